@@ -1,0 +1,1 @@
+"""medprobe measures what biomedical knowledge a pre-trained language model holds."""
