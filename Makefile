@@ -1,0 +1,38 @@
+# `make repro` and `make test` do all the set-up there is.
+PYTHON ?= python3.11
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+READY := .venv/ready
+
+.PHONY: help repro test bench ui lint gate
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --requirement requirements.lock
+	.venv/bin/pip install --quiet --no-deps --editable .
+	@touch $@
+
+repro: $(READY) ## install, and run the whole pipeline (on the sample world, where data/ is empty)
+	@test -d data || medprobe sample
+	dvc repro
+
+gate: $(READY) ## install, build the benchmarks and check the data, without any model
+	@test -d data || medprobe sample
+	dvc repro validate
+
+test: $(READY) ## install, and run the tests
+	pytest
+
+lint: $(READY) ## check style and types
+	ruff check src tests bench
+	ruff format --check src tests bench
+	mypy
+
+bench: $(READY) ## measure against the straightforward implementations; docs/performance.md explains
+	python -m bench
+
+ui: $(READY) ## bring all results into MLflow and open its pages
+	medprobe track
+	MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false \
+	  mlflow ui --workers 1 --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlruns/mlflow.db}

@@ -1,0 +1,102 @@
+"""Stage `probe`: one model under one method, over all of that method's benchmarks."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from medprobe import benchmarks, methods, places
+from medprobe.errors import BadInput
+from medprobe.keep import fingerprint, kept, table_fingerprint
+from medprobe.params import Params, section
+from medprobe.tables import PREDICTION_COLUMNS, Benchmark, write_table
+
+K = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
+
+
+def probe(model: str, method: str, params: Params) -> None:
+    """Rank the candidates of every query and write `outputs/predictions/<model>/<method>/`.
+
+    Raises BadInput where the method cannot serve a model of this kind, before anything is read.
+    """
+    kind, _ = params.models.find(model)
+    found = methods.find(method)
+    if kind not in found.KINDS:
+        others = ", ".join(name for name in methods.names() if kind in methods.find(name).KINDS)
+        raise BadInput(
+            f"{method} on {model}",
+            f"the method needs a model of kind {' or '.join(found.KINDS)}, this one is {kind}",
+            f"choose one of: {others}",
+        )
+    if method not in params.methods:
+        raise BadInput("params.yaml", f"methods: no section '{method}'")
+    choices = dict(params.methods[method])
+    names = choices.pop("benchmarks", [])
+    settings = section(found.Settings, choices, f"params.yaml: methods.{method}")
+    prober = found(model, places.MODELS / model, settings, params.engine, params.seed)
+    about = {
+        "method": method,
+        "settings": settings.model_dump(mode="json"),
+        "precision": params.engine.precision,
+        "seed": params.seed,
+        "inputs": fingerprint(prober.inputs()),
+        "code": fingerprint(_code(found)),
+    }
+    for name in names:
+        folder = places.BENCHMARKS / name
+        table = pd.concat(_parts(prober, Benchmark.read(folder), about), ignore_index=True)
+        table = with_hits(table, Benchmark.read(folder), benchmarks.find(name))
+        out = places.PREDICTIONS / model / method / f"{name}.parquet"
+        write_table(table, out, PREDICTION_COLUMNS)
+
+
+def _code(found: type) -> list[Path]:
+    engine = Path(inspect.getfile(methods)).parent.parent / "engine"
+    return [Path(inspect.getfile(found)), engine]
+
+
+def _parts(prober: Any, benchmark: Benchmark, about: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    """One table a pass, subset and relation: the parts that a stopped run does not do again."""
+    for which in prober.passes():
+        for subset, queries, candidates in benchmark.subsets():
+            names = table_fingerprint(candidates)
+            for relation, part in queries.groupby("relation", sort=True):
+                key = {
+                    **about,
+                    "pass": which,
+                    "subset": subset,
+                    "relation": relation,
+                    "queries": table_fingerprint(part),
+                    "candidates": names,
+                }
+
+                def rank(
+                    part: pd.DataFrame = part, candidates: pd.DataFrame = candidates
+                ) -> pd.DataFrame:
+                    return prober.rank(part.reset_index(drop=True), candidates, K, which)  # noqa: B023
+
+                yield kept(places.PARTS, key, rank)
+
+
+def with_hits(predictions: pd.DataFrame, benchmark: Benchmark, module: Any) -> pd.DataFrame:
+    """Add `prediction_id` and, where the method did not say it itself, `hit`: equality with one of
+    the query's answers, both normalised by the benchmark's own rule (`normalise`, if it has one).
+    """
+    normalise = getattr(module, "normalise", str)
+    ids = dict(zip(benchmark.candidates["name"], benchmark.candidates["id"], strict=True))
+    predictions = predictions.assign(
+        prediction_id=[ids.get(name, "") for name in predictions["prediction"]]
+    )
+    if "hit" in predictions:
+        return predictions
+    answers = {
+        row.query_id: {normalise(answer) for answer in row.answers}
+        for row in benchmark.queries.itertuples()
+    }
+    hits = [
+        normalise(name) in answers[query]
+        for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
+    ]
+    return predictions.assign(hit=hits)
