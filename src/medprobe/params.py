@@ -63,6 +63,14 @@ class Models(Section):
         raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, names)}")
 
 
+class ProbeParams(Section):
+    """Which methods probe the models of each kind, contrastive aside."""
+
+    masked: list[str] = []
+    causal: list[str] = []
+    seq2seq: list[str] = []
+
+
 class ScoreParams(Section):
     """How predictions become numbers."""
 
@@ -79,6 +87,7 @@ class Params(Section):
     pretrain: dict[str, Any] = {}
     models: Models = Models()
     rewire: dict[str, Any] = {}
+    probe: ProbeParams = ProbeParams()
     benchmarks: dict[str, dict[str, Any]] = {}
     methods: dict[str, dict[str, Any]] = {}
     score: ScoreParams = ScoreParams()
