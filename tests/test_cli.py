@@ -1,0 +1,79 @@
+"""The command line: quick help, one line for a mistake, exit status 2, nothing written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from medprobe.cli import main
+from medprobe.errors import BadInput
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, medprobe.cli\n"
+        "heavy = {'torch', 'pandas', 'mlflow', 'transformers', 'pydantic', 'great_expectations'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_command_has_help(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"])
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def run(folder: Path, *arguments: str, params: str = "seed: 1\n") -> tuple[int, str]:
+    runner = CliRunner()
+    with runner.isolated_filesystem(folder):
+        Path("params.yaml").write_text(params)
+        before = sorted(Path().rglob("*"))
+        result = runner.invoke(main, arguments)
+        assert sorted(Path().rglob("*")) == before
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "params", "says"),
+    [
+        (["probe", "bert", "fill_mask"], "seed: 1", "models: no model 'bert'"),
+        (["build", "medlamma"], "seed: 1", "did you mean 'medlama'?"),
+        (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
+        (["build", "medlama"], "benchmarks: {medlama: {}}", "data/umls"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    tmp_path: Path, arguments: list[str], params: str, says: str
+) -> None:
+    status, output = run(tmp_path, *arguments, params=params)
+    assert status == 2
+    assert says in output
+    assert output.count("\n") == 1
+
+
+def test_verbose_shows_the_traceback(tmp_path: Path) -> None:
+    runner = CliRunner()
+    with runner.isolated_filesystem(tmp_path):
+        result = runner.invoke(main, ["-v", "score"])
+    assert isinstance(result.exception, BadInput)
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "data/umls")
+
+    monkeypatch.setattr("medprobe.stages.sample.sample", full)
+    status, output = run(tmp_path, "sample")
+    assert (status, output.count("\n")) == (2, 1)
+    assert "data/umls: No space left on device; make room" in output
+
+
+def test_sample_data_never_replaces_data_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    status, output = run(tmp_path, "sample", "--data", str(tmp_path / "own"))
+    assert status == 2
+    assert "is there already" in output

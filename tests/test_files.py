@@ -1,0 +1,62 @@
+"""Files appear whole or not at all; finished parts are kept."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from medprobe.files import replacing
+from medprobe.keep import fingerprint, kept
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    with pytest.raises(OSError), replacing(target) as path:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+    for content in ("first", "second"):
+        with replacing(target) as path:
+            path.mkdir()
+            (path / content).touch()
+    assert [file.name for file in target.iterdir()] == ["second"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_kept_part_is_computed_once_for_each_key(tmp_path: Path) -> None:
+    runs = []
+
+    def compute() -> pd.DataFrame:
+        runs.append(1)
+        return pd.DataFrame({"score": [0.5], "hit": [True]})
+
+    first = kept(tmp_path, {"seed": 1}, compute)
+    again = kept(tmp_path, {"seed": 1}, compute)
+    pd.testing.assert_frame_equal(first, again)
+    assert len(runs) == 1
+    kept(tmp_path, {"seed": 2}, compute)
+    assert len(runs) == 2
+
+
+def test_a_part_that_fails_is_not_kept(tmp_path: Path) -> None:
+    def fail() -> pd.DataFrame:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kept(tmp_path, "key", fail)
+    assert kept(tmp_path, "key", lambda: pd.DataFrame({"a": [1]})).shape == (1, 1)
+
+
+def test_a_fingerprint_sees_names_and_contents(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    before = fingerprint([tmp_path])
+    (tmp_path / "a").rename(tmp_path / "b")
+    renamed = fingerprint([tmp_path])
+    (tmp_path / "b").write_text("y")
+    assert len({before, renamed, fingerprint([tmp_path])}) == 3
