@@ -1,0 +1,102 @@
+"""Invented names that sound like medicine: distinct stems, and a morphology for each type."""
+
+import random
+from collections.abc import Callable, Iterator
+
+ONSETS = "b br c cr d dr f fr g gl h k kr l m n p pr qu r s sk st t tr v w z".split()
+VOWELS = "a e i o u".split()
+CODAS = "l n r s m nd rt l n r st v".split()
+DISEASES = "syndrome disease fever palsy anemia dystrophy neuropathy".split()
+FORMS = "itis osis oma emia opathy".split()
+QUALITIES = "burning nocturnal dull swollen pale rigid brittle sudden".split()
+SIGNS = "tremor rash cough cramp itch ache spasm numbness".split()
+CHANGES = "Increased Decreased Altered".split()
+PROCESSES = "Secretion Uptake Release Clearance".split()
+PRODUCTS = "Receptor Kinase Ligase Transporter".split()
+
+
+def stems(rng: random.Random) -> Iterator[str]:
+    """Endless two-syllable stems; none is the beginning of another."""
+    seen: set[str] = set()
+    while True:
+        first = rng.choice(ONSETS) + rng.choice(VOWELS)
+        stem = first + rng.choice("lmnrstv") + rng.choice(VOWELS) + rng.choice(CODAS)
+        if stem[:5] not in seen:
+            seen.add(stem[:5])
+            yield stem
+
+
+def drug(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    name = stem + rng.choice(("ine", "ol", "amide", "azole", "ab", "ate"))
+    return name, (f"{name} hydrochloride", stem.capitalize() + rng.choice("aiox"))
+
+
+def disease(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    if rng.random() < 0.4:
+        return stem + rng.choice(FORMS), (f"acute {stem} disorder",)
+    kind = rng.choice(DISEASES)
+    founder = stem.capitalize()
+    return f"{founder} {kind}", (f"{founder}'s {kind}", _letters(stem) + kind[0].upper())
+
+
+def parent(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    return f"disorder of the {stem}", (f"{stem} disorder",)
+
+
+def gene(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    symbol = _letters(stem) + str(rng.randint(1, 9))
+    return f"{symbol} Gene", (symbol,)
+
+
+def product(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    return f"{stem.capitalize()}in {rng.choice(PRODUCTS)}", (f"{stem}in protein",)
+
+
+def effect(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    name = f"{rng.choice(CHANGES)} {stem.capitalize()} {rng.choice(PROCESSES)}"
+    return name, (f"{stem} modulation",)
+
+
+def finding(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    name = f"{rng.choice(QUALITIES)} {stem}al {rng.choice(SIGNS)}"
+    return name, (f"{stem}algia",)
+
+
+def test(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    name = f"{stem}in {rng.choice(('assay', 'scan', 'titer', 'imaging'))}"
+    return name, (f"{name} procedure",)
+
+
+def procedure(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    name = stem + rng.choice(("ectomy", "otomy", "oplasty"))
+    return name, (f"open {name}",)
+
+
+def person(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    first = rng.choice(("Alma", "Boris", "Clara", "Edwin", "Frida", "Hugo", "Irma", "Oskar"))
+    last = stem.capitalize() + rng.choice(("sen", "berg", "owitz", "ley"))
+    return f"{first} {last}", (f"{first[0]}. {last}",)
+
+
+def place(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    return stem.capitalize() + rng.choice(("holm", "ford", "ville", "stad")), ()
+
+
+NAMERS: dict[str, Callable[[str, random.Random], tuple[str, tuple[str, ...]]]] = {
+    "drug": drug,
+    "disease": disease,
+    "parent": parent,
+    "gene": gene,
+    "gene product": product,
+    "physiologic effect": effect,
+    "finding": finding,
+    "test": test,
+    "procedure": procedure,
+    "person": person,
+    "place": place,
+}
+
+
+def _letters(stem: str) -> str:
+    """The consonants of a stem, as symbols and abbreviations are made: velort → VLRT."""
+    return "".join(letter for letter in stem if letter not in "aeiou").upper()[:4]
