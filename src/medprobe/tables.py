@@ -7,7 +7,7 @@ rank. A *prediction* is one name at one rank for one query; every metric is comp
 import hashlib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -44,10 +44,14 @@ PREDICTION_COLUMNS: Final = [
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark's two tables, as a builder makes them and every later stage reads them."""
+    """A benchmark's two tables, as a builder makes them and every later stage reads them.
+
+    `notes` are tables for people, such as what was dropped by which rule: each a CSV file beside.
+    """
 
     queries: pd.DataFrame
     candidates: pd.DataFrame
+    notes: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "Benchmark":
@@ -62,6 +66,8 @@ class Benchmark:
             path.mkdir()
             write_table(self.queries, path / "queries.parquet", QUERY_COLUMNS)
             write_table(self.candidates, path / "candidates.parquet", CANDIDATE_COLUMNS)
+            for name, note in self.notes.items():
+                note.to_csv(path / f"{name}.csv", index=False, lineterminator="\n")
 
     def subsets(self) -> list[tuple[str, pd.DataFrame, pd.DataFrame]]:
         """`(subset, its queries, its candidates)` in the order of the query table."""
