@@ -1,0 +1,181 @@
+"""Tiny checkpoints with random weights and small tokenizers of their own, one an architecture."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import pre_tokenizers
+
+TEXT = """\
+Entecavir may be able to prevent hepatitis B infection in adults and children .
+Velotrine treats Karsten syndrome ; it may prevent acute renal failure and chronic pain .
+The disease was mapped to gene BRX2 and gene BRX7 in patients with type 2 diabetes mellitus .
+Gene product alpha-synuclein protein is encoded by the SNCA gene on chromosome 4 .
+Aspirin has physiologic effect : decreased platelet aggregation , anti-inflammatory activity .
+Pneumonia occurs after influenza virus infection ; fracture of bone occurs after trauma .
+"""
+SIZE = 32  # hidden units
+LAYERS = 2
+POSITIONS = 128
+
+ARCHITECTURES = ("bert", "bert-cased", "roberta", "gpt2", "t5", "bart", "encoder")
+
+
+def model(arch: str, folder: Path, seed: int = 0) -> Path:
+    """Write a tiny random checkpoint of `arch` (one of ARCHITECTURES) and return its folder."""
+    tokenizer = _TOKENIZERS[arch]()
+    torch.manual_seed(seed)
+    network = _NETWORKS[arch](tokenizer)
+    with torch.no_grad():
+        for parameter in network.parameters():  # far from alike, so that scores differ clearly
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _words(text: str) -> list[str]:
+    return sorted(set(text.split()))
+
+
+def _bert_tokenizer(lower: bool) -> Any:
+    """Words of four letters and fewer whole, longer ones in two or three pieces; letters alone."""
+    text = TEXT.lower() if lower else TEXT
+    pieces = set(text) - set(" \n") | {f"##{letter}" for letter in text if letter.isalnum()}
+    for word in _words(re.sub(r"\W", " ", text)):
+        pieces |= {word[:4]} | {f"##{word[i : i + 5]}" for i in range(4, len(word), 5)}
+    ordered = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(pieces)]
+    return transformers.BertTokenizer(
+        vocab={piece: place for place, piece in enumerate(ordered)},
+        do_lower_case=lower,
+        model_max_length=POSITIONS,
+    )
+
+
+def _byte_tokenizer(kind: Any, specials: list[str]) -> Any:
+    """Byte-level BPE: all bytes, and words of TEXT (with their blank) joined from the left."""
+    vocabulary = [*specials, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    merges = []
+    for word in [f"Ġ{word}" for word in _words(TEXT) if word.isascii()]:
+        for end in range(2, min(len(word), 6) + 1):
+            if word[:end] not in vocabulary:
+                vocabulary.append(word[:end])
+                merges.append((word[: end - 1], word[end - 1]))
+    places = {piece: place for place, piece in enumerate(vocabulary)}
+    return kind(vocab=places, merges=merges, model_max_length=POSITIONS)
+
+
+def _t5_tokenizer() -> Any:
+    """Unigrams: letters, and the words of TEXT in pieces of up to five letters."""
+    words = [f"▁{word}" for word in _words(TEXT)]
+    pieces = {word[i : i + 5] for word in words for i in range(0, len(word), 5)}
+    letters = {"▁", *TEXT.replace(" ", "").replace("\n", "")}
+    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
+    vocabulary += [(letter, -9.0) for letter in sorted(letters)]
+    vocabulary += [(piece, -6.0) for piece in sorted(pieces - letters)]
+    return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=100)
+
+
+_ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+_TOKENIZERS: dict[str, Callable[[], Any]] = {
+    "bert": lambda: _bert_tokenizer(lower=True),
+    "bert-cased": lambda: _bert_tokenizer(lower=False),
+    "encoder": lambda: _bert_tokenizer(lower=True),
+    "roberta": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
+    "bart": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
+    "gpt2": lambda: _byte_tokenizer(transformers.GPT2Tokenizer, ["<|endoftext|>"]),
+    "t5": _t5_tokenizer,
+}
+
+
+def _bert(tokenizer: Any, kind: str = "BertForMaskedLM", **more: Any) -> Any:
+    config = transformers.BertConfig if kind.startswith("Bert") else transformers.RobertaConfig
+    return getattr(transformers, kind)(
+        config(
+            vocab_size=len(tokenizer),
+            hidden_size=SIZE,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=2,
+            intermediate_size=2 * SIZE,
+            max_position_embeddings=POSITIONS + more.pop("offset", 0),
+            pad_token_id=tokenizer.pad_token_id,
+            **more,
+        )
+    )
+
+
+def _roberta(tokenizer: Any) -> Any:
+    return _bert(
+        tokenizer,
+        "RobertaForMaskedLM",
+        offset=2,
+        type_vocab_size=1,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+
+
+def _gpt2(tokenizer: Any) -> Any:
+    end = tokenizer.eos_token_id
+    return transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=len(tokenizer),
+            n_positions=POSITIONS,
+            n_embd=SIZE,
+            n_layer=LAYERS,
+            n_head=2,
+            bos_token_id=end,
+            eos_token_id=end,
+        )
+    )
+
+
+def _t5(tokenizer: Any) -> Any:
+    return transformers.T5ForConditionalGeneration(
+        transformers.T5Config(
+            vocab_size=len(tokenizer),
+            d_model=SIZE,
+            d_kv=SIZE // 2,
+            d_ff=2 * SIZE,
+            num_layers=LAYERS,
+            num_heads=2,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.pad_token_id,
+        )
+    )
+
+
+def _bart(tokenizer: Any) -> Any:
+    return transformers.BartForConditionalGeneration(
+        transformers.BartConfig(
+            vocab_size=len(tokenizer),
+            d_model=SIZE,
+            encoder_layers=LAYERS,
+            decoder_layers=LAYERS,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=2 * SIZE,
+            decoder_ffn_dim=2 * SIZE,
+            max_position_embeddings=POSITIONS,
+            bos_token_id=tokenizer.bos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.eos_token_id,
+            forced_eos_token_id=tokenizer.eos_token_id,
+        )
+    )
+
+
+_NETWORKS: dict[str, Callable[[Any], Any]] = {
+    "bert": _bert,
+    "bert-cased": _bert,
+    "encoder": lambda tokenizer: _bert(tokenizer, "BertModel"),
+    "roberta": _roberta,
+    "bart": _bart,
+    "gpt2": _gpt2,
+    "t5": _t5,
+}
