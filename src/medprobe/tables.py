@@ -47,11 +47,13 @@ class Benchmark:
     """A benchmark's two tables, as a builder makes them and every later stage reads them.
 
     `notes` are tables for people, such as what was dropped by which rule: each a CSV file beside.
+    `others` are further queries, such as those to train on: each a parquet file beside.
     """
 
     queries: pd.DataFrame
     candidates: pd.DataFrame
     notes: dict[str, pd.DataFrame] = field(default_factory=dict)
+    others: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "Benchmark":
@@ -60,12 +62,14 @@ class Benchmark:
         return cls(queries, read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS))
 
     def write(self, folder: Path) -> None:
-        """Write both tables and make sure first that every prompt has one slot."""
+        """Write all tables and make sure first that every prompt has one slot."""
         check_prompts(self.queries)
         with replacing(folder) as path:
             path.mkdir()
             write_table(self.queries, path / "queries.parquet", QUERY_COLUMNS)
             write_table(self.candidates, path / "candidates.parquet", CANDIDATE_COLUMNS)
+            for name, table in self.others.items():
+                write_table(table, path / f"{name}.parquet", QUERY_COLUMNS)
             for name, note in self.notes.items():
                 note.to_csv(path / f"{name}.csv", index=False, lineterminator="\n")
 
