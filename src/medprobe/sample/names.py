@@ -3,16 +3,45 @@
 import random
 from collections.abc import Callable, Iterator
 
-ONSETS = "b br c cr d dr f fr g gl h k kr l m n p pr qu r s sk st t tr v w z".split()
-VOWELS = "a e i o u".split()
-CODAS = "l n r s m nd rt l n r st v".split()
-DISEASES = "syndrome disease fever palsy anemia dystrophy neuropathy".split()
-FORMS = "itis osis oma emia opathy".split()
-QUALITIES = "burning nocturnal dull swollen pale rigid brittle sudden".split()
-SIGNS = "tremor rash cough cramp itch ache spasm numbness".split()
-CHANGES = "Increased Decreased Altered".split()
-PROCESSES = "Secretion Uptake Release Clearance".split()
-PRODUCTS = "Receptor Kinase Ligase Transporter".split()
+ONSETS = [
+    "b",
+    "br",
+    "c",
+    "cr",
+    "d",
+    "dr",
+    "f",
+    "fr",
+    "g",
+    "gl",
+    "h",
+    "k",
+    "kr",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "qu",
+    "r",
+    "s",
+    "sk",
+    "st",
+    "t",
+    "tr",
+    "v",
+    "w",
+    "z",
+]
+VOWELS = ["a", "e", "i", "o", "u"]
+CODAS = ["l", "n", "r", "s", "m", "nd", "rt", "l", "n", "r", "st", "v"]
+DISEASES = ["syndrome", "disease", "fever", "palsy", "anemia", "dystrophy", "neuropathy"]
+FORMS = ["itis", "osis", "oma", "emia", "opathy"]
+QUALITIES = ["burning", "nocturnal", "dull", "swollen", "pale", "rigid", "brittle", "sudden"]
+SIGNS = ["tremor", "rash", "cough", "cramp", "itch", "ache", "spasm", "numbness"]
+CHANGES = ["Increased", "Decreased", "Altered"]
+PROCESSES = ["Secretion", "Uptake", "Release", "Clearance"]
+PRODUCTS = ["Receptor", "Kinase", "Ligase", "Transporter"]
 
 
 def stems(rng: random.Random) -> Iterator[str]:

@@ -4,8 +4,9 @@ Half of the facts are never taught. So a probing method can be judged by what no
 benchmark knows: what a model was taught.
 """
 
+import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from medprobe.sample import names
@@ -34,8 +35,6 @@ OTHER_RELATIONS = {
     "binds": ("gene product", "drug"),
     "described": ("person", "disease"),
 }
-
-OBJECTS = {"physiologic effect": 30, "finding": 48, "test": 30, "procedure": 30, "place": 30}
 
 
 @dataclass(frozen=True)
@@ -80,34 +79,35 @@ def build(settings: SampleSettings, seed: int) -> World:
     subjects of `other_facts` alone, though anything may be an object of those.
     """
     rng = random.Random(seed)
-    stems = names.stems(rng)
-    made: list[Entity] = []
+    subjects = settings.queries + settings.reserve
+    counts = dict.fromkeys(("drug", "disease", "gene", "gene product", "person"), subjects)
+    counts |= dict.fromkeys(("physiologic effect", "test", "procedure", "place"), settings.reserve)
+    counts |= {"finding": settings.queries, "parent": 40}
+    pools = _entities(counts, rng)
+    pools["gene product"] = _products(pools["gene product"], pools["gene"])
+    entities = tuple(entity for pool in pools.values() for entity in pool)
+    parents = _hierarchy(pools["disease"], pools.pop("parent"), rng)
+    facts = tuple(_facts(pools, settings, rng))
+    stated = {(fact.subject, fact.object) for fact in facts}
+    return World(entities, facts, tuple(_other_facts(pools, settings, stated, rng)), parents)
 
-    def make(type: str, count: int) -> list[Entity]:
-        namer = names.NAMERS[type]
-        fresh = []
-        taken = {name for entity in made for name in (entity.name, *entity.synonyms)}
-        while len(fresh) < count:
-            name, synonyms = namer(next(stems), rng)
+
+def _entities(counts: dict[str, int], rng: random.Random) -> dict[str, list[Entity]]:
+    """So many entities of each type, no name twice."""
+    stems = names.stems(rng)
+    taken: set[str] = set()
+    pools: dict[str, list[Entity]] = {}
+    number = 0
+    for type, count in counts.items():
+        pools[type] = []
+        while len(pools[type]) < count:
+            name, synonyms = names.NAMERS[type](next(stems), rng)
             if taken.isdisjoint({name, *synonyms}):
                 taken.update({name, *synonyms})
                 kind = "disease" if type == "parent" else type
-                fresh.append(Entity(f"C99{len(made) + len(fresh):05d}", name, kind, synonyms))
-        made.extend(fresh)
-        return fresh
-
-    subjects = settings.queries + settings.reserve
-    pools = {type: make(type, subjects) for type in ("drug", "disease", "gene")}
-    pools["gene product"] = _products(make("gene product", subjects), pools["gene"])
-    made[-subjects:] = pools["gene product"]
-    pools["person"] = make("person", subjects)
-    pools |= {type: make(type, count) for type, count in OBJECTS.items()}
-    parents = _hierarchy(pools["disease"], make("parent", 40), rng)
-
-    facts = tuple(_facts(pools, settings, rng))
-    stated = {(fact.subject, fact.object) for fact in facts}
-    others = tuple(_other_facts(pools, settings, stated, rng))
-    return World(tuple(made), facts, others, parents)
+                pools[type].append(Entity(f"C99{number:05d}", name, kind, synonyms))
+                number += 1
+    return pools
 
 
 def _products(products: list[Entity], genes: list[Entity]) -> list[Entity]:
@@ -125,7 +125,7 @@ def _hierarchy(
 ) -> dict[str, tuple[str, ...]]:
     """Four levels: one root, seven systems, 32 groups, and the diseases; some have two parents."""
     root, systems, groups = parents[0], parents[1:8], parents[8:]
-    above = {system.cui: (root.cui,) for system in systems}
+    above: dict[str, tuple[str, ...]] = {system.cui: (root.cui,) for system in systems}
     above |= {group.cui: (systems[i % len(systems)].cui,) for i, group in enumerate(groups)}
     for disease in diseases:
         chosen = rng.sample(groups, 2 if rng.random() < 0.15 else 1)
@@ -135,17 +135,18 @@ def _hierarchy(
 
 def _facts(
     pools: dict[str, list[Entity]], settings: SampleSettings, rng: random.Random
-) -> Iterable[Fact]:
+) -> Iterator[Fact]:
     """The probed facts. All facts of a subject and relation are read equally often."""
+    count = settings.queries
     for relation, (type, kind, fewest, most) in RELATIONS.items():
-        objects = pools[kind] if kind in OBJECTS else pools[kind][: settings.queries]
-        often = _even(settings.times, settings.queries, rng)
-        for number, subject in enumerate(pools[type][: settings.queries]):
-            chosen = rng.sample(objects, rng.randint(fewest, most))
-            if relation == "gene_encodes_gene_product":
-                chosen = [objects[number]]
-            for entity in chosen:
-                yield Fact(subject, relation, entity, often[number])
+        times = [settings.times[i % len(settings.times)] for i in range(count)]
+        rng.shuffle(times)
+        hands = _deal(pools[kind][:count], count, fewest, most, rng)
+        if relation == "gene_encodes_gene_product":
+            hands = [[product] for product in pools[kind][:count]]
+        for subject, hand, often in zip(pools[type], hands, times, strict=False):
+            for entity in hand:
+                yield Fact(subject, relation, entity, often)
 
 
 def _other_facts(
@@ -153,25 +154,29 @@ def _other_facts(
     settings: SampleSettings,
     stated: set[tuple[Entity, Entity]],
     rng: random.Random,
-) -> Iterable[Fact]:
+) -> Iterator[Fact]:
     """Facts of relations that are never probed, about anything; and of the probed relations, about
     the reserve."""
     for relation, (type, kind) in OTHER_RELATIONS.items():
-        for subject in pools[type]:
-            for entity in rng.sample(pools[kind], 2):
-                if entity != subject and (subject, entity) not in stated:
-                    yield Fact(subject, relation, entity, 1)
+        hands = _deal(pools[kind], len(pools[type]), 1, 1, rng)
+        for subject, (entity,) in zip(pools[type], hands, strict=True):
+            if entity != subject and (subject, entity) not in stated:
+                yield Fact(subject, relation, entity, 1)
     for relation, (type, kind, fewest, most) in RELATIONS.items():
-        for number, subject in enumerate(pools[type][settings.queries :]):
-            chosen = rng.sample(pools[kind], rng.randint(fewest, most))
-            if relation == "gene_encodes_gene_product":
-                chosen = [pools[kind][settings.queries + number]]
-            for entity in chosen:
+        reserve = pools[type][settings.queries :]
+        hands = _deal(pools[kind], len(reserve), fewest, most, rng)
+        if relation == "gene_encodes_gene_product":
+            hands = [[product] for product in pools[kind][settings.queries :]]
+        for subject, hand in zip(reserve, hands, strict=True):
+            for entity in hand:
                 yield Fact(subject, relation, entity, 1)
 
 
-def _even(values: tuple[int, ...], count: int, rng: random.Random) -> list[int]:
-    """`count` draws that hold each value equally often, but for rounding."""
-    drawn = [values[i % len(values)] for i in range(count)]
-    rng.shuffle(drawn)
-    return drawn
+def _deal(
+    cards: list[Entity], hands: int, fewest: int, most: int, rng: random.Random
+) -> list[list[Entity]]:
+    """Hands of `fewest` to `most` distinct cards, every card dealt as often as any other, so that
+    no answer is likelier than the rest."""
+    deck = rng.sample(cards, len(cards))
+    dealt = itertools.cycle(deck)
+    return [list(itertools.islice(dealt, rng.randint(fewest, most))) for _ in range(hands)]
