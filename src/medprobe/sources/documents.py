@@ -1,0 +1,179 @@
+"""Which documents of a text resource mention which entities, found in one pass and kept.
+
+An index is a folder: `documents.parquet` (`document, id, text`: those that mention two entities or
+more), `mentions.parquet` (`document, start, end, cui`) and `index.json` (what it was made from, and
+counts). A resource is scanned anew only where its files or the names looked for have changed, so
+that another resource or other triples cost a look-up. Memory does not grow with a resource.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pandas as pd
+
+from medprobe.errors import BadInput
+from medprobe.files import replacing
+from medprobe.keep import fingerprint
+from medprobe.params import Section
+from medprobe.sources import articles, notes, texts
+from medprobe.sources.texts import Document
+
+BATCH: Final = 500  # documents in memory at a time
+READERS: Final[dict[str, Callable[[Path, Counter[str]], Iterator[Document]]]] = {
+    "notes": notes.read,
+    "articles": articles.read,
+    "texts": texts.read,
+}
+
+
+class Resource(Section):
+    """A text resource: its form, and its file or folder below `data/`."""
+
+    form: Literal["notes", "articles", "texts"]
+    path: str
+
+
+class Index:
+    """The index of one resource in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.about: dict[str, Any] = json.loads((folder / "index.json").read_text("utf-8"))
+
+    def shared(self, pairs: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
+        """Documents that mention both entities of a pair: at most `most` a pair, drawn with the
+        seed; the draw of one pair depends on no other and not on the order of documents.
+
+        `pairs` has `subject_id, fact_id`; the result `subject_id, fact_id, document`.
+        """
+        return self._query(
+            """
+            with wanted as (select subject_id as cui from pairs union select fact_id from pairs),
+            postings as (
+                select distinct document, cui from mentions where cui in (from wanted)
+            )
+            select subject_id, fact_id, document
+            from pairs
+            join postings as s on s.cui = subject_id
+            join postings as f on f.cui = fact_id and f.document = s.document
+            join (select document, id from documents) using (document)
+            qualify row_number() over (
+                partition by subject_id, fact_id
+                order by md5(concat_ws('|', $seed, subject_id, fact_id, id)), id
+            ) <= $most
+            order by document, subject_id, fact_id
+            """,
+            {"seed": str(seed), "most": most},
+            pairs=pairs[["subject_id", "fact_id"]].drop_duplicates(),
+        )
+
+    def read(self, documents: Iterable[int]) -> Iterator[tuple[int, Document, pd.DataFrame]]:
+        """These documents by their numbers, each with its mentions in the order of the text
+        (`start, end, cui`; a mention of several entities has a row for each)."""
+        wanted = sorted(set(documents))
+        for begin in range(0, len(wanted), BATCH):
+            chosen = pd.DataFrame({"document": wanted[begin : begin + BATCH]})
+            rows = self._query(
+                "select * from mentions semi join chosen using (document)"
+                " order by document, start, cui",
+                chosen=chosen,
+            )
+            found = dict(iter(rows.groupby("document")))
+            held = self._query(
+                "select * from documents semi join chosen using (document) order by document",
+                chosen=chosen,
+            )
+            for row in held.itertuples():
+                mentions = found[row.document][["start", "end", "cui"]]
+                yield row.document, Document(row.id, row.text), mentions
+
+    def frequencies(self) -> "pd.Series[int]":
+        """How many documents mention each entity."""
+        table = self._query("select cui, count(distinct document) as n from mentions group by cui")
+        return table.set_index("cui")["n"]
+
+    def _query(self, sql: str, values: dict[str, Any] | None = None, **tables: Any) -> Any:
+        import duckdb
+
+        with duckdb.connect() as connection:
+            for name in ("documents", "mentions"):
+                view = connection.read_parquet(str(self.folder / f"{name}.parquet"))
+                view.create_view(name)
+            for name, table in tables.items():
+                connection.register(name, table)
+            return connection.execute(sql, values or {}).df()
+
+
+def index(
+    name: str, resource: Resource, data: Path, names: list[tuple[str, str]], folder: Path
+) -> Index:
+    """The index of a resource at `folder/name`: the one that is there where it was made from the
+    same files and names, else made now. `names` are pairs of a name and its CUI.
+
+    Raises BadInput where the resource is missing, broken or empty.
+    """
+    path = data / resource.path
+    if not path.exists():
+        raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
+    spelled = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+    made_from = {"form": resource.form, "files": fingerprint([path]), "names": spelled}
+    target = folder / name
+    if (target / "index.json").is_file() and Index(target).about["made_from"] == made_from:
+        return Index(target)
+    with replacing(target) as scratch:
+        scratch.mkdir()
+        skipped: Counter[str] = Counter()
+        counts = scan(READERS[resource.form](path, skipped), names, scratch)
+        if not counts["documents"]:
+            raise BadInput(path, f"no document in resource {name}", "correct its path or form")
+        about = {"made_from": made_from, **counts, "skipped": dict(sorted(skipped.items()))}
+        (scratch / "index.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+    return Index(target)
+
+
+def scan(
+    documents: Iterator[Document], names: Iterable[tuple[str, str]], folder: Path
+) -> Counter[str]:
+    """Find all mentions in one pass; write both tables into `folder`. Returns the counts of
+    `documents` read, of those `kept`, and of `mentions` in these."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from medprobe.sources.mentions import Mentions
+
+    finder = Mentions(names)
+    text_type = pa.schema([("document", pa.int32()), ("id", pa.string()), ("text", pa.string())])
+    fields = [("document", pa.int32()), ("start", pa.int32()), ("end", pa.int32())]
+    mention_type = pa.schema([*fields, ("cui", pa.string())])
+    counts: Counter[str] = Counter()
+    with (
+        pq.ParquetWriter(folder / "documents.parquet", text_type, compression="zstd") as held,
+        pq.ParquetWriter(folder / "mentions.parquet", mention_type, compression="zstd") as found,
+    ):
+        while batch := list(islice(documents, BATCH)):
+            kept, mentions = [], []
+            for number, document in enumerate(batch, start=counts["documents"]):
+                rows = [
+                    (number, mention.start, mention.end, cui)
+                    for mention in finder.find(document.text)
+                    for cui in mention.ids
+                ]
+                if len({row[3] for row in rows}) > 1:
+                    kept.append((number, document.id, document.text))
+                    mentions += rows
+            counts.update(documents=len(batch), kept=len(kept), mentions=len(mentions))
+            held.write_table(_columns(kept, text_type))
+            found.write_table(_columns(mentions, mention_type))
+    return counts
+
+
+def _columns(rows: list[tuple[Any, ...]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)

@@ -1,0 +1,74 @@
+"""Clinical notes: MIMIC-III's `NOTEEVENTS.csv`, read as a stream of any length."""
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from medprobe.errors import BadInput
+from medprobe.sources.texts import Document, kept
+
+COLUMNS: Final = [
+    "ROW_ID",
+    "SUBJECT_ID",
+    "HADM_ID",
+    "CHARTDATE",
+    "CHARTTIME",
+    "STORETIME",
+    "CATEGORY",
+    "DESCRIPTION",
+    "CGID",
+    "ISERROR",
+    "TEXT",
+]
+LONGEST_NOTE: Final = 4_000_000  # characters: more is a quote that was never closed
+
+
+def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
+    """The notes of `NOTEEVENTS.csv` (or `.csv.gz`); a document's id is its ROW_ID.
+
+    Notes marked as errors (ISERROR 1) and empty ones are left out and counted in `skipped`.
+    Raises BadInput with the record and line of a broken quote or a row of the wrong length; no
+    message holds text of a note.
+    """
+    if not path.is_file():
+        raise BadInput(path, "no such file", "put NOTEEVENTS.csv there or correct its path")
+    csv.field_size_limit(LONGEST_NOTE)
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as lines:
+        rows = csv.reader(lines, strict=True)
+        first, number = 1, 0
+        try:
+            place = _places(path, next(rows, []))
+            for number, row in enumerate(rows, start=1):  # noqa: B007 (the number names the error)
+                first = rows.line_num + 1
+                yield from _note(row, place, skipped)
+        except (csv.Error, IndexError, UnicodeDecodeError) as error:
+            where = f"{path}, record {number + 1} (from line {first})"
+            raise BadInput(where, _problem(error), "correct the record or fetch the file") from None
+
+
+def _places(path: Path, header: list[str]) -> dict[str, int]:
+    missing = [column for column in ("ROW_ID", "ISERROR", "TEXT") if column not in header]
+    if missing:
+        raise BadInput(path, f"no column {', '.join(missing)} in the header", "expected NOTEEVENTS")
+    return {column: place for place, column in enumerate(header)} | {"fields": len(header)}
+
+
+def _note(row: list[str], place: dict[str, int], skipped: Counter[str]) -> Iterator[Document]:
+    if len(row) != place["fields"]:
+        raise IndexError(f"{len(row)} fields, expected {place['fields']}")
+    if row[place["ISERROR"]] == "1":
+        skipped["marked as an error"] += 1
+        return
+    yield from kept(Document(row[place["ROW_ID"]], row[place["TEXT"]]), skipped)
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, IndexError):
+        return str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 at byte {error.start} of the block read"
+    return f"broken quote ({error})"
