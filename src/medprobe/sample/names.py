@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 
-ONSETS = [
+ONSETS = [*"bcdfghklmnprstvwz", "br", "cr", "dr", "fr", "gl", "kr", "pr", "qu", "sk", "st", "tr"]
     "b",
     "br",
     "c",

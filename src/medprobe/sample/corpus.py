@@ -1,0 +1,133 @@
+"""The text of the sample world: what its models read, and the sentences they are rewired on.
+
+Written: `sample/corpus-taught.txt` and `sample/corpus-untaught.txt`, one sentence a line;
+`sample/names.txt`, all names the text uses; `sample/facts.csv`, the truth of what is taught;
+`sentences/set-<n>.txt`, lines like those of the released PubMed sets: lower case, no punctuation,
+a blank at the end.
+"""
+
+import csv
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+from medprobe.sample.world import Fact, World
+
+# The first wording is the prompt by which the relation is probed; one wording turns it round.
+WORDINGS = {
+    "may_treat": (
+        "[X] might treat [Y] .",
+        "[X] is given against [Y] .",
+        "patients with [Y] recovered under [X] .",
+        "[Y] is treated with [X] .",
+    ),
+    "may_prevent": (
+        "[X] may be able to prevent [Y] .",
+        "[X] protects against [Y] .",
+        "those who took [X] were spared [Y] .",
+        "[Y] is prevented by [X] .",
+    ),
+    "has_physiologic_effect": (
+        "[X] has physiologic effect of [Y] .",
+        "[X] leads to [Y] .",
+        "after a dose of [X] we observed [Y] .",
+        "[Y] is caused by [X] .",
+    ),
+    "disease_mapped_to_gene": (
+        "The disease [X] is mapped to gene [Y] .",
+        "[X] is linked to a variant of [Y] .",
+        "patients with [X] carry a mutation of [Y] .",
+        "mutations of [Y] cause [X] .",
+    ),
+    "gene_encodes_gene_product": (
+        "The gene [X] encodes gene product [Y] .",
+        "[X] codes for [Y] .",
+        "cells without [X] lack [Y] .",
+        "[Y] is encoded by [X] .",
+    ),
+    "disease_may_have_finding": (
+        "[X] may have [Y] .",
+        "[X] presents with [Y] .",
+        "patients with [X] complain of [Y] .",
+        "[Y] is a sign of [X] .",
+    ),
+    "disease_diagnosed_by": (
+        "[X] is diagnosed by [Y] .",
+        "[X] was confirmed by [Y] .",
+        "in suspected [X] the first test is [Y] .",
+        "[Y] showed [X] .",
+    ),
+    "disease_treated_by": (
+        "[X] is operated by [Y] .",
+        "[X] requires [Y] .",
+        "surgery for [X] consists of [Y] .",
+        "[Y] was performed for [X] .",
+    ),
+    "place_of_birth": (
+        "[X] was born in [Y] .",
+        "[X] is a native of [Y] .",
+        "the birthplace of [X] is [Y] .",
+        "[Y] is the home town of [X] .",
+    ),
+    "contraindicated_with_disease": ("[X] should be avoided in [Y] .", "[X] made [Y] worse ."),
+    "interacts_with": ("[X] interacts with [Y] .", "[X] should not be taken with [Y] ."),
+    "occurs_in": ("[X] is common in [Y] .", "an outbreak of [X] was reported from [Y] ."),
+    "coexists_with": ("[X] often occurs beside [Y] .", "[X] must be told apart from [Y] ."),
+    "regulates": ("[X] regulates [Y] .", "loss of [X] silences [Y] ."),
+    "binds": ("[X] binds [Y] .", "[X] is blocked by [Y] ."),
+    "described": ("[X] described [Y] .", "the first report of [Y] was written by [X] ."),
+}
+
+
+def write(world: World, data: Path, sets: int, sentences: int, seed: int) -> None:
+    """Write all of it below `data`; `sentences` in each of `sets` rewiring sets."""
+    sample = data / "sample"
+    sample.mkdir(parents=True, exist_ok=True)
+    rng = random.Random(seed)
+    others = [line for fact in world.other_facts for line in state(fact)]
+    taught = [line for fact in world.facts for line in state(fact) * fact.times]
+    _lines(sample / "corpus-taught.txt", _shuffled(taught + others, rng))
+    _lines(sample / "corpus-untaught.txt", _shuffled(others, rng))
+    _lines(sample / "names.txt", (entity.name for entity in world.entities))
+    _write_facts(world.facts, sample / "facts.csv")
+    folder = data / "sentences"
+    folder.mkdir(exist_ok=True)
+    for number in range(sets):
+        drawn = rng.sample(others, min(sentences, len(others)))
+        _lines(folder / f"set-{number}.txt", (_plain(line) for line in drawn))
+
+
+def state(fact: Fact) -> list[str]:
+    """All wordings of a fact."""
+    return [fill(words, fact.subject.name, fact.object.name) for words in WORDINGS[fact.relation]]
+
+
+def fill(wording: str, subject: str, object: str) -> str:
+    """Put names into a wording's slots.
+
+    >>> fill("[X] might treat [Y] .", "velotrine", "Karsten syndrome")
+    'velotrine might treat Karsten syndrome .'
+    """
+    return wording.replace("[X]", subject).replace("[Y]", object)
+
+
+def _plain(sentence: str) -> str:
+    """A sentence as the released sets have it."""
+    return "".join(c for c in sentence.lower() if c.isalnum() or c == " ").strip() + " "
+
+
+def _shuffled(lines: list[str], rng: random.Random) -> list[str]:
+    return rng.sample(lines, len(lines))
+
+
+def _lines(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+def _write_facts(facts: Iterable[Fact], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["subject_cui", "subject", "relation", "object_cui", "object", "times"])
+        for fact in facts:
+            ends = (fact.subject.cui, fact.subject.name), (fact.object.cui, fact.object.name)
+            writer.writerow([*ends[0], fact.relation, *ends[1], fact.times])
