@@ -47,7 +47,7 @@ class Benchmark:
     """A benchmark's two tables, as a builder makes them and every later stage reads them.
 
     `notes` are tables for people, such as what was dropped by which rule: each a CSV file beside.
-    `others` are further queries, such as those to train on: each a parquet file beside.
+    `others` are further tables, such as queries to train on: each a parquet file beside.
     """
 
     queries: pd.DataFrame
@@ -69,7 +69,7 @@ class Benchmark:
             write_table(self.queries, path / "queries.parquet", QUERY_COLUMNS)
             write_table(self.candidates, path / "candidates.parquet", CANDIDATE_COLUMNS)
             for name, table in self.others.items():
-                write_table(table, path / f"{name}.parquet", QUERY_COLUMNS)
+                write_table(table, path / f"{name}.parquet", [])
             for name, note in self.notes.items():
                 note.to_csv(path / f"{name}.csv", index=False, lineterminator="\n")
 
