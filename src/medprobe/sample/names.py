@@ -4,35 +4,6 @@ import random
 from collections.abc import Callable, Iterator
 
 ONSETS = [*"bcdfghklmnprstvwz", "br", "cr", "dr", "fr", "gl", "kr", "pr", "qu", "sk", "st", "tr"]
-    "b",
-    "br",
-    "c",
-    "cr",
-    "d",
-    "dr",
-    "f",
-    "fr",
-    "g",
-    "gl",
-    "h",
-    "k",
-    "kr",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pr",
-    "qu",
-    "r",
-    "s",
-    "sk",
-    "st",
-    "t",
-    "tr",
-    "v",
-    "w",
-    "z",
-]
 VOWELS = ["a", "e", "i", "o", "u"]
 CODAS = ["l", "n", "r", "s", "m", "nd", "rt", "l", "n", "r", "st", "v"]
 DISEASES = ["syndrome", "disease", "fever", "palsy", "anemia", "dystrophy", "neuropathy"]
