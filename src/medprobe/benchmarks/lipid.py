@@ -1,0 +1,144 @@
+"""LIPID: sentences of recent PubMed abstracts with their one chemical or gene masked.
+
+Source: Shaier et al., "Comparing Template-based and Template-free Language Model Probing", section
+3.2.3. The prompts are sentences that no probed model can have read, where the cut-off is later than
+the day on which the model's training ended.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.benchmarks.lipid_rules import Prompt, prompt, sentences
+from medprobe.params import Section
+from medprobe.sources import pubmed
+from medprobe.sources.entities import read_names
+from medprobe.sources.mentions import Mentions
+from medprobe.tables import Benchmark
+
+METADATA = {
+    "name": "LIPID",
+    "asks": "which chemical or gene a sentence of PubMed is about",
+    "source": "PubMed update files and two entity lists",
+    "licence": "PubMed's terms; publishers may hold rights in abstracts",
+    "citation": "Shaier et al., Comparing Template-based and Template-free Language Model Probing",
+    "needs": ["pubmed", "entities"],
+    "metric": "acc_at_10",
+}
+
+
+class Settings(Section):
+    """Where LIPID's sources are, relative to `data/`, and from when its sentences may be."""
+
+    submitted_after: date = date(2021, 12, 31)  # the paper's: no abstract known to its models
+    pubmed: Path = Path("pubmed")
+    entities: dict[str, Path] = Field(
+        {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
+    )
+
+
+def build(data: Path, settings: Settings, seed: int) -> Benchmark:
+    """Build LIPID, one subset an entity list. Nothing in it is drawn at random.
+
+    Raises BadInput for broken files, empty lists and names that stand twice in a list.
+    """
+    lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
+    finder = Mentions(
+        (name, f"{subset}:{name}") for subset, names in lists.items() for name in names
+    )
+    dropped: Counter[str] = Counter()
+    rows = harvest(pubmed.files(data / settings.pubmed), finder, settings.submitted_after, dropped)
+    queries = _queries(rows, dropped)
+    order = {subset: number for number, subset in enumerate(lists)}
+    queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
+    candidates = pd.DataFrame(
+        [
+            {"name": name, "id": name, "type": subset, "subset": subset}
+            for subset, names in lists.items()
+            for name in names
+        ]
+    )
+    return Benchmark(queries.reset_index(drop=True), candidates, _counts(dropped))
+
+
+def harvest(
+    files: Iterable[Path], finder: Mentions, after: date, dropped: Counter[str]
+) -> dict[str, list[dict[str, str]]]:
+    """The prompts of all abstracts that came to PubMed after a day: rows by PMID.
+
+    A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
+    held, so that memory follows what is found and not what is read. What is left out is counted in
+    `dropped`, by rule.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    versions: dict[str, int] = {}  # of the few that have more than one
+    for record in (record for path in files for record in pubmed.records(path)):
+        if isinstance(record, pubmed.Deletion):
+            dropped["abstract deleted"] += found.pop(record.pmid, None) is not None
+            continue
+        if record.version < versions.get(record.pmid, 1):
+            dropped["abstract revised"] += 1
+            continue
+        if record.version > 1:
+            versions[record.pmid] = record.version
+        dropped["abstract revised"] += found.pop(record.pmid, None) is not None
+        if record.submitted is None:
+            dropped["abstract without a date"] += 1
+        elif record.submitted <= after:
+            dropped["abstract before the cut-off"] += 1
+        elif rows := _prompts(record, finder, dropped):
+            found[record.pmid] = rows
+    return found
+
+
+def _prompts(
+    article: pubmed.Article, finder: Mentions, dropped: Counter[str]
+) -> list[dict[str, str]]:
+    rows = []
+    texts = [sentence for section in article.abstract for sentence in sentences(section)]
+    for number, sentence in enumerate(texts, start=1):
+        result = prompt(sentence, finder)
+        if not isinstance(result, Prompt):
+            dropped[f"sentence: {result}"] += 1
+            continue
+        for entity in result.entities:
+            subset, name = entity.split(":", 1)
+            rows.append(
+                {
+                    "query_id": f"lipid/{subset}/{article.pmid}/{number}",
+                    "subset": subset,
+                    "prompt": result.text,
+                    "answer": name,
+                    "pmid": article.pmid,
+                    "date": f"{article.submitted:%Y-%m-%d}",
+                    "sentence": sentence,
+                }
+            )
+    return rows
+
+
+def _queries(found: dict[str, list[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+    columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
+    rows = [row for pmid in sorted(found, key=int) for row in found[pmid]]
+    table = pd.DataFrame(rows, columns=columns)
+    twice = table.duplicated(["subset", "prompt"])
+    dropped["sentence: prompt twice"] += int(twice.sum())
+    table = table[~twice]
+    answers = [[answer] for answer in table["answer"]]
+    return table.drop(columns="answer").assign(
+        benchmark="lipid",
+        relation=table["subset"],
+        subject="",
+        subject_id="",
+        answers=answers,
+        answer_ids=answers,
+    )
+
+
+def _counts(dropped: Counter[str]) -> dict[str, pd.DataFrame]:
+    rows = [(rule, count) for rule, count in sorted(dropped.items()) if count]
+    return {"dropped": pd.DataFrame(rows, columns=["rule", "count"])}
