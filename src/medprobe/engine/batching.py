@@ -1,0 +1,84 @@
+"""Batches that hold a budget of tokens: texts of like length together, no needless padding."""
+
+import gc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from medprobe.errors import BadInput
+
+
+def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Places of items in batches, longest first; a batch's size times its longest item is at most
+    `budget` tokens (an item longer than that has a batch of its own).
+
+    >>> batches([2, 9, 3, 1], budget=6)
+    [[1], [2, 0], [3]]
+    """
+    made: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: (-lengths[place], place)):
+        if made and lengths[made[-1][0]] * (len(made[-1]) + 1) <= budget:
+            made[-1].append(place)
+        else:
+            made.append([place])
+    return made
+
+
+def in_batches(
+    lengths: Sequence[int], budget: int, compute: Callable[[list[int]], Sequence[Any]]
+) -> list[Any]:
+    """Run `compute` on batches of items and return its results in the order of the items.
+
+    `compute` gets the places of a batch's items, longest first, and returns one result for each.
+    Where the memory does not hold a batch, it and all later ones are made half as large. Raises
+    BadInput where it does not hold a single item.
+    """
+    results: list[Any] = [None] * len(lengths)
+    waiting = batches(lengths, budget)[::-1]
+    while waiting:
+        batch = waiting.pop()
+        try:
+            found = compute(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                problem = f"the memory does not hold one text of {lengths[batch[0]]} tokens"
+                raise BadInput("engine", problem, "use a machine with more") from error
+            rest = [*batch, *(place for later in reversed(waiting) for place in later)]
+            half = max(lengths[place] for place in batch) * len(batch) // 2
+            waiting = [
+                [rest[place] for place in smaller]
+                for smaller in batches([lengths[place] for place in rest], half)
+            ][::-1]
+            continue
+        for place, result in zip(batch, found, strict=True):
+            results[place] = result
+    return results
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Did this error come from a device or a machine out of memory? (Frees what can be freed.)"""
+    if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not (
+        isinstance(error, RuntimeError)
+        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
+    ):
+        return False
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return True
+
+
+def padded(
+    rows: Sequence[Sequence[int]], fill: int, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`(ids, mask)`, both [rows, longest], of token ids padded on the right with `fill`."""
+    longest = max(len(row) for row in rows)
+    ids = torch.full((len(rows), longest), fill)
+    mask = torch.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = torch.tensor(row)
+        mask[place, : len(row)] = 1
+    return ids.to(device), mask.to(device)
