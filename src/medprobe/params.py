@@ -43,6 +43,7 @@ class ModelParams(Section):
 
 
 ModelKind = Literal["masked", "encoder", "causal", "seq2seq"]
+MODEL_KINDS: tuple[ModelKind, ...] = ("masked", "encoder", "causal", "seq2seq")
 
 
 class Models(Section):
@@ -55,11 +56,10 @@ class Models(Section):
 
     def find(self, name: str) -> tuple[ModelKind, ModelParams]:
         """The kind and place of a model. Raises BadInput where there is none of that name."""
-        kinds: tuple[ModelKind, ...] = ("masked", "encoder", "causal", "seq2seq")
-        for kind in kinds:
+        for kind in MODEL_KINDS:
             if name in (models := getattr(self, kind)):
                 return kind, models[name]
-        names = [name for kind in kinds for name in getattr(self, kind)]
+        names = [name for kind in MODEL_KINDS for name in getattr(self, kind)]
         raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, names)}")
 
 

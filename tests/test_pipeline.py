@@ -1,0 +1,139 @@
+"""The pipeline end to end, as a user runs it: DVC over a sample world made small."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore", "expectations", "src"]
+
+# Models that learn nothing in a few steps: what is tested here is the pipeline, not the figures.
+SMALL: dict[str, Any] = {
+    "models": {
+        "masked": {"taught": {"pretrain": "taught"}, "untaught": {"pretrain": "untaught"}},
+        "encoder": {},
+        "causal": {},
+        "seq2seq": {},
+    },
+    "probe": {"masked": ["mask_average"], "causal": [], "seq2seq": []},
+}
+
+
+class Project:
+    """A copy of the project in a folder of its own, and the commands a person types there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in NEEDED:
+            source, target = ROOT / name, folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, target)
+        subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+    def change(self, change: dict[str, Any]) -> None:
+        """Merge a change into params.yaml."""
+        path = self.folder / "params.yaml"
+        params = yaml.safe_load(path.read_text())
+        _merge(params, change)
+        path.write_text(yaml.safe_dump(params, sort_keys=False))
+
+    def changed_stages(self) -> set[str]:
+        """The stages that `dvc repro` would run, as far as DVC can tell beforehand."""
+        status = self.run("dvc", "status").stdout
+        lines = [line for line in status.splitlines() if line and not line[0].isspace()]
+        return {line.rstrip(":") for line in lines if line.endswith(":")}
+
+
+def _merge(into: dict[str, Any], change: dict[str, Any]) -> None:
+    for key, value in change.items():
+        if isinstance(value, dict) and value and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    made = Project(tmp_path_factory.mktemp("project"))
+    made.change(SMALL)
+    params = yaml.safe_load((made.folder / "params.yaml").read_text())
+    made.change({"benchmarks": {"medlama": params["benchmarks"]["medlama"]}})
+    sample = made.run("medprobe", "sample")
+    assert sample.returncode == 0, sample.stdout
+    repro = made.run("dvc", "repro")
+    assert repro.returncode == 0, repro.stdout[-3000:]
+    yield made
+
+
+def test_every_result_is_there(project: Project) -> None:
+    for name in ["reports/comparison.csv", "reports/index.html", "metrics/taught/contrastive.json"]:
+        assert (project.folder / name).is_file(), name
+    table = pd.read_csv(project.folder / "reports/comparison.csv")
+    assert {"taught", "untaught"} <= set(table["model"])
+    assert {"contrastive", "mask_average"} <= set(table["method"])
+
+
+def test_a_second_run_does_nothing(project: Project) -> None:
+    again = project.run("dvc", "repro")
+    assert "Running stage" not in again.stdout
+    assert "up to date" in again.stdout
+
+
+def test_a_rewiring_parameter_reruns_rewiring_and_what_follows(project: Project) -> None:
+    before = (project.folder / "params.yaml").read_text()
+    project.change({"rewire": {"temperature": 0.05}})
+    changed = project.changed_stages()
+    (project.folder / "params.yaml").write_text(before)
+    assert changed == {"rewire@taught-set-0", "rewire@untaught-set-0"}
+
+
+def test_a_new_model_and_a_new_method_rerun_nothing_else(project: Project) -> None:
+    before = (project.folder / "params.yaml").read_text()
+    project.change({"models": {"masked": {"newcomer": {"folder": "outputs/models/taught"}}}})
+    with_model = project.changed_stages()
+    (project.folder / "params.yaml").write_text(before)
+    project.change({"probe": {"masked": ["mask_average", "fill_mask"]}})
+    with_method = project.changed_stages()
+    (project.folder / "params.yaml").write_text(before)
+    assert with_model
+    assert all("newcomer" in stage for stage in with_model), with_model
+    assert with_method == {"probe@taught-fill_mask", "probe@untaught-fill_mask"}
+
+
+def test_a_broken_row_stops_the_pipeline_at_the_gate(project: Project) -> None:
+    path = project.folder / "data/umls/MRREL.RRF"
+    before = path.read_bytes()
+    row = next(line for line in before.split(b"\n") if b"|may_treat|" in line and b"|MED-RT|" in line)
+    broken = b"C12X|" + row.split(b"|", 1)[1]
+    path.chmod(0o644)
+    path.write_bytes(before.replace(row, broken, 1))
+    stopped = project.run("dvc", "repro")
+    path.write_bytes(before)
+    assert stopped.returncode != 0
+    assert "C12X" in stopped.stdout
+    assert "Running stage 'rewire" not in stopped.stdout
+    assert "Running stage 'pretrain" not in stopped.stdout
