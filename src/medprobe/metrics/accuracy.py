@@ -1,0 +1,72 @@
+"""acc@k for every query, from the prediction table alone.
+
+A query counts as right at k where one of its first k predictions is a hit, and as wrong where it
+has no prediction. Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
+"""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from scipy.special import comb
+
+from medprobe.errors import BadInput
+
+KS: Final = (1, 5, 10)
+KEYS: Final = ["variant", "replicate", "query_id"]
+
+
+def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """One row a variant, replicate and query of the subsets that were probed.
+
+    Columns: `variant, replicate, query_id, subset, relation` and one of numbers in [0, 1] for each
+    metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores; `subject_at_1`.
+    Raises BadInput where a prediction's query is not in the query table.
+    """
+    strange = ~predictions["query_id"].isin(queries["query_id"])
+    for query in predictions.loc[strange, "query_id"].head(1):
+        problem = "a prediction's query is not in the benchmark"
+        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark anew")
+    table = _probed(predictions, queries)
+    index = pd.MultiIndex.from_frame(table[KEYS])
+    best = predictions[predictions["hit"].astype(bool)].groupby(KEYS)["rank"].min().reindex(index)
+    for k in KS:
+        table[f"acc_at_{k}"] = (best <= k).to_numpy(float)
+    if predictions["score"].notna().all():
+        for k in KS[:-1]:  # the table ends at the last k: ties beyond it cannot be seen
+            table[f"acc_at_{k}_tied"] = tied(predictions, k).reindex(index, fill_value=0).to_numpy()
+    first = predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
+    table["subject_at_1"] = (first.to_numpy() == table.pop("subject").to_numpy()).astype(float)
+    return table
+
+
+def _probed(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """All queries of every subset that a variant and replicate has predictions for."""
+    queries = queries[["query_id", "subset", "relation", "subject"]]
+    subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
+    runs = predictions[["variant", "replicate"]].assign(subset=subset).drop_duplicates()
+    table = runs.merge(queries, on="subset").sort_values(KEYS, ignore_index=True)
+    return table[[*KEYS, "subset", "relation", "subject"]]
+
+
+def tied(predictions: pd.DataFrame, k: int) -> pd.Series:
+    """The chance of a hit among the first k where equal scores stand in random order, by query.
+
+    With a scores above the k-th, g equal to it and h hits among these g, it is 1 where a score
+    above is a hit, else 1 - C(g-h, k-a) / C(g, k-a). Ties are seen as far as the table goes.
+    """
+    table = predictions.sort_values([*KEYS, "rank"])
+    keys = [table[key] for key in KEYS]
+    within = table["score"].where(table["rank"] <= k)
+    edge = within.groupby(keys).transform("min")
+    hit = table["hit"].astype(bool)
+    above, equal = table["score"] > edge, table["score"] == edge
+    counts = (
+        pd.DataFrame({"above": above, "won": above & hit, "equal": equal, "hits": equal & hit})
+        .groupby(keys)
+        .sum()
+    )
+    size = table["rank"].le(k).groupby(keys).sum()  # fewer than k where there are not so many
+    drawn, group, hits = size - counts["above"], counts["equal"], counts["hits"]
+    chance = 1 - comb(group - hits, drawn) / comb(group, drawn)
+    return pd.Series(np.where(counts["won"] > 0, 1.0, chance), index=counts.index)
