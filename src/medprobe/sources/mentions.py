@@ -1,0 +1,179 @@
+"""Where names occur in texts: whole words, the longest name, exact spans, half a million names.
+
+A text is read as *tokens*: words (runs of letters, digits and `_`) and single marks such as `,` or
+`+`. White space and hyphens only separate tokens. A name occurs where its tokens stand in a row:
+"Type-2  diabetes" holds "type 2 diabetes", "type 2, diabetes" does not, and "mi" is not in
+"family". Case does not matter, except in names of three characters or fewer.
+
+Each token becomes a code of three bytes, and an Aho-Corasick automaton (Aho and Corasick 1975,
+doi:10.1145/360825.360855) searches all names at once in these codes. The first byte of a code is
+above 127, the others are not, so that a match never begins or ends inside a code.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import repeat
+from typing import Final, NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+SHORT: Final = 3  # characters; names up to this length match case-sensitively
+TOKEN: Final = re.compile(r"([\w\u0300-\u036f]+|[^\w\s\u2010-\u2013-])")
+UNKNOWN: Final = b"\0\0\0"  # the code of a token of no name
+STEP: Final = len(UNKNOWN)
+
+Ids = tuple[str, ...]
+
+
+class Mention(NamedTuple):
+    """A name in a text: `text[start:end]` is how it is written there.
+
+    `ids` are the ids of all names written so, in the order in which they were given.
+    """
+
+    start: int
+    end: int
+    ids: Ids
+
+    @property
+    def id(self) -> str:
+        """The first of the ids."""
+        return self.ids[0]
+
+
+class Mentions:
+    """Finds any of many names in texts. Names without a token are left out.
+
+    `names` are pairs of a name and its id; an id may have many names, a name many ids.
+
+    >>> names = Mentions([("heart failure", "C1"), ("failure", "C2"), ("MI", "C3")])
+    >>> names.find("Heart  failure in the family after MI.")
+    [Mention(start=0, end=14, ids=('C1',)), Mention(start=35, end=37, ids=('C3',))]
+    >>> [mention.id for mention in names.every("Heart failure")]
+    ['C1', 'C2']
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        self._codes: dict[str, bytes] = {}  # folded token → code
+        self._rows: dict[bytes, int] = {}  # name in codes → its row
+        self._ids: list[Ids] = []  # by row: ids of the names in any case
+        self._short: dict[int, dict[str, Ids]] = {}  # by row: ids of short names by spelling
+        for name, identifier in names:
+            pattern = b"".join(map(self._code, TOKEN.findall(_fold(name))))
+            if not pattern:
+                continue
+            row = self._rows.setdefault(pattern, len(self._rows))
+            if row == len(self._ids):
+                self._ids.append(())
+            if len(name) <= SHORT:
+                spellings = self._short.setdefault(row, {})
+                spelling = _spelling(name)
+                spellings[spelling] = _with(spellings.get(spelling, ()), identifier)
+            else:
+                self._ids[row] = _with(self._ids[row], identifier)
+
+    def find(self, text: str) -> list[Mention]:
+        """The mentions that a reader from left to right finds who always takes the longest name.
+
+        They do not overlap.
+        """
+        return _Reading(self, text).longest()
+
+    def every(self, text: str) -> list[Mention]:
+        """All mentions, those inside of longer ones too, in the order of their ends."""
+        return _Reading(self, text).every()
+
+    def _code(self, token: str) -> bytes:
+        """The code of a name's token, a new one for a new token."""
+        if token not in self._codes:
+            number = len(self._codes) + 1
+            self._codes[token] = bytes((128 | number & 127, number >> 7 & 127, number >> 14))
+        return self._codes[token]
+
+    @cached_property
+    def _longest(self) -> BytesAhoCorasick:
+        return BytesAhoCorasick(list(self._rows), matchkind=MatchKind.LeftmostLongest)
+
+    @cached_property
+    def _overlapping(self) -> BytesAhoCorasick:
+        return BytesAhoCorasick(list(self._rows), matchkind=MatchKind.Standard)
+
+
+class _Reading:
+    """One text, searched for the names."""
+
+    def __init__(self, names: Mentions, text: str) -> None:
+        self.names = names
+        self.text = text
+        self.pieces = TOKEN.split(_fold(text))  # gap, token, gap, token, ..., gap
+        self.codes = b"".join(map(names._codes.get, self.pieces[1::2], repeat(UNKNOWN)))
+
+    def longest(self) -> list[Mention]:
+        found: list[Mention] = []
+        begin: int | None = 0
+        while begin is not None:
+            begin = self._pass(begin, found)
+        return found
+
+    def every(self) -> list[Mention]:
+        matches = self.names._overlapping.find_matches_as_indexes(self.codes, overlapping=True)
+        return [mention for mention in self._mentions(matches) if mention.ids]
+
+    def _pass(self, begin: int, found: list[Mention]) -> int | None:
+        """Append what is found from byte `begin` on; where to search anew, None at the end."""
+        matches = self.names._longest.find_matches_as_indexes(self.codes[begin:])
+        if begin:
+            matches = [(row, start + begin, end + begin) for row, start, end in matches]
+        for mention, (_, start, end) in zip(self._mentions(matches), matches, strict=True):
+            if mention.ids:
+                found.append(mention)
+            elif end - start > STEP:  # a short name in another case hides no other name
+                return self._shorter(start, end, found)
+        return None
+
+    def _shorter(self, start: int, end: int, found: list[Mention]) -> int:
+        """Append the longest name at `start` that ends before `end`; where to search on."""
+        for stop in range(end - STEP, start, -STEP):
+            row = self.names._rows.get(self.codes[start:stop])
+            for mention in self._mentions([] if row is None else [(row, start, stop)]):
+                if mention.ids:
+                    found.append(mention)
+                    return stop
+        return start + STEP
+
+    def _mentions(self, matches: list[tuple[int, int, int]]) -> Iterator[Mention]:
+        """The mention of each match `(row, first byte, byte after the last)`, without ids where a
+        short name is in another case."""
+        all_ids, short, pieces = self.names._ids, self.names._short, self.pieces
+        at = start = 0  # a piece and where it begins in the text
+        for row, first_byte, last_byte in matches:
+            piece = 2 * (first_byte // STEP) + 1
+            if piece < at:
+                at = start = 0
+            start += len("".join(pieces[at:piece]))
+            at = piece
+            end = start + len("".join(pieces[piece : 2 * (last_byte // STEP)]))
+            ids = all_ids[row]
+            if row in short:
+                for identifier in short[row].get(_spelling(self.text[start:end]), ()):
+                    ids = _with(ids, identifier)
+            yield Mention(start, end, ids)
+
+
+def _fold(text: str) -> str:
+    """Case-folded text of the same length: a letter that would become two stays as it is."""
+    folded = text.casefold()
+    if len(folded) == len(text):
+        return folded
+    return "".join(c if len(c.casefold()) > 1 else c.casefold() for c in text)
+
+
+def _spelling(name: str) -> str:
+    """A name's tokens in their own case."""
+    return " ".join(TOKEN.findall(name))
+
+
+def _with(ids: Ids, identifier: str) -> Ids:
+    """`ids`, with `identifier` among them."""
+    return ids if identifier in ids else (*ids, identifier)

@@ -1,0 +1,103 @@
+"""Mentions: exact spans of whole words, the longest name, case of short names."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medprobe.sources.mentions import Mention, Mentions
+
+
+def spans(names: list[str], text: str) -> list[str]:
+    found = Mentions((name, name) for name in names).find(text)
+    return [text[mention.start : mention.end] for mention in found]
+
+
+def test_takes_the_longest_name_and_every_gives_the_inner_ones() -> None:
+    names = Mentions([("kidney disease", "C1"), ("chronic kidney disease", "C2")])
+    text = "Has chronic kidney disease."
+    assert names.find(text) == [Mention(4, 26, ("C2",))]
+    assert names.every(text) == [Mention(12, 26, ("C1",)), Mention(4, 26, ("C2",))] or names.every(
+        text
+    ) == [Mention(4, 26, ("C2",)), Mention(12, 26, ("C1",))]
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "expected"),
+    [
+        (["mi"], "family of miners", []),  # never inside a word
+        (["asthma", "copd"], "asthma copd", ["asthma", "copd"]),  # neighbours
+        (["type 2 diabetes"], "Type-2\n  DIABETES,", ["Type-2\n  DIABETES"]),
+        (["heart failure"], "of the heart. Failure to", []),  # a mark parts words
+        (["CD4+"], "CD4 and cd4+.", ["cd4+"]),
+        (["2"], "12 2", ["2"]),
+        (["café au lait"], "CAFÉ AU LAIT", ["CAFÉ AU LAIT"]),
+        (["cafe"], "cafe\u0301", []),  # an accent belongs to its letter
+        ([" - ", ""], "a - b", []),
+    ],
+)
+def test_tokens(names: list[str], text: str, expected: list[str]) -> None:
+    assert spans(names, text) == expected
+
+
+def test_names_of_three_characters_keep_their_case() -> None:
+    names = Mentions([("MI", "C1"), ("mi", "C2"), ("Acute MI", "C3"), ("ARDS", "C4")])
+    found = names.find("MI, mi, Mi, acute mi, ards")
+    assert [mention.ids for mention in found] == [("C1",), ("C2",), ("C3",), ("C4",)]
+
+
+def test_a_short_name_in_another_case_hides_no_other() -> None:
+    names = Mentions([("T-3", "C1"), ("3 toxin", "C2"), ("t", "C3")])
+    assert [mention.id for mention in names.find("t-3 toxin")] == ["C3", "C2"]
+    assert [mention.id for mention in names.find("T 3 toxin")] == ["C1"]
+
+
+def test_one_name_of_two_concepts() -> None:
+    names = Mentions([("cold", "C2"), ("Cold", "C1"), ("cold", "C2")])
+    (mention,) = names.find("a cold")
+    assert mention.ids == ("C2", "C1")
+    assert mention.id == "C2"
+
+
+@pytest.mark.parametrize("before", ["İİ ", "ß ", "ﬁ ", "𝛼 ", "日本 "])
+def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
+    assert spans(["heart failure"], before + "HEART FAILURE") == ["HEART FAILURE"]
+
+
+def slow(names: list[str], text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """The rule, read out."""
+    tokens = [(m.start(), m.end()) for m in re.finditer(r"\w+|[^\w\s-]", text)]
+    words = [text[start:end] for start, end in tokens]
+
+    def ids(piece: list[str]) -> tuple[str, ...]:
+        found = []
+        for name in [n for n in names if len(n) > 3] + [n for n in names if len(n) <= 3]:
+            parts = re.findall(r"\w+|[^\w\s-]", name)
+            same = parts == piece
+            if len(name) > 3:
+                same = [part.lower() for part in parts] == [part.lower() for part in piece]
+            if same and name not in found:
+                found.append(name)
+        return tuple(found)
+
+    found, i = [], 0
+    while i < len(words):
+        for j in range(len(words), i, -1):
+            if match := ids(words[i:j]):
+                found.append((tokens[i][0], tokens[j - 1][1], match))
+                i = j
+                break
+        else:
+            i += 1
+    return found
+
+
+PIECES = st.lists(st.sampled_from(["a", "B", "ab", "Ab", "abc", " ", "-", "+", ","]), max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES.map("".join), max_size=6), PIECES.map("".join), PIECES.map("".join))
+def test_equals_the_rule_read_out(names: list[str], left: str, right: str) -> None:
+    text = f"{left} {right}"
+    assert [tuple(m) for m in Mentions((n, n) for n in names).find(text)] == slow(names, text)
