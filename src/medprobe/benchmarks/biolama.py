@@ -1,0 +1,123 @@
+"""BioLAMA (Sung et al., 2021): single-slot queries from CTD, Wikidata and the UMLS.
+
+A subset is a source. Queries are the test triples; `train` and `dev` stand beside them as tables of
+the same shape, for methods that are trained. Aliases of an answer are answers too.
+"""
+
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pandas as pd
+
+from medprobe.errors import BadInput, nearest
+from medprobe.params import Section
+from medprobe.sources import biolama
+from medprobe.sources.biolama import Answer, Source, Triple
+from medprobe.tables import CANDIDATE_COLUMNS, Benchmark
+
+METADATA: Final = {
+    "source": "https://github.com/dmis-lab/BioLAMA",
+    "licence": "CTD and Wikidata parts as released; the UMLS part needs a UMLS licence",
+    "citation": "Sung et al., EMNLP 2021: Can Language Models be Biomedical Knowledge Bases?",
+    "data": ["biolama"],
+    "primary_metric": "acc_at_1",
+}
+
+
+class Settings(Section):
+    """What to build: the sources that are there, and the names to rank."""
+
+    sources: tuple[Source, ...] = biolama.SOURCES
+    relations: tuple[str, ...] = ()  # only these; all where empty
+    candidates: Literal["objects", "entities"] = "objects"  # entities: subjects as well
+
+
+def build(data: Path, settings: Settings, seed: int) -> Benchmark:
+    """The test triples as queries, and all objects' labels as candidates, by source.
+
+    Raises BadInput for a missing file, a relation without a template, an unknown relation.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
+    candidates: list[pd.DataFrame] = []
+    known: list[str] = []
+    for source in settings.sources:
+        folder = data / "biolama" / source
+        templates = biolama.templates(folder)
+        known += (found := biolama.relations(folder))
+        names = []
+        for relation in (
+            name for name in found if name in settings.relations or not settings.relations
+        ):
+            if relation not in templates:
+                where = folder / "prompts" / "manual.jsonl"
+                raise BadInput(where, f"no template for relation {relation}")
+            for split in biolama.SPLITS:
+                triples = biolama.read(folder, relation, split)
+                rows[split] += [_query(t, relation, source, templates[relation]) for t in triples]
+                names += list(_names(triples, settings.candidates))
+        candidates.append(_candidates(names, source))
+    for relation in settings.relations:
+        if relation not in known:
+            problem = f"no relation '{relation}'{nearest(relation, known)}"
+            raise BadInput("params.yaml: benchmarks.biolama", problem)
+    train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
+    queries = test.assign(seen_in_train=_seen(test, train))
+    return Benchmark(queries, pd.concat(candidates), others={"train": train, "dev": dev})
+
+
+def normalise(text: str) -> str:
+    """The form in which two answers count as equal, as BioLAMA's evaluator has it: lower case, no
+    punctuation, no articles, single blanks.
+
+    >>> normalise("The Wolff-Parkinson-White  syndrome")
+    'wolffparkinsonwhite syndrome'
+    """
+    bare = text.lower().translate(str.maketrans("", "", string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def _query(triple: Triple, relation: str, source: str, template: str) -> dict[str, Any]:
+    names = [(name, a.id) for a in triple.answers for name in (a.label, *a.aliases) if name.strip()]
+    pairs = list(dict.fromkeys(names))
+    return {
+        "query_id": f"{source}:{relation}:{triple.uuid}",
+        "benchmark": "biolama",
+        "relation": relation,
+        "subject": triple.subject,
+        "subject_id": triple.subject_id,
+        "prompt": template.replace("[X]", triple.subject),
+        "answers": [name for name, _ in pairs],
+        "answer_ids": [identifier for _, identifier in pairs],
+        "subset": source,
+        "template": template,
+    }
+
+
+def _names(triples: list[Triple], which: str) -> Iterator[Answer]:
+    for triple in triples:
+        yield from triple.answers
+        if which == "entities":
+            yield Answer(triple.subject, triple.subject_id, triple.subject_type, ())
+
+
+def _candidates(names: list[Answer], source: str) -> pd.DataFrame:
+    """One row a name; where a name has several ids the first by order counts."""
+    rows = sorted({(answer.label, answer.id, answer.type, source) for answer in names})
+    table = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
+    return table.drop_duplicates("name", ignore_index=True)
+
+
+def _seen(test: pd.DataFrame, train: pd.DataFrame) -> list[bool]:
+    """Does any pair of subject and answer of a test query stand in the train split?"""
+    pairs = {
+        (row.relation, row.subject_id, identifier)
+        for row in train.itertuples()
+        for identifier in row.answer_ids
+    }
+    return [
+        any((row.relation, row.subject_id, identifier) in pairs for identifier in row.answer_ids)
+        for row in test.itertuples()
+    ]

@@ -1,0 +1,101 @@
+"""Mask average (Kassner et al., EACL 2021): a candidate of n tokens is scored by the mean
+log-probability of its tokens at n masks in the slot.
+
+One forward pass with n masks serves all candidates of n tokens.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import torch
+
+from medprobe.engine import masked, ranking
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids, check_window, masked_slots
+from medprobe.params import EngineParams, Section
+
+QUERIES_AT_ONCE: Final = 64
+
+
+class MaskAverage:
+    """Ranks all candidates (variant "") and the relation's own answers (variant "relation")."""
+
+    KINDS = ("masked",)
+
+    class Settings(Section):
+        """Nothing to choose: both candidate sets are ranked."""
+
+    def __init__(
+        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.folder = folder
+        self.model = load(folder, "masked", engine)
+        self.budget = engine.token_budget
+
+    def inputs(self) -> list[Path]:
+        """The files that results depend on."""
+        return [self.folder]
+
+    def passes(self) -> list[str]:
+        """One."""
+        return [""]
+
+    def rank(
+        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
+    ) -> pd.DataFrame:
+        """The k best names of each query, twice.
+
+        Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
+        name that does not fit into the model's window.
+        """
+        names = sorted(set(candidates["name"]))
+        answers = {name for row in queries["answers"] for name in row}
+        own = np.array([i for i, name in enumerate(names) if name in answers], dtype=int)
+        rows = []
+        for start in range(0, len(queries), QUERIES_AT_ONCE):
+            chunk = queries.iloc[start : start + QUERIES_AT_ONCE]
+            for query, scores in zip(chunk["query_id"], self.scores(chunk, names), strict=True):
+                for variant, among in (("", np.arange(len(names))), ("relation", own)):
+                    order = among[ranking.best(scores[among], k)]
+                    rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
+        return pd.DataFrame(rows)
+
+    def scores(self, queries: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+        """The score of each name for each query, (queries, names), float32."""
+        where = [f"query {query}" for query in queries["query_id"]]
+        slots = masked_slots(self.model.tokenizer, queries["prompt"], where)
+        lengths = {left: self._by_length(names, left) for left in {slot.left for slot in slots}}
+        for slot, query in zip(slots, where, strict=True):
+            longest = max(lengths[slot.left])
+            name = names[int(lengths[slot.left][longest][0][0])]
+            check_window(slot, longest, self.model.max_length, query, name)
+        work = [(i, n) for i, slot in enumerate(slots) for n in lengths[slot.left]]
+        mask = self.model.tokenizer.mask_token_id
+        rows = [slots[i].fill([mask] * n) for i, n in work]
+        positions = [slots[i].positions(n) for i, n in work]
+        found = np.empty((len(slots), len(names)), dtype=np.float32)
+
+        def keep(item: int, log_prob: torch.Tensor) -> None:
+            i, n = work[item]
+            at, tokens = lengths[slots[i].left][n]
+            found[i, at] = log_prob.gather(1, tokens).mean(0).cpu().numpy()
+
+        masked.log_probs(self.model, rows, positions, self.budget, keep)
+        return found
+
+    def _by_length(
+        self, names: Sequence[str], left: str
+    ) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
+        """For each number of tokens n: which names have it, and their tokens, (n, names)."""
+        at = defaultdict(list)
+        ids = answer_ids(self.model.tokenizer, names, left)
+        for i, tokens in enumerate(ids):
+            at[len(tokens)].append(i)
+        return {
+            n: (np.array(of_n), torch.tensor([ids[i] for i in of_n]).T.to(self.model.device))
+            for n, of_n in at.items()
+        }

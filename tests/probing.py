@@ -1,0 +1,81 @@
+"""What tests of probing methods share: queries, candidates, and slow, obvious building blocks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import torch
+
+ARCHITECTURES = ("bert", "bert-cased", "roberta")
+NAMES = (
+    "hepatitis B",
+    "Karsten syndrome",
+    "karsten Syndrome",
+    "acute renal failure",
+    "Chronic pain",
+    "SNCA",
+    "type 2 diabetes mellitus",
+    "influenza",
+    "t(8;21)(q22;q22)",
+    "Naïve fever",
+)
+PROMPTS = (
+    "Velotrine treats [Y] .",
+    "[Y] occurs after influenza virus infection .",
+    "Decreased platelet aggregation ([Y]) may prevent pain.",
+    "The SNCA gene was mapped to [Y] in adults and children with a much longer prompt .",
+)
+
+
+def queries(prompts: Sequence[str] = PROMPTS, answers: Sequence[str] = NAMES[:2]) -> pd.DataFrame:
+    """One query a prompt, all with the same answers."""
+    return pd.DataFrame(
+        {
+            "query_id": [f"q{i}" for i in range(len(prompts))],
+            "benchmark": "toy",
+            "relation": "r",
+            "subject": "Velotrine",
+            "subject_id": "C1",
+            "prompt": list(prompts),
+            "answers": [list(answers)] * len(prompts),
+            "answer_ids": [[f"A{i}" for i in range(len(answers))]] * len(prompts),
+            "subset": "all",
+        }
+    )
+
+
+def candidates(names: Sequence[str] = NAMES) -> pd.DataFrame:
+    """A candidate a name."""
+    ids = [f"A{i}" for i in range(len(names))]
+    return pd.DataFrame({"name": list(names), "id": ids, "type": "", "subset": "all"})
+
+
+def masked_ids(tokenizer: Any, prompt: str, count: int) -> list[int]:
+    """Token ids of a prompt with masks in its slot; the blank before the slot is the answer's."""
+    text = prompt.replace(" [Y]", "[Y]").replace("[Y]", tokenizer.mask_token * count)
+    ids: list[int] = tokenizer(text)["input_ids"]
+    return ids
+
+
+def piece_ids(tokenizer: Any, prompt: str, name: str) -> list[int]:
+    """Token ids of a name in a prompt's slot: those of the whole text in the name or its blank."""
+    start = len(prompt[: prompt.index("[Y]")].rstrip())
+    encoded = tokenizer(
+        prompt.replace("[Y]", name), add_special_tokens=False, return_offsets_mapping=True
+    )
+    end = prompt.index("[Y]") + len(name)
+    spans = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+    return [i for i, (low, high) in spans if high > start and low < end]
+
+
+@torch.no_grad()
+def log_probs(model: Any, ids: Sequence[int]) -> torch.Tensor:
+    """Log-probabilities at all positions of one text, (positions, vocabulary)."""
+    return model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+
+
+def same(found: pd.DataFrame, expected: pd.DataFrame, tolerance: float = 1e-4) -> None:
+    """Fail unless two prediction tables have the same rows in the same order."""
+    columns = [c for c in expected if c != "score"]
+    pd.testing.assert_frame_equal(found[columns], expected[columns])
+    assert (found["score"] - expected["score"]).abs().max() < tolerance

@@ -1,0 +1,88 @@
+import probing
+import pytest
+import torch
+import transformers
+
+from medprobe.engine import masked
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids, masked_slots, text_slots
+
+TEXTS = (
+    "Velotrine treats Karsten syndrome .",
+    "Pneumonia occurs after influenza virus infection ; fracture of bone occurs after trauma .",
+    "Chronic pain",
+)
+
+
+def rows_of(folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return [tokenizer(text)["input_ids"] for text in TEXTS]
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("budget", [1, 40, 8192])
+def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeypatch):
+    monkeypatch.setattr(masked, "LOGITS_AT_ONCE", 2000)
+    rows = rows_of(tiny_model(arch))
+    positions = [[1, 3], [0, 2, len(rows[1]) - 1], [1]]
+    model = load(tiny_model(arch), "masked")
+    found = masked.log_probs(model, rows, positions, budget, lambda row, found: found.clone())
+    for ids, at, scores in zip(rows, positions, found, strict=True):
+        torch.testing.assert_close(
+            scores, probing.log_probs(model.model, ids)[at], atol=1e-4, rtol=0
+        )
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("size", [1, 2])  # tokens masked together
+def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model, monkeypatch):
+    monkeypatch.setattr(masked, "ROWS_AT_ONCE", 5)
+    rows = rows_of(tiny_model(arch))
+    groups = [
+        [tuple(range(i, min(i + size, len(row) - 1))) for i in range(1, len(row) - 1, size)]
+        for row in rows
+    ]
+    model = load(tiny_model(arch), "masked")
+    found = masked.pseudo_log_likelihood(model, rows, groups, 8192)
+    for row, of_row, scores in zip(rows, groups, found, strict=True):
+        expected = []
+        for group in of_row:
+            copy = list(row)
+            for position in group:
+                copy[position] = model.tokenizer.mask_token_id
+            logs = probing.log_probs(model.model, copy)
+            expected += [logs[position, row[position]].item() for position in group]
+        assert scores == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+def test_a_slot_takes_any_number_of_masks(arch, tiny_model):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
+    slots = masked_slots(tokenizer, probing.PROMPTS, probing.PROMPTS)
+    for prompt, slot in zip(probing.PROMPTS, slots, strict=True):
+        ids = slot.fill([tokenizer.mask_token_id] * 3)
+        assert ids == probing.masked_ids(tokenizer, prompt, 3)
+        assert [ids[p] for p in slot.positions(3)] == [tokenizer.mask_token_id] * 3
+
+
+@pytest.mark.parametrize("arch", ["bert", "bert-cased", "roberta", "gpt2", "t5", "bart"])
+def test_an_answer_has_the_tokens_it_has_in_the_sentence(arch, tiny_model):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
+    for prompt in probing.PROMPTS:
+        (slot,) = text_slots(tokenizer, [prompt], [prompt])
+        for name, ids in zip(
+            probing.NAMES, answer_ids(tokenizer, probing.NAMES, slot.left), strict=True
+        ):
+            text = prompt.replace("[Y]", name)
+            whole = tokenizer(text, add_special_tokens=False)["input_ids"]
+            assert slot.fill(ids) == whole, (prompt, name)
+
+
+def test_a_name_depends_on_what_stands_before_it(tiny_model):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
+    spelled = {
+        left: tokenizer.convert_ids_to_tokens(answer_ids(tokenizer, ["pain"], left)[0])
+        for left in ("", " ", "(")
+    }
+    assert spelled[" "] == ["Ġpain"]
+    assert spelled[""] == spelled["("] == list("pain")
