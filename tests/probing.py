@@ -10,7 +10,7 @@ ARCHITECTURES = ("bert", "bert-cased", "roberta")
 NAMES = (
     "hepatitis B",
     "Karsten syndrome",
-    "karsten Syndrome",
+    "Karsten Syndrome",
     "acute renal failure",
     "Chronic pain",
     "SNCA",

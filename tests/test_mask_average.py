@@ -60,7 +60,7 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
 
 
 def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):
-    names = ["karsten Syndrome", "KARSTEN SYNDROME", "Karsten syndrome"]
+    names = ["Karsten Syndrome", "KARSTEN SYNDROME", "Karsten syndrome"]
     found = method(tiny_model("bert")).rank(probing.queries(), probing.candidates(names), 3, "")
     first = found[(found["query_id"] == "q0") & (found["variant"] == "")]
     assert first["prediction"].tolist() == sorted(names)

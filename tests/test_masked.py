@@ -1,8 +1,8 @@
-import probing
 import pytest
 import torch
 import transformers
 
+import probing
 from medprobe.engine import masked
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, masked_slots, text_slots
