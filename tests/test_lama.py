@@ -31,8 +31,8 @@ CAPITAL: dict[str, Any] = {
     "sub_label": "France",
     "predicate_id": "P36",
     "evidences": [
-        {"sub_surface": "France", "obj_surface": "Paris", "masked_sentence": "[MASK] or Paris ."},
-        {"sub_surface": "It", "obj_surface": "Paris", "masked_sentence": "It has [MASK]  as a\nseat ."},
+        {"sub_surface": "France", "obj_surface": "Paris", "masked_sentence": "[MASK], Paris ."},
+        {"sub_surface": "It", "obj_surface": "Paris", "masked_sentence": "Its [MASK]  is\nbig ."},
     ],
 }  # fmt: skip
 CAN: dict[str, Any] = {
@@ -148,12 +148,13 @@ def test_distractors_add_candidates_not_queries(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "more.txt").write_text("copper\niron\n")
     benchmark = build(tmp_path, distractors={"squad": Path("more.txt")})
-    found = {name: (queries, names) for name, queries, names in benchmark.subsets()}
-    plain, more = found["squad"], found["squad-distractors"]
-    assert plain[0]["prompt"].tolist() == more[0]["prompt"].tolist()
-    assert plain[1]["name"].tolist() == ["iron"]
-    assert more[1]["name"].tolist() == ["iron", "copper"]
-    assert benchmark.queries["query_id"].is_unique
+    plain = build(tmp_path)
+    assert benchmark.queries["prompt"].tolist() == plain.queries["prompt"].tolist()
+    table = benchmark.candidates[benchmark.candidates["subset"] == "squad"]
+    assert list(zip(table["name"], table["type"], strict=True)) == [
+        ("iron", ""),
+        ("copper", "distractor"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,27 +14,27 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
+from medprobe.benchmarks import Metadata
+from medprobe.benchmarks.distractors import with_distractors
 from medprobe.params import Section
 from medprobe.sources import lama
 from medprobe.sources.entities import read_names
 from medprobe.tables import SLOT, Benchmark
 
-METADATA = {
-    "name": "LAMA",
-    "asks": "general facts, as filled templates and as sentences of Wikipedia",
-    "source": "LAMA's released files",
-    "licence": "CC BY-NC 4.0",
-    "citation": "Petroni et al. 2019, Language Models as Knowledge Bases?",
-    "needs": ["lama"],
-    "metric": "acc_at_10",
-}
+METADATA = Metadata(
+    description="general facts, as filled templates and as sentences of Wikipedia",
+    citation="Petroni et al., Language Models as Knowledge Bases?, EMNLP 2019",
+    licence="LAMA: CC BY-NC 4.0",
+    sources=("lama",),
+    primary_metric="acc_at_10",
+)
 
 
 class Settings(Section):
     """Where LAMA's files are, relative to `data/`, and what to make of them.
 
-    `distractors` names, for a subset, a list of further entities: `<subset>-distractors` then
-    holds the same queries among more candidates (the paper's Table 6).
+    `distractors` names, for a subset, a list of further entities: it is ranked with and without
+    them (the paper's Table 6).
     """
 
     lama: Path = Path("lama")
@@ -78,28 +78,6 @@ def flaw(text: str, surface: str, answer: str) -> str | None:
     return "object twice" if re.search(rf"(?<!\w)(?:{names})(?!\w)", rest, re.I) else None
 
 
-def with_distractors(benchmark: Benchmark, subset: str, names: Iterable[str]) -> Benchmark:
-    """The benchmark with one more subset, `<subset>-distractors`: the queries of `subset` among its
-    candidates and these names."""
-    name = f"{subset}-distractors"
-    queries = benchmark.queries[benchmark.queries["subset"] == subset]
-    queries = queries.assign(
-        subset=name, query_id=queries["query_id"].str.replace(subset, name, n=1, regex=False)
-    )
-    own = benchmark.candidates[benchmark.candidates["subset"] == subset].assign(subset=name)
-    known = set(own["name"])
-    more = [
-        {"name": one, "id": one, "type": "distractor", "subset": name}
-        for one in dict.fromkeys(names)
-        if one not in known
-    ]
-    return Benchmark(
-        pd.concat([benchmark.queries, queries], ignore_index=True),
-        pd.concat([benchmark.candidates, own, pd.DataFrame(more)], ignore_index=True),
-        benchmark.notes,
-    )
-
-
 def _parallel(
     name: str,
     items: Iterable[lama.Item],
@@ -108,10 +86,13 @@ def _parallel(
 ) -> list[dict[str, Any]]:
     """The template-based rows, then their template-free twins."""
     based, free = [], []
+    facts: set[tuple[str, str, str]] = set()
     for item, prompt in _kept(name, items, dropped):
-        if item.relation not in templates:
-            dropped[name, "no template"] += 1
+        fact = (item.relation, item.subject, item.object)
+        if item.relation not in templates or fact in facts:
+            dropped[name, "fact twice" if fact in facts else "no template"] += 1
             continue
+        facts.add(fact)
         template = templates[item.relation].replace("[X]", item.subject)
         based.append(_row(f"{name}-template", item, template))
         free.append(_row(f"{name}-free", item, prompt))
@@ -128,14 +109,10 @@ def _kept(
     name: str, items: Iterable[lama.Item], dropped: Counter[tuple[str, str]]
 ) -> Iterable[tuple[lama.Item, str]]:
     """Each fact that stays, with the first of its sentences that no rule drops."""
-    facts, prompts = set(), set()
+    prompts: set[str] = set()
     for item in items:
-        fact = (item.relation, item.subject, item.object)
         if not item.accepted:
             dropped[name, "denied by most raters"] += 1
-            continue
-        if item.subject and fact in facts:
-            dropped[name, "fact twice"] += 1
             continue
         flaws = [flaw(text, surface, item.object) for text, surface in item.sentences]
         if None not in flaws:
@@ -146,7 +123,6 @@ def _kept(
         if prompt in prompts:
             dropped[name, "prompt twice"] += 1
             continue
-        facts.add(fact)
         prompts.add(prompt)
         yield item, prompt
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
+from medprobe.benchmarks import Metadata
 from medprobe.benchmarks.lipid_rules import Prompt, prompt, sentences
 from medprobe.params import Section
 from medprobe.sources import pubmed
@@ -20,15 +21,13 @@ from medprobe.sources.entities import read_names
 from medprobe.sources.mentions import Mentions
 from medprobe.tables import Benchmark
 
-METADATA = {
-    "name": "LIPID",
-    "asks": "which chemical or gene a sentence of PubMed is about",
-    "source": "PubMed update files and two entity lists",
-    "licence": "PubMed's terms; publishers may hold rights in abstracts",
-    "citation": "Shaier et al., Comparing Template-based and Template-free Language Model Probing",
-    "needs": ["pubmed", "entities"],
-    "metric": "acc_at_10",
-}
+METADATA = Metadata(
+    description="which chemical or gene a sentence of PubMed is about",
+    citation="Shaier et al., Comparing Template-based and Template-free Language Model Probing",
+    licence="PubMed: publishers may hold rights in abstracts",
+    sources=("pubmed", "entities"),
+    primary_metric="acc_at_10",
+)
 
 
 class Settings(Section):
@@ -122,20 +121,21 @@ def _prompts(
 
 
 def _queries(found: dict[str, list[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+    """The query table. Of prompts that are alike the first stays, with the answers of all."""
     columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
     rows = [row for pmid in sorted(found, key=int) for row in found[pmid]]
     table = pd.DataFrame(rows, columns=columns)
-    twice = table.duplicated(["subset", "prompt"])
+    keys = ["subset", "prompt"]
+    answers = table.groupby(keys)["answer"].agg(lambda names: list(dict.fromkeys(names)))
+    twice = table.duplicated(keys)
     dropped["sentence: prompt twice"] += int(twice.sum())
-    table = table[~twice]
-    answers = [[answer] for answer in table["answer"]]
-    return table.drop(columns="answer").assign(
+    table = table[~twice].drop(columns="answer").join(answers.rename("answers"), on=keys)
+    return table.assign(
         benchmark="lipid",
         relation=table["subset"],
         subject="",
         subject_id="",
-        answers=answers,
-        answer_ids=answers,
+        answer_ids=table["answers"],
     )
 
 

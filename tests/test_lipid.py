@@ -1,0 +1,197 @@
+"""LIPID: each rule by an example, and the builder over PubMed's files."""
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medprobe.benchmarks import lipid
+from medprobe.benchmarks.lipid_rules import FILTER_WORDS, Prompt, prompt, sentences
+from medprobe.errors import BadInput
+from medprobe.sources.mentions import Mentions
+from medprobe.tables import Benchmark
+
+ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "amyloid-β"]
+FINDER = Mentions((name, name) for name in ENTITIES)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Aspirin lowers fever.", "[Y] lowers fever."),
+        ("Fever is lowered by ASPIRIN.", "Fever is lowered by [Y]."),
+        ("Mutated BRX2, on chromosome 2, is harmful.", "Mutated [Y], on chromosome 2, is harmful."),
+        ("The insulin receptor binds it.", "The [Y] binds it."),
+        ("CAT is an enzyme.", "[Y] is an enzyme."),
+        ("Plaques hold Amyloid-β fibrils.", "Plaques hold [Y] fibrils."),
+        ("Weaker aspirin cannot help the studying.", "Weaker [Y] cannot help the studying."),
+        ("It is aspirin, however.", "It is [Y], however."),
+        ("Fever is lowered.", "no mention"),
+        ("Aspirination and xaspirin are no words.", "no mention"),
+        ("The cat sat.", "no mention"),
+        ("Aspirin and BRX2 interact.", "several mentions"),
+        ("Aspirin is aspirin.", "several mentions"),
+        ("Aspirin or ASPIRIN.", "several mentions"),
+        ("Aspirin (a drug) helps.", "filter word: ("),
+        ("We gave aspirin.", "filter word: we"),
+        ("Aspirin was what WE gave.", "filter word: we"),
+        ("However, aspirin helps.", "filter word: However"),
+        ("This study of aspirin ended.", "filter word: study"),
+        ("Aspirin is a [Y].", "holds [Y] itself"),
+    ],
+)
+def test_each_rule(sentence: str, expected: str) -> None:
+    result = prompt(sentence, FINDER)
+    assert (result.text if isinstance(result, Prompt) else result) == expected
+
+
+@pytest.mark.parametrize("word", FILTER_WORDS)
+def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
+    for form in (word, word.upper(), word.capitalize()):
+        assert prompt(f"Aspirin, {form}, helps.", FINDER) == f"filter word: {word}"
+    assert isinstance(prompt(f"Aspirin x{word}x helps.", FINDER), Prompt)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("It rose by 3.5 mg. p53 fell.", ["It rose by 3.5 mg.", "p53 fell."]),
+        ("Growth of E. coli vs. S. aureus.", ["Growth of E. coli vs. S. aureus."]),
+        ("See Fig. 2 in Smith et al. Then stop.", ["See Fig. 2 in Smith et al. Then stop."]),
+        ('He said "no." Then left.', ['He said "no."', "Then left."]),
+        ("No end", ["No end"]),
+        ("", []),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+
+
+@given(st.text(alphabet="aA.!? \"')(1é", max_size=40))
+def test_no_character_but_blanks_is_lost(text: str) -> None:
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+def record(
+    pmid: int, text: str, date: str = "2022-01-01", version: int = 1, status: str = "entrez"
+) -> str:
+    year, month, day = date.split("-")
+    return f"""<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID>
+    <Article><ArticleTitle>Aspirin.</ArticleTitle>
+    <Abstract><AbstractText>{text}</AbstractText></Abstract></Article></MedlineCitation>
+    <PubmedData><History><PubMedPubDate PubStatus="{status}"><Year>{year}</Year>
+    <Month>{month}</Month><Day>{day}</Day></PubMedPubDate></History></PubmedData></PubmedArticle>"""
+
+
+def build(data: Path, *files: list[str]) -> Benchmark:
+    (data / "entities").mkdir(parents=True, exist_ok=True)
+    (data / "entities/chemicals.txt").write_text("aspirin\nquinine\n")
+    (data / "entities/genes.txt").write_text("BRX2\ninsulin\n")
+    (data / "pubmed").mkdir(exist_ok=True)
+    for number, records in enumerate(files):
+        text = f"<PubmedArticleSet>{''.join(records)}</PubmedArticleSet>"
+        path = data / "pubmed" / f"pubmed22n{number}.xml.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+    return lipid.build(data, lipid.Settings(), 0)
+
+
+def found(benchmark: Benchmark) -> dict[str, list[str]]:
+    return benchmark.queries.groupby("pmid")["prompt"].agg(list).to_dict()
+
+
+def dropped(benchmark: Benchmark) -> dict[str, int]:
+    return benchmark.notes["dropped"].set_index("rule")["count"].to_dict()
+
+
+def test_a_sentence_across_tags_becomes_a_query(tmp_path: Path) -> None:
+    text = "<b>Fever</b> is low. <i>Asp</i>irin &amp; H<sub>2</sub>O help."
+    benchmark = build(tmp_path, [record(7, text)])
+    (row,) = benchmark.queries.to_dict("records")
+    assert row["prompt"] == "[Y] & H2O help."
+    assert row["sentence"] == "Aspirin & H2O help."
+    assert row["query_id"] == "lipid/chem/7/2"
+    assert (row["answers"], row["subset"], row["date"]) == (["aspirin"], "chem", "2022-01-01")
+
+
+def test_one_mention_counts_over_both_lists(tmp_path: Path) -> None:
+    benchmark = build(tmp_path, [record(7, "Aspirin hits BRX2. Insulin acts.")])
+    assert found(benchmark) == {"7": ["[Y] acts."]}
+    assert benchmark.queries["subset"].tolist() == ["gene"]
+    assert dropped(benchmark) == {"sentence: several mentions": 1}
+
+
+def test_candidates_are_the_whole_list_of_the_subset(tmp_path: Path) -> None:
+    table = build(tmp_path, [record(7, "Aspirin helps.")]).candidates
+    assert table.groupby("subset")["name"].agg(list).to_dict() == {
+        "chem": ["aspirin", "quinine"],
+        "gene": ["BRX2", "insulin"],
+    }
+
+
+def test_the_day_of_the_cut_off_is_out_the_next_one_in(tmp_path: Path) -> None:
+    records = [
+        record(1, "Aspirin acts.", "2021-12-31"),
+        record(2, "Aspirin helps.", "2022-01-01"),
+        record(3, "Aspirin heals.", status="medline"),
+    ]
+    benchmark = build(tmp_path, records)
+    assert found(benchmark) == {"2": ["[Y] helps."]}
+    assert dropped(benchmark) == {"abstract before the cut-off": 1, "abstract without a date": 1}
+
+
+def test_later_files_revise_and_delete(tmp_path: Path) -> None:
+    first = [record(number, f"Aspirin has {number} uses.") for number in (1, 2, 3)]
+    second = [
+        record(1, "Aspirin has one use."),
+        "<DeleteCitation><PMID>2</PMID></DeleteCitation>",
+        record(4, "Quinine is old."),
+    ]
+    benchmark = build(tmp_path, first, second)
+    assert found(benchmark) == {
+        "1": ["[Y] has one use."],
+        "3": ["[Y] has 3 uses."],
+        "4": ["[Y] is old."],
+    }
+    assert dropped(benchmark) == {"abstract deleted": 1, "abstract revised": 1}
+
+
+def test_a_revision_without_prompts_removes_the_old_ones(tmp_path: Path) -> None:
+    benchmark = build(tmp_path, [record(1, "Aspirin helps.")], [record(1, "We gave aspirin.")])
+    assert found(benchmark) == {}
+
+
+def test_the_highest_version_wins_whatever_the_order(tmp_path: Path) -> None:
+    records = [record(1, "Aspirin is new.", version=2), record(1, "Aspirin is old.", version=1)]
+    assert found(build(tmp_path, records)) == {"1": ["[Y] is new."]}
+
+
+def test_prompts_that_are_alike_are_one_query_with_all_answers(tmp_path: Path) -> None:
+    records = [record(1, "Aspirin helps."), record(2, "Quinine helps."), record(3, "BRX2 helps.")]
+    queries = build(tmp_path, records).queries
+    assert queries["answers"].tolist() == [["aspirin", "quinine"], ["BRX2"]]
+    assert queries["pmid"].tolist() == ["1", "3"]
+
+
+def test_what_is_built_can_be_written_and_read(tmp_path: Path) -> None:
+    build(tmp_path, [record(1, "Aspirin helps."), record(2, "We saw.")]).write(tmp_path / "out")
+    assert Benchmark.read(tmp_path / "out").queries["prompt"].tolist() == ["[Y] helps."]
+    assert (tmp_path / "out/dropped.csv").read_text() == "rule,count\nsentence: no mention,1\n"
+
+
+def test_a_list_with_a_name_twice_is_named(tmp_path: Path) -> None:
+    build(tmp_path, [record(1, "Aspirin helps.")])
+    (tmp_path / "entities/genes.txt").write_text("BRX2\nbrx2\n")
+    with pytest.raises(BadInput, match=r"genes\.txt, line 2: 'brx2' is on line 1 too"):
+        lipid.build(tmp_path, lipid.Settings(), 0)
+
+
+def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
+    build(tmp_path, [record(1, "Aspirin helps.")])
+    path = tmp_path / "pubmed" / "pubmed22n0.xml.gz"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
+        lipid.harvest([path], FINDER, lipid.Settings().submitted_after, Counter())
