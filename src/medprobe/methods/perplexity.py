@@ -1,0 +1,133 @@
+"""Perplexity of the filled prompts: not a ranking, but how strange a model finds its prompts.
+
+Masked models: pseudo-perplexity, each token masked in turn (Salazar et al., ACL 2020). Causal
+models: the perplexity of the tokens from left to right, the first one given the start token where
+the model has one. Source of its use here: Shaier et al., section 5.5 and Table 5.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import torch
+
+from medprobe.engine import load, masked
+from medprobe.engine.batching import in_batches, padded
+from medprobe.errors import BadInput
+from medprobe.metrics.perplexity import perplexity
+from medprobe.params import EngineParams, ModelKind, Section
+from medprobe.tables import SLOT
+
+KINDS: Final[tuple[ModelKind, ...]] = ("masked", "causal")
+
+
+class Settings(Section):
+    """Nothing to choose."""
+
+
+class Perplexity:
+    """Gives each query one row: its first answer, with the perplexity of the filled prompt."""
+
+    KINDS = KINDS
+    Settings = Settings
+
+    def __init__(
+        self, model: str, folder: Path, settings: Section, engine: EngineParams, seed: int
+    ) -> None:
+        self.folder = folder
+        kind: load.Head = "masked" if "masked" in load.inspect(folder).kinds else "causal"
+        self.model = load.load(folder, kind, engine)
+        self.log_probs = pseudo_log_probs if kind == "masked" else causal_log_probs
+
+    def inputs(self) -> list[Path]:
+        """The files that results depend on."""
+        return [self.folder]
+
+    def passes(self) -> list[str]:
+        """One."""
+        return [""]
+
+    def rank(
+        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
+    ) -> pd.DataFrame:
+        """One row a query; `score` is the mean log-probability of its `tokens` tokens.
+
+        Raises BadInput for a sentence that does not fit into the model's window.
+        """
+        texts = filled(queries)
+        found = self.log_probs(self.model, texts, [f"query {one}" for one in queries["query_id"]])
+        return pd.DataFrame(
+            {
+                "variant": "",
+                "replicate": "",
+                "query_id": queries["query_id"].to_numpy(),
+                "rank": 1,
+                "prediction": queries["answers"].str[0].to_numpy(),
+                "score": [sum(row) / len(row) for row in found],
+                "tokens": [len(row) for row in found],
+                "perplexity": [perplexity(row) for row in found],
+            }
+        )
+
+
+def filled(queries: pd.DataFrame) -> list[str]:
+    """The sentence of each query: as it stood in its source where the table tells, else the prompt
+    with its first answer."""
+    if "sentence" in queries:
+        return queries["sentence"].tolist()
+    pairs = zip(queries["prompt"], queries["answers"], strict=True)
+    return [prompt.replace(SLOT, answers[0]) for prompt, answers in pairs]
+
+
+def pseudo_log_probs(
+    model: load.Model, texts: Sequence[str], where: Sequence[str]
+) -> list[list[float]]:
+    """For each text the log-probability of each of its tokens given all others, special tokens
+    aside. `where` names each text in errors."""
+    encoded = model.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
+    rows = _fitting(model, encoded["input_ids"], where)
+    groups = [
+        [[place] for place, special in enumerate(marks) if not special]
+        for marks in encoded["special_tokens_mask"]
+    ]
+    order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
+    found = masked.pseudo_log_likelihood(
+        model, [rows[i] for i in order], [groups[i] for i in order], model.token_budget
+    )
+    return [row for _, row in sorted(zip(order, found, strict=True))]
+
+
+def causal_log_probs(
+    model: load.Model, texts: Sequence[str], where: Sequence[str]
+) -> list[list[float]]:
+    """For each text the log-probability of each of its tokens given those before it. `where` names
+    each text in errors."""
+    start = model.tokenizer.bos_token_id
+    encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    rows = [ids if start is None else [start, *ids] for ids in encoded]
+    rows = _fitting(model, rows, where)
+    budget = min(model.token_budget, masked.LOGITS_AT_ONCE // model.model.config.vocab_size)
+
+    def compute(batch: list[int]) -> list[list[float]]:
+        ids, attention = padded(
+            [rows[i] for i in batch], model.tokenizer.pad_token_id, model.device
+        )
+        logits = model.model(ids, attention_mask=attention).logits[:, :-1].float()
+        scores = logits.log_softmax(-1).gather(2, ids[:, 1:, None])[:, :, 0].tolist()
+        return [row[: len(rows[i]) - 1] for i, row in zip(batch, scores, strict=True)]
+
+    with torch.inference_mode():
+        return in_batches([len(row) for row in rows], budget, compute)
+
+
+def _fitting(model: load.Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
+    """The rows, once it is sure that the model can read each of them and has something to say."""
+    special = model.tokenizer.num_special_tokens_to_add() if model.tokenizer.mask_token else 1
+    for row, name in zip(rows, where, strict=True):
+        if len(row) > model.max_length:
+            problem = f"the filled prompt has {len(row)} tokens, the model reads {model.max_length}"
+            raise BadInput(name, problem, "remove it from the benchmark")
+        if len(row) <= special:
+            raise BadInput(name, "the filled prompt has no token to score", "remove it")
+    return rows
