@@ -17,7 +17,7 @@ from medprobe import benchmarks as registry
 from medprobe import places
 from medprobe.errors import BadInput
 from medprobe.files import replacing
-from medprobe.metrics import accuracy
+from medprobe.metrics import accuracy, perplexity
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import Scores, summarise
 from medprobe.params import Params
@@ -83,6 +83,8 @@ def per_query(table: Path, benchmarks: Path) -> pd.DataFrame:
         return pd.DataFrame()
     predictions = read_table(table, PREDICTION_COLUMNS)
     queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+    if perplexity.COLUMN in predictions:
+        return perplexity.values(predictions, queries)
     try:
         return accuracy.values(predictions, queries)
     except BadInput as error:
