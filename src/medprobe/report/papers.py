@@ -1,0 +1,73 @@
+"""The papers' settings and published numbers: `papers/<name>.yaml`, typed.
+
+A file is one version of one paper. Where versions differ, the one in print stands (`stands: true`),
+the other can be asked for by its name.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from medprobe.params import Section, section
+
+FOLDER = Path(__file__).parent.parent / "papers"
+
+
+class Row(Section):
+    """Published numbers of one model under one method. Shares are in per cent, as printed."""
+
+    model: str
+    benchmark: str
+    subset: str
+    relation: str  # macro, micro, or a relation's name
+    method: str
+    variant: str = ""
+    values: dict[str, float]
+    std: dict[str, float] = {}
+
+
+class Table(Section):
+    """A table of the paper: its results by model, or any other numbers by name."""
+
+    about: str
+    rows: list[Row] = []
+    numbers: dict[str, dict[str, float]] = {}
+
+
+class Paper(Section):
+    """A paper: where it is, how it set its methods, and its tables by number."""
+
+    title: str
+    version: str
+    url: str
+    stands: bool  # is it the version whose figures stand?
+    settings: dict[str, dict[str, Any]] = {}  # by method, in the names of params.yaml where it can
+    tables: dict[str, Table] = {}
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """All papers by the names of their files. Raises BadInput for a file that is amiss."""
+    return {
+        path.stem: section(Paper, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+        for path in sorted(FOLDER.glob("*.yaml"))
+    }
+
+
+def published(
+    model: str, benchmark: str, subset: str, relation: str, method: str
+) -> list[tuple[Paper, str, Row]]:
+    """`(paper, number of the table, row)` of all that is published of this model, in the versions
+    that stand. `method` may name a variant: `xfactr:confidence`."""
+    name, _, variant = method.partition(":")
+    wanted = (model, benchmark, subset, relation, name, variant)
+    return [
+        (paper, number, row)
+        for paper in papers().values()
+        if paper.stands
+        for number, table in paper.tables.items()
+        for row in table.rows
+        if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
+    ]

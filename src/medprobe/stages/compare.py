@@ -1,0 +1,68 @@
+"""Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe import benchmarks as registry
+from medprobe import places
+from medprobe.files import replacing
+from medprobe.params import Models, Params
+from medprobe.report.page import render
+from medprobe.report.results import Results
+from medprobe.report.tables import SIGNIFICANCE, comparison, significance, write_csv
+from medprobe.stages.score import per_query, tables
+
+
+def compare(params: Params, out: Path = places.REPORTS) -> None:
+    """Write `comparison.csv`, `significance.csv`, `figures/*.svg` and `index.html` to `out`.
+
+    Reads metrics/, outputs/predictions and outputs/benchmarks; raises BadInput where there are no
+    scores. The same input gives the same bytes.
+    """
+    numbers = comparison(places.METRICS)
+    results = Results(
+        comparison=numbers,
+        significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
+        benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
+        statistics=_statistics(places.BENCHMARKS),
+        published=published_names(params.models),
+        confidence=params.score.confidence,
+    )
+    page = render(results)
+    with replacing(out) as folder:
+        (folder / "figures").mkdir(parents=True)
+        write_csv(results.comparison, folder / "comparison.csv")
+        write_csv(results.significance, folder / "significance.csv")
+        for name, svg in results.figures.items():
+            (folder / "figures" / f"{name.replace(':', '-')}.svg").write_text(svg, encoding="utf-8")
+        (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def tests(predictions: Path, benchmarks: Path, params: Params) -> pd.DataFrame:
+    """The paired tests of every benchmark whose metric is a mean over queries."""
+    by_benchmark: dict[str, dict[tuple[str, str], pd.DataFrame]] = {}
+    for model, method, path in tables(predictions):
+        values = per_query(path, benchmarks)
+        if values.empty:
+            continue
+        for variant, part in values.groupby("variant", sort=True):
+            name = f"{method}:{variant}" if variant else method
+            by_benchmark.setdefault(path.stem, {})[(model, name)] = part
+    done = [
+        significance(systems, benchmark, params.score, params.seed)
+        for benchmark, systems in sorted(by_benchmark.items())
+    ]
+    return pd.concat(done, ignore_index=True) if done else pd.DataFrame(columns=SIGNIFICANCE)
+
+
+def _statistics(benchmarks: Path) -> dict[str, pd.DataFrame]:
+    files = sorted(benchmarks.glob("*/statistics.csv"))
+    return {path.parent.name: pd.read_csv(path) for path in files}
+
+
+def published_names(models: Models) -> dict[str, str]:
+    """The models that stand in a paper's tables, with their name there."""
+    kinds = (models.masked, models.encoder, models.causal, models.seq2seq)
+    every = {name: entry for kind in kinds for name, entry in kind.items()}
+    return {name: entry.published for name, entry in every.items() if entry.published}
