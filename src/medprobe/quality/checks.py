@@ -1,0 +1,81 @@
+"""How an expectation of our own is made: a function from values, or rows, to true or false each.
+
+>>> @value_check
+... def expect_texts_to_be_short(texts: pd.Series, at_most: int) -> pd.Series:
+...     return texts.str.len() <= at_most
+
+is known to suites as `{"type": "expect_texts_to_be_short", "kwargs": {"column": …, "at_most": …}}`.
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, Final
+
+import pandas as pd
+from great_expectations.execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import (
+    ColumnMapExpectation,
+    MulticolumnMapExpectation,
+)
+from great_expectations.expectations.metrics.map_metric_provider import (
+    ColumnMapMetricProvider,
+    MulticolumnMapMetricProvider,
+    column_condition_partial,
+    multicolumn_condition_partial,
+)
+
+# All tables of the benchmark that is being validated, by name, for checks that need another one.
+tables: Final[ContextVar[Mapping[str, pd.DataFrame]]] = ContextVar("tables")
+
+Check = Callable[..., pd.Series]
+
+
+def value_check(function: Check) -> Check:
+    """Make an expectation on one `column` of `function(values, **arguments) -> booleans`.
+
+    Values that are missing are not checked: `expect_column_values_to_not_be_null` is for them.
+    """
+    partial = column_condition_partial(engine=PandasExecutionEngine)
+    return _register(function, ColumnMapExpectation, ColumnMapMetricProvider, partial, "column")
+
+
+def row_check(function: Check) -> Check:
+    """Make an expectation on a `column_list`, two columns or more, of
+    `function(rows, **arguments) -> booleans`, where `rows` has these columns in this order."""
+    partial = multicolumn_condition_partial(engine=PandasExecutionEngine)
+    base, metric = MulticolumnMapExpectation, MulticolumnMapMetricProvider
+    return _register(function, base, metric, partial, "column_list")
+
+
+def _register(function: Check, base: type, metric: type, partial: Any, domain: str) -> Check:
+    """Define the two classes that Great Expectations wants: it registers both as they are made."""
+    name = getattr(function, "__name__", "")
+    title = "".join(word.capitalize() for word in name.split("_"))
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    arguments = tuple(parameter.name for parameter in parameters)
+
+    def condition(cls: type, values: Any, **found: Any) -> pd.Series:
+        return function(values, **{argument: found[argument] for argument in arguments})
+
+    metric_fields = {
+        "condition_metric_name": f"{domain}.{name}",
+        "condition_domain_keys": (
+            *("batch_id", "table", domain),
+            *("row_condition", "condition_parser", "ignore_row_if"),
+        ),
+        "condition_value_keys": arguments,
+        "_pandas": partial(condition),
+    }
+    fields = {
+        "__doc__": function.__doc__,
+        "__module__": function.__module__,
+        "__annotations__": {parameter.name: parameter.annotation for parameter in parameters},
+        "map_metric": f"{domain}.{name}",
+        "success_keys": ("mostly", *arguments),
+        "args_keys": (domain, *arguments),
+    }
+    types.new_class(f"{title}Metric", (metric,), {}, lambda space: space.update(metric_fields))
+    types.new_class(title, (base,), {}, lambda space: space.update(fields))
+    return function
