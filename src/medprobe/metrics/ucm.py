@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from medprobe.metrics.intervals import interval
+
 SHARES: Final = ["understand", "confuse", "misunderstand"]
-BETTER: Final = {"understand": "higher", "confuse": "lower", "misunderstand": "lower"}
 SERIES: Final = ["rc_target", "rc_added", "rc_correct", "rc_incorrect"]
 TRIPLE: Final = ["relation", "subject_id", "fact_id"]
 
@@ -100,12 +101,14 @@ def _counts(part: pd.DataFrame, resources: list[str]) -> np.ndarray:
     sign = np.sign(part["rc_target"]).astype(int)
     table = pd.crosstab([part["resource"], *(part[name] for name in TRIPLE)], sign)
     table = table.reindex(columns=[-1, 0, 1], fill_value=0).unstack("resource", fill_value=0)
-    table = table.swaplevel(axis=1).reindex(columns=resources, level=0)
-    stacks = [
-        table[name].to_numpy(float) if name in table else np.zeros((len(table), 3))
-        for name in resources
-    ]
-    return np.stack(stacks)
+    nothing = np.zeros((len(table), 3))
+    there = table.columns.get_level_values("resource")
+    return np.stack(
+        [
+            table.xs(name, axis=1, level="resource").to_numpy(float) if name in there else nothing
+            for name in resources
+        ]
+    )
 
 
 def _weighted(each: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -122,8 +125,7 @@ def _mean_share(totals: np.ndarray) -> np.ndarray:
 
 
 def _rows(relation: str, draws: np.ndarray, confidence: float, size: int) -> list[dict[str, Any]]:
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.nanquantile(draws[1:], tails, axis=0)
+    low, high = interval(draws[0], draws[1:], confidence, size)
     return [
         {
             "relation": relation,
@@ -135,20 +137,3 @@ def _rows(relation: str, draws: np.ndarray, confidence: float, size: int) -> lis
         }
         for place, metric in enumerate(SHARES)
     ]
-
-
-def accuracy(queries: pd.DataFrame, predictions: pd.DataFrame, k: int) -> dict[str, float]:
-    """Share of triples with a correct object among the first `k`, without context and with all of
-    the real one around the target (Table 2): within each resource, then over resources.
-    """
-    hits = predictions[predictions["hit"] & (predictions["rank"] <= k)]["query_id"]
-    real = queries[(queries["centre"] == "target") & (queries["kind"] == "real")]
-    real = real.assign(found=real["query_id"].isin(hits))
-    last = real["step"] == real.groupby("context_id")["step"].transform("max")
-    parts = {"without context": real[real["step"] == 0], "with context": real[last]}
-    return {
-        name: float(
-            part.groupby(["resource", *TRIPLE])["found"].mean().groupby("resource").mean().mean()
-        )
-        for name, part in parts.items()
-    }

@@ -78,7 +78,7 @@ def _blocks(part: Any) -> Iterator[str]:
 def _running(node: Any) -> Iterator[str]:
     yield node.text or ""
     for child in node:
-        if _name(child) not in LEFT_OUT:
+        if _name(child) not in LEFT_OUT and _name(child):
             yield from _running(child)
         yield child.tail or ""
 

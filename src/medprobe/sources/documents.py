@@ -57,16 +57,16 @@ class Index:
             postings as (
                 select distinct document, cui from mentions where cui in (from wanted)
             )
-            select subject_id, fact_id, document
+            select subject_id, fact_id, s.document
             from pairs
             join postings as s on s.cui = subject_id
             join postings as f on f.cui = fact_id and f.document = s.document
-            join (select document, id from documents) using (document)
+            join documents as d on d.document = s.document
             qualify row_number() over (
                 partition by subject_id, fact_id
                 order by md5(concat_ws('|', $seed, subject_id, fact_id, id)), id
             ) <= $most
-            order by document, subject_id, fact_id
+            order by s.document, subject_id, fact_id
             """,
             {"seed": str(seed), "most": most},
             pairs=pairs[["subject_id", "fact_id"]].drop_duplicates(),

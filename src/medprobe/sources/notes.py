@@ -39,14 +39,15 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8", newline="") as lines:
         rows = csv.reader(lines, strict=True)
-        first, number = 1, 0
+        first = record = 1
         try:
             place = _places(path, next(rows, []))
-            for number, row in enumerate(rows, start=1):  # noqa: B007 (the number names the error)
-                first = rows.line_num + 1
+            first = rows.line_num + 1
+            for row in filter(None, rows):
                 yield from _note(row, place, skipped)
+                first, record = rows.line_num + 1, record + 1
         except (csv.Error, IndexError, UnicodeDecodeError) as error:
-            where = f"{path}, record {number + 1} (from line {first})"
+            where = f"{path}, record {record} (from line {first})"
             raise BadInput(where, _problem(error), "correct the record or fetch the file") from None
 
 

@@ -1,0 +1,131 @@
+"""Rank change: how entities' ranks among all candidates move from step to step of a context.
+
+Source: the paper on context variance, Methods, "Rank-change Calculation". A prediction table of
+this method has no top k. It has a row for each entity that a query *tracks* (without such a list:
+for each answer), with its rank among all candidates of the query's relation.
+
+The variant `copy` is a control, the same for all models: it ranks whatever the prompt mentions
+before whatever it does not, and draws the order within both anew at each prompt. It knows nothing,
+so the numbers that it gets are the numbers of copying alone.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe import methods
+from medprobe.engine.load import inspect
+from medprobe.params import EngineParams, Section
+
+PROMPTS_AT_ONCE: Final = 512
+COPY: Final = "copy"
+
+
+class RankChange:
+    """Ranks by mean log-probability: of masked models as mask average, of causal ones as
+    likelihood."""
+
+    KINDS = ("masked", "causal")
+
+    class Settings(Section):
+        """Which of the two are run."""
+
+        copy_control: bool = True
+
+    def __init__(
+        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.model, self.folder, self.engine = model, folder, engine
+        self.settings, self.seed = settings, seed
+        self.scorer: Any = None  # loaded when a pass needs it
+
+    def inputs(self) -> list[Path]:
+        """The files that results depend on."""
+        return [self.folder]
+
+    def passes(self) -> list[str]:
+        """The model, then the control."""
+        return ["", COPY] if self.settings.copy_control else [""]
+
+    def rank(
+        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
+    ) -> pd.DataFrame:
+        """The ranks of the entities that each query tracks, whatever `k`.
+
+        Candidates whose `type` is the queries' relation are ranked, all where there are none.
+        Equal prompts are scored once. Raises BadInput for a prompt without exactly one slot, and
+        for one that does not fit into the model's window.
+        """
+        own = candidates[candidates["type"].isin(queries["relation"])]
+        names = sorted(set((own if len(own) else candidates)["name"]))
+        place = {name: number for number, name in enumerate(names)}
+        tracked = queries["tracked"] if "tracked" in queries else queries["answers"]
+        parts = []
+        for rows, scores in self._scored(queries, names, which):
+            for row in rows:
+                at = np.array(sorted({place[name] for name in tracked.iloc[row]}), dtype=int)
+                parts.append((queries["query_id"].iloc[row], at, ranks(scores, at), scores[at]))
+        return pd.DataFrame(
+            {
+                "variant": which,
+                "replicate": "",
+                "query_id": np.repeat([part[0] for part in parts], [len(p[1]) for p in parts]),
+                "rank": np.concatenate([part[2] for part in parts]),
+                "prediction": [names[at] for part in parts for at in part[1]],
+                "score": np.concatenate([part[3] for part in parts]).astype(np.float32),
+            }
+        )
+
+    def _scored(
+        self, queries: pd.DataFrame, names: list[str], which: str
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """For each distinct prompt: the numbers of its rows, and the score of every name."""
+        of_prompt = queries.groupby("prompt", sort=False).indices
+        prompts = sorted(of_prompt, key=lambda prompt: (len(prompt), prompt))
+        for start in range(0, len(prompts), PROMPTS_AT_ONCE):
+            chunk = prompts[start : start + PROMPTS_AT_ONCE]
+            rows = [of_prompt[prompt] for prompt in chunk]
+            one_each = queries.iloc[[some[0] for some in rows]]
+            score = self._copied if which == COPY else self._scores
+            yield from zip(rows, score(one_each, names), strict=True)
+
+    def _scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
+        if self.scorer is None:
+            self.scorer = _scorer(self.model, self.folder, self.engine, self.seed)
+        scores: np.ndarray = self.scorer.scores(queries, names)
+        return scores
+
+    def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
+        """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
+        place = {name: number for number, name in enumerate(names)}
+        scores = np.empty((len(queries), len(names)))
+        for number, row in enumerate(queries.itertuples()):
+            digest = hashlib.sha256(f"{self.seed} {row.prompt}".encode()).digest()
+            draw = np.random.default_rng(list(digest))
+            scores[number] = draw.random(len(names))
+            scores[number, [place[name] for name in row.shown]] += 1
+        return scores
+
+
+def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The ranks of the scores at places `at` among all of them, by counting: 1 is the highest.
+    Equal scores rank in the order of their places.
+
+    >>> ranks(np.array([0.5, 0.9, 0.5, 0.1]), np.array([0, 2]))
+    array([2, 3])
+    """
+    own = scores[at][:, None]
+    before = np.arange(len(scores)) < at[:, None]
+    found: np.ndarray = 1 + (scores > own).sum(axis=1) + ((scores == own) & before).sum(axis=1)
+    return found
+
+
+def _scorer(model: str, folder: Path, engine: EngineParams, seed: int) -> Any:
+    """The method that scores names for this kind of model."""
+    kind = "mask_average" if "masked" in inspect(folder).kinds else "likelihood"
+    method = methods.find(kind)
+    return method(model, folder, method.Settings(), engine, seed)

@@ -1,0 +1,115 @@
+"""Notes and articles of the sample world: what patients with its diseases have, and do not have.
+
+`notes/NOTEEVENTS.csv` has MIMIC-III's columns and its habits (quoted texts of many lines, notes
+marked as errors); `articles/*.xml` are JATS. Each is about one disease and mentions its findings
+beside those of other diseases, by name or by synonym.
+"""
+
+import csv
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape
+
+from medprobe.sample.world import Entity, World
+from medprobe.sources.notes import COLUMNS
+
+RELATION: Final = "disease_may_have_finding"
+HAS: Final = (
+    "complains of {}.",
+    "presented with {}.",
+    "is troubled by {} since last week.",
+    "on examination {} was noted.",
+)
+HAS_NOT: Final = (
+    "denies {}.",
+    "there was no {}.",
+    "the mother suffered from {}.",
+    "a history of {} was not confirmed.",
+)
+OPENING: Final = (
+    "admitted with {}.",
+    'sent in by the family doctor as a case of "{}".',
+    "known to have {}.",
+)
+
+
+def write(world: World, data: Path, seed: int) -> None:
+    """Write a note and every other time an article for each disease with findings, below `data`."""
+    rng = random.Random(f"{seed} context")
+    findings: dict[Entity, list[Entity]] = {}
+    for fact in world.facts:
+        if fact.relation == RELATION:
+            findings.setdefault(fact.subject, []).append(fact.object)
+    folder = data / "notes"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "NOTEEVENTS.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for number, disease in enumerate(findings, start=1):
+            writer.writerow(_note(number, "\n".join(_story(world, disease, findings, rng)), rng))
+    folder = data / "articles"
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, disease in enumerate(list(findings)[::2], start=1):
+        article = _article(number, disease, list(_story(world, disease, findings, rng)))
+        (folder / f"PMC99{number:05d}.xml").write_text(article, encoding="utf-8", newline="\n")
+
+
+def _story(
+    world: World, disease: Entity, findings: dict[Entity, list[Entity]], rng: random.Random
+) -> Iterator[str]:
+    """Sentences: the disease, then its findings among as many of others."""
+    own = findings[disease]
+    others = [finding for finding in world.of("finding") if finding not in own]
+    told = [(finding, HAS) for finding in own]
+    told += [(finding, HAS_NOT) for finding in rng.sample(others, 3)]
+    rng.shuffle(told)
+    place = rng.randint(0, len(told))
+    for number, (finding, wordings) in enumerate(told):
+        if number == place:
+            yield rng.choice(OPENING).format(_called(disease, rng))
+        yield rng.choice(wordings).format(_called(finding, rng))
+    if place == len(told):
+        yield rng.choice(OPENING).format(_called(disease, rng))
+
+
+def _called(entity: Entity, rng: random.Random) -> str:
+    """Its name, or now and then a synonym."""
+    if entity.synonyms and rng.random() < 0.25:
+        return rng.choice(entity.synonyms)
+    return entity.name
+
+
+def _note(number: int, text: str, rng: random.Random) -> list[str | int]:
+    """A row of NOTEEVENTS.csv; every twentieth is marked as an error."""
+    day = f"2150-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
+    error = "1" if number % 20 == 0 else ""
+    patient = 90_000 + number
+    kinds = ("Discharge summary", "Report")
+    text = f"Patient [**Last Name {number}**]\n\nHistory:\n{text}\n"
+    return [number, patient, patient, day, "", "", *kinds, 1, error, text]
+
+
+def _article(number: int, disease: Entity, sentences: list[str]) -> str:
+    half = len(sentences) // 2
+    paragraphs = [" ".join(sentences[:half]), " ".join(sentences[half:])]
+    body = "\n".join(f"      <p>{escape(part)}</p>" for part in paragraphs if part)
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<article article-type="case-report">
+  <front>
+    <article-meta>
+      <article-id pub-id-type="pmc">99{number:05d}</article-id>
+      <title-group>
+        <article-title>A case of {escape(disease.name)}</article-title>
+      </title-group>
+    </article-meta>
+  </front>
+  <body>
+    <sec>
+      <title>Case</title>
+{body}
+    </sec>
+  </body>
+</article>
+"""

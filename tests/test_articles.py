@@ -1,0 +1,99 @@
+"""Articles and plain texts: what counts as text, and how broken files are named."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from medprobe.errors import BadInput
+from medprobe.sources import articles, texts
+
+ARTICLE = """<?xml version="1.0"?>
+<!-- a comment -->
+<article{namespace}>
+ <front><article-meta>
+  <article-id pub-id-type="doi">10.1/x</article-id>{number}
+  <title-group><article-title>On <italic>sudden</italic> fever</article-title></title-group>
+  <abstract><sec><title>Aim</title><p>We saw fever<xref ref-type="bibr">3</xref>.</p></sec></abstract>
+ </article-meta></front>
+ <body><sec><title>Case</title>
+  <p>Cough &amp; fever<sup>2</sup>:
+   <table-wrap><table><tr><td>hidden</td></tr></table></table-wrap> then rash.</p>
+  <fig><caption><p>hidden too</p></caption></fig>
+  <p>A list <list><list-item><p>of itch</p></list-item></list></p>
+ </sec></body>
+ <back><ref-list><ref>hidden as well</ref></ref-list></back>
+</article>"""
+TEXT = "On sudden fever Aim We saw fever. Case Cough & fever2: then rash. A list of itch"
+
+
+def article(path: Path, number: str = "", namespace: str = "") -> Path:
+    path.write_text(ARTICLE.format(number=number, namespace=namespace), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("namespace", ["", ' xmlns="https://jats.nlm.nih.gov/ns/archiving/1.0/"'])
+def test_running_text_is_read_and_nothing_else(tmp_path: Path, namespace: str) -> None:
+    path = article(tmp_path / "a.xml", namespace=namespace)
+    assert list(articles.read(path, Counter())) == [("a", TEXT)]
+
+
+def test_an_article_is_called_by_its_number(tmp_path: Path) -> None:
+    path = article(tmp_path / "a.nxml", '<article-id pub-id-type="pmc">PMC12</article-id>')
+    assert [document.id for document in articles.read(path, Counter())] == ["PMC12"]
+
+
+def test_a_folder_is_read_in_order_and_empty_articles_are_counted(tmp_path: Path) -> None:
+    article(tmp_path / "b.xml")
+    (tmp_path / "a.txt").write_text(
+        "==== Front\nJ Med\n==== Body\nOnly this.\n==== Refs\n1. X", encoding="utf-8"
+    )
+    (tmp_path / "c.xml").write_text("<article><body/></article>", encoding="utf-8")
+    skipped: Counter[str] = Counter()
+    found = list(articles.read(tmp_path, skipped))
+    assert found == [("a", "Only this."), ("b", TEXT)]
+    assert skipped == {"empty": 1}
+
+
+def test_broken_xml_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<article>\n<body>\n<p>secret</body></article>", "utf-8")
+    with pytest.raises(BadInput, match=r"a\.xml, line 3: broken XML") as error:
+        list(articles.read(tmp_path, Counter()))
+    assert "secret" not in str(error.value)
+    (tmp_path / "a.xml").write_bytes(b"")
+    with pytest.raises(BadInput, match="broken XML"):
+        list(articles.read(tmp_path, Counter()))
+
+
+def test_entities_of_an_article_are_not_fetched(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("outside", encoding="utf-8")
+    path = tmp_path / "a.xml"
+    path.write_text(
+        '<!DOCTYPE article [<!ENTITY x SYSTEM "secret.txt">]>'
+        "<article><body><p>in &x;</p></body></article>",
+        encoding="utf-8",
+    )
+    assert list(articles.read(path, Counter())) == [("a", "in")]
+
+
+def test_texts_are_files_or_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\ntwo", encoding="utf-8")
+    (tmp_path / "b.jsonl").write_text(
+        '{"id": 1, "text": "three"}\n{"id": "x", "text": " "}\n', encoding="utf-8"
+    )
+    skipped: Counter[str] = Counter()
+    assert list(texts.read(tmp_path, skipped)) == [("a", "one two"), ("1", "three")]
+    assert skipped == {"empty": 1}
+
+
+@pytest.mark.parametrize("line", ['{"id": 1}', "[1]", "{", '{"id": 1, "text": null}', "\xff"])
+def test_a_bad_row_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"id": 1, "text": "x"}\n' + line.encode("latin-1"))
+    with pytest.raises(BadInput, match=r"a\.jsonl, line 2"):
+        list(texts.read(path, Counter()))
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such file or folder"):
+        list(articles.read(tmp_path / "none", Counter()))

@@ -1,0 +1,117 @@
+"""The index of documents by entity: what it finds, when it scans again, what it refuses."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from medprobe.errors import BadInput
+from medprobe.sources import documents
+from medprobe.sources.documents import Index, Resource, index
+
+NAMES = [("flu", "C1"), ("influenza", "C1"), ("fever", "C2"), ("dry cough", "C3"), ("cough", "C4")]
+TEXTS = [
+    "Influenza with fever.",
+    "The flu: dry cough and fever; fever again.",
+    "fever, no flu",
+    "Only fever here.",
+    "nothing",
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rows = [json.dumps({"id": f"d{n}", "text": text}) for n, text in enumerate(TEXTS)]
+    (folder / "clinic.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    return folder
+
+
+def make(data: Path, names: list[tuple[str, str]] = NAMES) -> Index:
+    resource = Resource(form="texts", path="clinic.jsonl")
+    return index("clinic", resource, data, names, data.parent / "documents")
+
+
+def pairs(*ids: tuple[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(ids, columns=["subject_id", "fact_id"])
+
+
+def test_documents_with_both_are_a_look_up(data: Path) -> None:
+    found = make(data).shared(pairs(("C1", "C2"), ("C1", "C3"), ("C1", "C4")), most=9, seed=1)
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("C1", "C2", 0),
+        ("C1", "C2", 1),
+        ("C1", "C3", 1),
+        ("C1", "C2", 2),
+    ]
+
+
+def test_the_draw_keeps_to_its_number_and_seed(data: Path) -> None:
+    made = make(data)
+    drawn = {
+        seed: made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=seed) for seed in range(8)
+    }
+    assert all(len(found) == 2 for found in drawn.values())
+    assert len({tuple(found["document"]) for found in drawn.values()}) > 1
+    pd.testing.assert_frame_equal(
+        drawn[3].query("fact_id == 'C2'").reset_index(drop=True),
+        made.shared(pairs(("C1", "C2")), most=1, seed=3),
+    )
+
+
+def test_a_document_comes_with_its_text_and_mentions(data: Path) -> None:
+    ((number, document, mentions),) = make(data).read([1])
+    assert (number, document.id, document.text) == (1, "d1", TEXTS[1])
+    spelled = [(document.text[m.start : m.end], m.cui) for m in mentions.itertuples()]
+    assert spelled == [("flu", "C1"), ("dry cough", "C3"), ("fever", "C2"), ("fever", "C2")]
+
+
+def test_documents_of_one_entity_are_read_and_not_kept(data: Path) -> None:
+    made = make(data)
+    assert {key: made.about[key] for key in ("documents", "kept", "mentions")} == {
+        "documents": 5,
+        "kept": 3,
+        "mentions": 8,
+    }
+    assert made.frequencies().to_dict() == {"C1": 3, "C2": 3, "C3": 1}
+
+
+def test_nothing_is_scanned_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(data)
+    scans = []
+    real = documents.scan
+    monkeypatch.setattr(documents, "scan", lambda *args: scans.append(1) or real(*args))
+    make(data)
+    assert not scans
+    make(data, [*NAMES, ("nothing", "C5")])
+    assert len(scans) == 1
+    (data / "clinic.jsonl").write_text('{"id": "x", "text": "flu, fever"}', encoding="utf-8")
+    assert make(data).about["documents"] == 1
+    assert len(scans) == 2
+
+
+def test_an_empty_resource_is_refused_and_leaves_nothing(data: Path) -> None:
+    (data / "clinic.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(BadInput, match="no document in resource clinic"):
+        make(data)
+    assert not (data.parent / "documents" / "clinic").exists()
+
+
+def test_a_missing_resource_is_refused(data: Path) -> None:
+    (data / "clinic.jsonl").unlink()
+    with pytest.raises(BadInput, match=r"clinic\.jsonl: no such file or folder"):
+        make(data)
+
+
+def test_resources_of_any_size_are_scanned_in_pieces(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = make(data).shared(pairs(("C1", "C2")), most=9, seed=1)
+    monkeypatch.setattr(documents, "BATCH", 1)
+    names = [*NAMES, ("x", "C9")]
+    pd.testing.assert_frame_equal(
+        make(data, names).shared(pairs(("C1", "C2")), most=9, seed=1), whole
+    )
+    assert [number for number, _, _ in make(data, names).read([2, 0, 1])] == [0, 1, 2]

@@ -1,0 +1,83 @@
+"""Clinical notes: what is read, what is left out, and how broken files are named."""
+
+import csv
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from medprobe.errors import BadInput
+from medprobe.sources import notes
+
+
+def row(number: int, text: str, error: str = "") -> list[str]:
+    return [str(number), "7", "8", "2150-01-02", "", "", "Report", "Report", "1", error, text]
+
+
+def write(path: Path, rows: list[list[str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([notes.COLUMNS, *rows])
+    return path
+
+
+def test_a_note_keeps_its_quotes_and_loses_its_line_ends(tmp_path: Path) -> None:
+    path = write(tmp_path / "NOTEEVENTS.csv", [row(1, 'He says "it hurts".\n\nNo   fever,\nok.')])
+    assert list(notes.read(path, Counter())) == [("1", 'He says "it hurts". No fever, ok.')]
+
+
+def test_errors_and_empty_notes_are_counted(tmp_path: Path) -> None:
+    rows = [row(1, "kept"), row(2, "wrong", error="1"), row(3, " \n ")]
+    skipped: Counter[str] = Counter()
+    found = list(notes.read(write(tmp_path / "notes.csv", rows), skipped))
+    assert [note.id for note in found] == ["1"]
+    assert skipped == {"marked as an error": 1, "empty": 1}
+
+
+def test_blank_lines_between_records_are_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "notes.csv", [row(1, "one"), row(2, "two")])
+    path.write_text(path.read_text("utf-8").replace('"2"', '\n"2"'), encoding="utf-8")
+    assert [note.id for note in notes.read(path, Counter())] == ["1", "2"]
+
+
+def test_a_compressed_file_is_read_as_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "notes.csv", [row(1, "one"), row(2, "two")])
+    packed = tmp_path / "NOTEEVENTS.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(notes.read(packed, Counter())) == list(notes.read(path, Counter()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "record"),
+    [
+        ('"second secret"', '"second "secret"', "record 2"),  # a quote inside, not doubled
+        ('"third secret"', '"third secret', "record 3"),  # never closed
+        ('"second secret"', 'x","second secret"', "record 2"),  # a field too many
+    ],
+)
+def test_a_broken_record_is_named_and_not_shown(
+    tmp_path: Path, old: str, new: str, record: str
+) -> None:
+    rows = [row(1, "first\nsecret"), row(2, "second secret"), row(3, "third secret")]
+    path = write(tmp_path / "notes.csv", rows)
+    path.write_text(path.read_text("utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(BadInput, match=f"notes.csv, {record}") as error:
+        list(notes.read(path, Counter()))
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_no_noteevents_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text("id,body\n1,x\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="no column ROW_ID, ISERROR, TEXT"):
+        list(notes.read(path, Counter()))
+    with pytest.raises(BadInput, match="no such file"):
+        list(notes.read(tmp_path / "none.csv", Counter()))
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "notes.csv", [row(1, "x")])
+    path.write_bytes(path.read_bytes() + b'"2","\xff"\n')
+    with pytest.raises(BadInput, match="not UTF-8"):
+        list(notes.read(path, Counter()))
