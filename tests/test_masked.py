@@ -3,7 +3,7 @@ import torch
 import transformers
 
 import probing
-from medprobe.engine import masked
+from medprobe.engine import heads, masked
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, masked_slots, text_slots
 
@@ -22,7 +22,7 @@ def rows_of(folder):
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 @pytest.mark.parametrize("budget", [1, 40, 8192])
 def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeypatch):
-    monkeypatch.setattr(masked, "LOGITS_AT_ONCE", 2000)
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 2000)
     rows = rows_of(tiny_model(arch))
     positions = [[1, 3], [0, 2, len(rows[1]) - 1], [1]]
     model = load(tiny_model(arch), "masked")

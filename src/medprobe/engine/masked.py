@@ -1,21 +1,20 @@
 """Masked language models: log-probabilities of tokens at chosen positions.
 
-The head runs at the asked positions only, whatever the architecture: the body's output is narrowed
-to them before the model's own head sees it.
+The head runs at the asked positions only (`heads`), whatever the architecture.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 import torch
 
 from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.heads import bounded, narrowed
 from medprobe.engine.load import Model
 
 Rows = Sequence[Sequence[int]]  # one a text: of token ids, or of positions in it
 Kept = TypeVar("Kept")
 
-LOGITS_AT_ONCE: Final = 2**26  # numbers in the head's output: 256 MiB of float32
 ROWS_AT_ONCE: Final = 4096  # masked copies of texts that exist at a time
 
 
@@ -38,9 +37,11 @@ def log_probs(
     [torch.Size([1, 30522])]
     """
 
+    vocabulary = model.model.config.vocab_size
+
     def compute(batch: list[int]) -> list[Kept]:
         found = []
-        for part in _bounded(batch, positions, LOGITS_AT_ONCE // model.model.config.vocab_size):
+        for part in bounded(batch, [len(row) for row in positions], vocabulary):
             logits = logits_at(model, [rows[i] for i in part], [positions[i] for i in part])
             counts = [len(positions[i]) for i in part]
             parts = logits.log_softmax(-1).split(counts)
@@ -85,29 +86,6 @@ def logits_at(model: Model, rows: Rows, positions: Rows) -> torch.Tensor:
     ids, attention = padded(rows, model.tokenizer.pad_token_id, model.device)
     length = ids.shape[1]
     places = [i * length + position for i, row in enumerate(positions) for position in row]
-    index = torch.tensor(places, device=model.device)
-
-    def narrow(body: torch.nn.Module, inputs: Any, output: Any) -> Any:
-        output.last_hidden_state = output.last_hidden_state.flatten(0, 1)[index]
-        return output
-
-    hook = model.model.base_model.register_forward_hook(narrow)
-    try:
+    with narrowed(model.model.base_model, places):
         logits: torch.Tensor = model.model(ids, attention_mask=attention).logits
-    finally:
-        hook.remove()
-    return logits.float()
-
-
-def _bounded(batch: list[int], positions: Rows, most: int) -> Iterator[list[int]]:
-    """The batch in parts of at most `most` positions, or of one row."""
-    part: list[int] = []
-    total = 0
-    for i in batch:
-        if part and total + len(positions[i]) > most:
-            yield part
-            part, total = [], 0
-        part.append(i)
-        total += len(positions[i])
-    if part:
-        yield part
+    return logits[0].float()

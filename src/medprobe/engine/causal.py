@@ -1,0 +1,122 @@
+"""Log-likelihoods under models that write from left to right: causal ones, and decoders.
+
+What many texts begin with is read once; its keys and values serve all of them.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.modeling_outputs import BaseModelOutput
+
+from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.heads import bounded, narrowed, of_targets
+from medprobe.engine.load import Model
+from medprobe.errors import BadInput
+
+Rows = Sequence[Sequence[int]]  # token ids, one a text
+
+
+def start_ids(model: Model) -> list[int]:
+    """What a text begins with, so that its first word has a probability too: the tokenizer's token
+    for the beginning of a text, or else for its end, as GPT-2 has it."""
+    tokenizer = model.tokenizer
+    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return [token]
+    raise BadInput(model.name, "its tokenizer has no token to begin a text with")
+
+
+def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
+    """The log-probability of each token given those before it, the first left out.
+
+    Let rows begin with `start_ids`. exp(-mean) of a row's numbers is its perplexity. What a row
+    gets does not depend on the others, nor on `budget` (tokens in a batch).
+    """
+
+    def compute(batch: list[int]) -> list[list[float]]:
+        found = []
+        for part in bounded(batch, [len(row) for row in rows], model.model.config.vocab_size):
+            found += _scores(model, [rows[i][:-1] for i in part], [rows[i][1:] for i in part])
+        return found
+
+    with torch.inference_mode():
+        return in_batches([len(row) for row in rows], budget, compute)
+
+
+def continuations(
+    model: Model, prefix: Sequence[int], rests: Rows, budget: int, source: Sequence[int] = ()
+) -> tuple[list[float], list[list[float]]]:
+    """The log-probabilities of the prefix's tokens, the first left out, and for each of many
+    continuations those of its tokens after the prefix.
+
+    An encoder-decoder model reads `source` once, and prefix and rests are what its decoder writes.
+    Both prefix and rests must not be empty. Memory is bounded by `budget` tokens in a batch, prefix
+    and source counted with each row, however many continuations there are.
+    """
+    with torch.inference_mode():
+        more = _encoded(model, source) if source else {}
+        ids = torch.tensor([list(prefix)], device=model.device)
+        with narrowed(_body(model), range(len(prefix))):
+            out = model.model(**_inputs(model, ids), **more, use_cache=True)
+        logits = out.logits[0].float()
+        last = logits[-1].log_softmax(-1)
+        firsts = last[torch.tensor([rest[0] for rest in rests], device=model.device)].tolist()
+
+        def compute(batch: list[int]) -> list[list[float]]:
+            found = []
+            for part in bounded(batch, [len(rest) for rest in rests], logits.shape[-1]):
+                found += _after(model, out.past_key_values, [rests[i] for i in part], more)
+            return found
+
+        shared = len(prefix) + len(source)
+        seconds = in_batches([shared + len(rest) for rest in rests], budget, compute)
+    scores = [[first, *others] for first, others in zip(firsts, seconds, strict=True)]
+    return of_targets(logits[:-1], list(prefix[1:])) if len(prefix) > 1 else [], scores
+
+
+def _after(model: Model, cache: Any, rests: Rows, more: dict[str, Any]) -> list[list[float]]:
+    """Scores of the tokens of each rest but its first, after what `cache` holds."""
+    if all(len(rest) == 1 for rest in rests):
+        return [[] for _ in rests]
+    repeated = copy.deepcopy(cache)
+    repeated.batch_repeat_interleave(len(rests))
+    if more:
+        hidden = more["encoder_outputs"].last_hidden_state.expand(len(rests), -1, -1)
+        more = {"encoder_outputs": BaseModelOutput(last_hidden_state=hidden)}
+    inputs, targets = [rest[:-1] for rest in rests], [rest[1:] for rest in rests]
+    return _scores(model, inputs, targets, past_key_values=repeated, use_cache=True, **more)
+
+
+def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list[float]]:
+    """The log-probability of each target, which stands one place after the input of its place.
+
+    Padding stands to the right, where no token sees it.
+    """
+    ids, _ = padded(inputs, model.tokenizer.pad_token_id or 0, model.device)
+    length = ids.shape[1]
+    places = [i * length + place for i, row in enumerate(inputs) for place in range(len(row))]
+    with narrowed(_body(model), places):
+        logits = model.model(**_inputs(model, ids), **more).logits[0].float()
+    scores = iter(of_targets(logits, [token for row in targets for token in row]))
+    return [[next(scores) for _ in row] for row in targets]
+
+
+def _body(model: Model) -> torch.nn.Module:
+    """What the head stands on."""
+    network = model.model
+    body: torch.nn.Module = (
+        network.get_decoder() if network.config.is_encoder_decoder else network.base_model
+    )
+    return body
+
+
+def _inputs(model: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"decoder_input_ids" if model.model.config.is_encoder_decoder else "input_ids": ids}
+
+
+def _encoded(model: Model, source: Sequence[int]) -> dict[str, Any]:
+    ids = torch.tensor([list(source)], device=model.device)
+    hidden = model.model.get_encoder()(input_ids=ids).last_hidden_state
+    return {"encoder_outputs": BaseModelOutput(last_hidden_state=hidden)}

@@ -1,0 +1,56 @@
+"""The language-model head, a third of a small model's work, run only where its output is wanted."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+
+LOGITS_AT_ONCE: Final = 2**26  # numbers in a head's output: 256 MiB of float32
+
+
+@contextmanager
+def narrowed(body: torch.nn.Module, places: Sequence[int]) -> Iterator[None]:
+    """Within the block the model's head sees only these places of its body's output.
+
+    `body` is the part of a model that its head stands on. Places count through the batch, row after
+    row, padding included; the logits have the shape (1, places, vocabulary). This holds for every
+    architecture whose head works on each token alone.
+    """
+
+    def narrow(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
+        hidden = output.last_hidden_state.flatten(0, 1)
+        index = torch.tensor(places, device=hidden.device)
+        output.last_hidden_state = hidden[index].unsqueeze(0)
+        return output
+
+    hook = body.register_forward_hook(narrow)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def of_targets(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:
+    """The log-probability of one target token for each row of logits, (targets, vocabulary)."""
+    wanted = torch.tensor(targets, device=logits.device)
+    chosen = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(-1)
+    scores: list[float] = chosen.tolist()
+    return scores
+
+
+def bounded(batch: list[int], counts: Sequence[int], vocabulary: int) -> Iterator[list[int]]:
+    """The batch in parts whose logits stay within LOGITS_AT_ONCE, or of one row.
+
+    `counts` is the number of places for each row.
+    """
+    part: list[int] = []
+    total = 0
+    for i in batch:
+        if part and (total + counts[i]) * vocabulary > LOGITS_AT_ONCE:
+            yield part
+            part, total = [], 0
+        part.append(i)
+        total += counts[i]
+    if part:
+        yield part
