@@ -14,7 +14,8 @@ ARTICLE = """<?xml version="1.0"?>
  <front><article-meta>
   <article-id pub-id-type="doi">10.1/x</article-id>{number}
   <title-group><article-title>On <italic>sudden</italic> fever</article-title></title-group>
-  <abstract><sec><title>Aim</title><p>We saw fever<xref ref-type="bibr">3</xref>.</p></sec></abstract>
+  <abstract><sec><title>Aim</title>
+  <p>We saw fever<xref ref-type="bibr">3</xref>.</p></sec></abstract>
  </article-meta></front>
  <body><sec><title>Case</title>
   <p>Cough &amp; fever<sup>2</sup>:

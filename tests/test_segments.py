@@ -1,6 +1,7 @@
 """Segments and contexts: a worked example, and what holds for any document."""
 
 import re
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,7 +103,7 @@ def test_segments_partition_a_window_with_one_entity_each(
     assert len(parts) == min(most, len(pool))
     assert parts[0].mention == centre
     ordered = sorted(parts)
-    for one, following in zip(ordered, ordered[1:], strict=False):
+    for one, following in pairwise(ordered):
         assert one.end == following.start
     for part in parts:
         inside = [m for m in pool if part.start <= m.start and m.end <= part.end]
@@ -131,7 +132,7 @@ def test_each_step_adds_one_segment_and_keeps_the_order_of_the_others(
     parts = segments(*document, most=10)
     steps = layouts(kind, parts, seed)
     assert steps[0] == [0]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         added = set(after) - set(before)
         assert len(added) == 1
         assert [number for number in after if number not in added] == before
@@ -150,8 +151,6 @@ def test_real_texts_are_nested_pieces_of_the_document(
     pool, centre, length = document
     words = "".join(chr(97 + n % 26) for n in range(length))
     parts = segments(pool, centre, length, 10)
-    shown = [
-        text("real", [parts[n] for n in step], words) for step in layouts("real", parts, "")
-    ]
+    shown = [text("real", [parts[n] for n in step], words) for step in layouts("real", parts, "")]
     for before, after in zip(shown, [*shown[1:], words], strict=True):
         assert before in after
