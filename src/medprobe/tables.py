@@ -30,6 +30,7 @@ QUERY_COLUMNS: Final = [
     "subset",  # e.g. full, hard: a query of two subsets has a row, and an id, in each
 ]
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
+DISTRACTOR: Final = "distractor"  # type of candidates that are none of the benchmark's own
 PREDICTION_COLUMNS: Final = [
     "variant",  # which setting of the method, "" where it has one only
     "replicate",  # which seed or sentence set, "" where there is one only; averaged in the scores

@@ -17,14 +17,20 @@ from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, masked_slots
 from medprobe.params import EngineParams, Section
+from medprobe.tables import DISTRACTOR
 
 QUERIES_AT_ONCE: Final = 64
 
 
 class MaskAverage:
-    """Ranks all candidates (variant "") and the relation's own answers (variant "relation")."""
+    """Ranks all candidates (variant "") and the relation's own answers (variant "relation").
+
+    Where a subset has distractors, "" is without them, and a variant "distractors" with them: one
+    pass serves all.
+    """
 
     KINDS = ("masked",)
+    KNOWS_DISTRACTORS = True
 
     class Settings(Section):
         """Nothing to choose: both candidate sets are ranked."""
@@ -47,7 +53,7 @@ class MaskAverage:
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
     ) -> pd.DataFrame:
-        """The k best names of each query, twice.
+        """The k best names of each query, in each variant.
 
         Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
         name that does not fit into the model's window.
@@ -55,11 +61,16 @@ class MaskAverage:
         names = sorted(set(candidates["name"]))
         answers = {name for row in queries["answers"] for name in row}
         own = np.array([i for i, name in enumerate(names) if name in answers], dtype=int)
+        added = set(candidates.loc[candidates["type"] == DISTRACTOR, "name"])
+        plain = np.array([i for i, name in enumerate(names) if name not in added], dtype=int)
+        variants = {"": plain, "relation": own}
+        if len(plain) < len(names):
+            variants["distractors"] = np.arange(len(names))
         rows = []
         for start in range(0, len(queries), QUERIES_AT_ONCE):
             chunk = queries.iloc[start : start + QUERIES_AT_ONCE]
             for query, scores in zip(chunk["query_id"], self.scores(chunk, names), strict=True):
-                for variant, among in (("", np.arange(len(names))), ("relation", own)):
+                for variant, among in variants.items():
                     order = among[ranking.best(scores[among], k)]
                     rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)

@@ -11,7 +11,7 @@ from medprobe import benchmarks, methods, places
 from medprobe.errors import BadInput
 from medprobe.keep import fingerprint, kept, table_fingerprint
 from medprobe.params import Params, section
-from medprobe.tables import PREDICTION_COLUMNS, Benchmark, write_table
+from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
 
 K = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
@@ -61,6 +61,8 @@ def _parts(prober: Any, benchmark: Benchmark, about: dict[str, Any]) -> Iterator
     """One table a pass, subset and relation: the parts that a stopped run does not do again."""
     for which in prober.passes():
         for subset, queries, candidates in benchmark.subsets():
+            if not getattr(prober, "KNOWS_DISTRACTORS", False):
+                candidates = candidates[candidates["type"] != DISTRACTOR]  # noqa: PLW2901
             names = table_fingerprint(candidates)
             for relation, part in queries.groupby("relation", sort=True):
                 key = {
