@@ -189,3 +189,28 @@ def test_a_template_needs_both_slots(tmp_path: Path) -> None:
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="Google_RE: no file of this data set"):
         build(tmp_path)
+
+
+def test_the_gate_wants_pairs_that_match(tmp_path: Path) -> None:
+    from medprobe.quality import gate, suites
+
+    benchmark = build(write(tmp_path))
+    read = suites.load(Path(__file__).parent.parent / "expectations", "lama")
+
+    def failing(queries: Any) -> list[tuple[str, list[str]]]:
+        reports = gate.run(read, {"queries": queries, "candidates": benchmark.candidates})
+        checks = [check for report in reports for check in report["checks"]]
+        return [
+            (check["type"], [example["row"] for example in check["examples"]])
+            for check in checks
+            if not check["success"]
+        ]
+
+    assert failing(benchmark.queries) == []
+    queries = benchmark.queries.copy()
+    queries.loc[queries["subset"] == "t-rex-free", "subject_id"] = "Q9"
+    twins = queries.loc[queries["subset"].str.startswith("t-rex"), "query_id"].tolist()
+    assert failing(queries) == [("expect_pairs_to_match", twins)]
+    queries = benchmark.queries.copy()
+    queries.loc[0, "sentence"] = "Bo Ek was born in Tulmford ."
+    assert failing(queries) == [("expect_filled_prompts", queries["query_id"].tolist()[:1])]

@@ -15,6 +15,7 @@ from medprobe.sources.mentions import Mentions
 from medprobe.tables import Benchmark
 
 ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "amyloid-β"]
+EXPECTATIONS = Path(__file__).parent.parent / "expectations"
 FINDER = Mentions((name, name) for name in ENTITIES)
 
 
@@ -195,3 +196,45 @@ def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
         lipid.harvest([path], FINDER, lipid.Settings().submitted_after, Counter())
+
+
+def failing(benchmark: Benchmark, name: str) -> dict[str, list[str]]:
+    """The failed checks of the gate, with the rows they name."""
+    from medprobe.quality import gate, suites
+
+    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
+    reports = gate.run(suites.load(EXPECTATIONS, name), tables)
+    return {
+        check["type"]: [example["row"] for example in check["examples"]]
+        for report in reports
+        for check in report["checks"]
+        if not check["success"]
+    }
+
+
+def test_the_gate_passes_what_is_built(tmp_path: Path) -> None:
+    records = [record(1, "Aspirin helps. BRX2 acts."), record(2, "Aspirin heals.")]
+    assert failing(build(tmp_path, records), "lipid") == {}
+
+
+def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
+    verbs = ["acts", "cools", "heals", "helps", "is old", "rests"]
+    records = [record(n, f"Aspirin {verb}.") for n, verb in enumerate(verbs, start=1)]
+    benchmark = build(tmp_path, records)
+    queries = benchmark.queries.copy()
+    names = queries["query_id"].tolist()
+    queries.loc[0, "prompt"] = "Nothing."
+    queries.loc[1, "sentence"] = "Aspirin and BRX2."
+    queries.loc[2, "sentence"] = "We took aspirin."
+    queries.loc[3, "date"] = "2021-12-31"
+    queries.loc[4, "prompt"] = queries.loc[5, "prompt"]
+    queries.at[5, "answers"] = ["nothing"]
+    found = failing(Benchmark(queries, benchmark.candidates), "lipid")
+    assert found == {
+        "expect_prompts_to_have_one_slot": names[:1],
+        "expect_items_to_be_in_table": names[5:],
+        "expect_compound_columns_to_be_unique": names[4:],
+        "expect_dates_to_be_later": names[3:4],
+        "expect_texts_to_hold_no_filter_word": names[2:3],
+        "expect_texts_to_hold_one_candidate": names[1:2],
+    }

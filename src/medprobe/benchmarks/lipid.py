@@ -51,7 +51,7 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
     )
     dropped: Counter[str] = Counter()
     rows = harvest(pubmed.files(data / settings.pubmed), finder, settings.submitted_after, dropped)
-    queries = _queries(rows, dropped)
+    queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
     candidates = pd.DataFrame(
