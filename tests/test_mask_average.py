@@ -69,7 +69,7 @@ def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):
 
 def test_a_candidate_too_long_for_the_window_is_named(tiny_model):
     long = "hepatitis " * 80
-    with pytest.raises(BadInput, match=r"query q0: with hepatitis .* the model reads 128"):
+    with pytest.raises(BadInput, match=r"query q0: with .hepatitis .* the model reads 128"):
         method(tiny_model("bert")).rank(probing.queries(), probing.candidates([long]), 3, "")
 
 

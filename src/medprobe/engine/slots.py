@@ -92,7 +92,7 @@ def answer_ids(tokenizer: Any, names: Sequence[str], left: str) -> list[list[int
     found = inside_sentence(tokenizer, names, ANCHOR + left if left else "")
     for name, ids in zip(names, found, strict=True):
         if not ids or not name.strip():
-            raise BadInput(f"answer {name!r}", "tokenises to nothing", "remove it from the data")
+            raise no_tokens(name)
     return found
 
 
@@ -122,12 +122,26 @@ def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
     return found
 
 
-def check_window(slot: Slot, count: int, window: int, where: object, name: str) -> None:
-    """Raise BadInput where `count` tokens of an answer in this slot exceed the model's window."""
-    length = len(slot.before) + count + len(slot.after)
+def check_window(
+    slot: Slot, answers: Sequence[Sequence[int]], window: int, where: object, names: Sequence[str]
+) -> None:
+    """Raise BadInput where the longest of these answers in this slot exceeds the model's window."""
+    longest = max(range(len(answers)), key=lambda i: len(answers[i]))
+    length = len(slot.before) + len(answers[longest]) + len(slot.after)
     if length > window:
-        problem = f"with {name} in its slot it has {length} tokens, the model reads {window}"
-        raise BadInput(where, problem, "shorten the prompt or remove the candidate")
+        raise too_long(where, names[longest], length, window)
+
+
+def too_long(where: object, name: str, length: int, window: int) -> BadInput:
+    """The error for a prompt that its answer makes too long."""
+    shown = name if len(name) <= 60 else f"{name[:60]}…"
+    problem = f"with {shown!r} in its slot it has {length} tokens, the model reads {window}"
+    return BadInput(where, problem, "shorten the prompt or remove the candidate")
+
+
+def no_tokens(name: str) -> BadInput:
+    """The error for an answer of which the tokenizer leaves nothing."""
+    return BadInput(f"answer {name!r}", "tokenises to nothing", "remove it from the data")
 
 
 def _encode(tokenizer: Any, texts: Sequence[str], add_special_tokens: bool = True) -> list[Any]:

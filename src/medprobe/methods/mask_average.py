@@ -83,7 +83,7 @@ class MaskAverage:
         for slot, query in zip(slots, where, strict=True):
             longest = max(lengths[slot.left])
             name = names[int(lengths[slot.left][longest][0][0])]
-            check_window(slot, longest, self.model.max_length, query, name)
+            check_window(slot, [[0] * longest], self.model.max_length, query, [name])
         work = [(i, n) for i, slot in enumerate(slots) for n in lengths[slot.left]]
         mask = self.model.tokenizer.mask_token_id
         rows = [slots[i].fill([mask] * n) for i, n in work]

@@ -1,0 +1,163 @@
+"""Likelihood: a candidate is scored by the log-likelihood of the prompt filled with it.
+
+Causal models read what stands before the slot once for all candidates. Encoder-decoder models read
+the prompt once and are scored by what their decoder writes (`engine.seq2seq`): T5's family the
+answer, BART's the filled prompt. Masked models are scored by pseudo-log-likelihood (Salazar et al.,
+ACL 2020), each token masked in turn, and in a variant each whole word.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from medprobe.engine import causal, masked, ranking, seq2seq
+from medprobe.engine.load import Head, Model, inspect, load
+from medprobe.engine.slots import (
+    answer_ids,
+    check_window,
+    no_tokens,
+    split_prompt,
+    text_slots,
+    too_long,
+)
+from medprobe.params import EngineParams, ModelKind, Section
+
+Scores = dict[str, np.ndarray]  # variant → a score for each name
+Groups = list[tuple[int, ...]]  # places that are masked together
+
+
+class Likelihood:
+    """Ranks candidates by total log-likelihood (variant "") and by its mean over tokens
+    ("per_token"); masked models also by whole words ("whole_word", "whole_word_per_token")."""
+
+    KINDS: tuple[ModelKind, ...] = ("causal", "seq2seq", "masked")
+
+    class Settings(Section):
+        """How masked models are scored; nothing to choose for others."""
+
+        masked: Literal["answer", "prompt"] = "prompt"  # which tokens are masked in turn
+        whole_word: bool = True  # score words masked as a whole, too
+
+    def __init__(
+        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.folder = folder
+        able = inspect(folder).kinds
+        self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
+        self.model = load(folder, self.kind, engine)
+        self.settings = settings
+        self.budget = engine.token_budget
+
+    def inputs(self) -> list[Path]:
+        """The files that results depend on."""
+        return [self.folder]
+
+    def passes(self) -> list[str]:
+        """One."""
+        return [""]
+
+    def rank(
+        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
+    ) -> pd.DataFrame:
+        """The k best names of each query and variant.
+
+        Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
+        name that does not fit into the model's window.
+        """
+        names = sorted(set(candidates["name"]))
+        where = [f"query {query}" for query in queries["query_id"]]
+        score = self._masked if self.kind == "masked" else self._written
+        scored = score(queries["prompt"].tolist(), where, names)
+        rows = []
+        for query, variants in zip(queries["query_id"], scored, strict=True):
+            for variant, scores in variants.items():
+                order = ranking.best(scores, k)
+                rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
+        return pd.DataFrame(rows)
+
+    def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scores]:
+        """Scores under a model that writes from left to right, prompt by prompt."""
+        tokenizer = self.model.tokenizer
+        if self.kind == "seq2seq":
+            frames = seq2seq.frames(self.model, prompts, where)
+        else:
+            slots = text_slots(tokenizer, prompts, where, causal.start_ids(self.model))
+            frames = [seq2seq.Frame((), slot) for slot in slots]
+        lefts = {frame.target.left for frame in frames}
+        ids = {left: answer_ids(tokenizer, names, left) for left in lefts}
+        for frame, query in zip(frames, where, strict=True):
+            slot = frame.target
+            answers = ids[slot.left]
+            check_window(slot, answers, self.model.max_length, query, names)
+            rests = [[*answer, *slot.after] for answer in answers]
+            before, after = causal.continuations(
+                self.model, slot.before, rests, self.budget, frame.source
+            )
+            totals = np.array([sum(before) + sum(scores) for scores in after])
+            counts = np.array([len(before) + len(scores) for scores in after])
+            yield {"": totals, "per_token": totals / counts}
+
+    def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scores]:
+        """Scores under a masked model, prompt by prompt."""
+        for prompt, query in zip(prompts, where, strict=True):
+            rows, places = _filled(self.model, prompt, query, names, self.settings.masked)
+            tokens: list[Groups] = [[(place,) for place, _ in row] for row in places]
+            variants = {"": tokens}
+            if self.settings.whole_word:
+                variants["whole_word"] = [_words(row) for row in places]
+            groups = [
+                list(dict.fromkeys(group for kind in of_name for group in kind))
+                for of_name in zip(*variants.values(), strict=True)
+            ]
+            found = masked.pseudo_log_likelihood(self.model, rows, groups, self.budget)
+            counts = np.array([len(row) for row in tokens])
+            scores = {}
+            for variant, chosen in variants.items():
+                totals = np.array(list(map(_total, groups, found, chosen)))
+                scores[variant] = totals
+                scores[f"{variant}_per_token".lstrip("_")] = totals / counts
+            yield scores
+
+
+def _filled(
+    model: Model, prompt: str, where: str, names: Sequence[str], scope: str
+) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+    """The token ids of the prompt filled with each name; and, for each token to score, its place
+    and its word. Special tokens are not scored."""
+    before, after = split_prompt(prompt, where)
+    texts = [before + name + after for name in names]
+    encoded = model.tokenizer(texts, return_offsets_mapping=True, verbose=False)
+    places = []
+    for i, name in enumerate(names):
+        ids, spans, words = (
+            encoded["input_ids"][i],
+            encoded["offset_mapping"][i],
+            encoded.word_ids(i),
+        )
+        if len(ids) > model.max_length:
+            raise too_long(where, name, len(ids), model.max_length)
+        low, high = len(before.rstrip()), len(before) + len(name)
+        scored = [(place, word) for place, word in enumerate(words) if word is not None]
+        inside = [(p, word) for p, word in scored if spans[p][1] > low and spans[p][0] < high]
+        if not inside:
+            raise no_tokens(name)
+        places.append(inside if scope == "answer" else scored)
+    return encoded["input_ids"], places
+
+
+def _words(places: list[tuple[int, int]]) -> Groups:
+    """The places of each word."""
+    words: dict[int, list[int]] = {}
+    for place, word in places:
+        words.setdefault(word, []).append(place)
+    return [tuple(places) for places in words.values()]
+
+
+def _total(groups: Groups, scores: list[float], chosen: Groups) -> float:
+    """The sum of the scores of the chosen groups; `scores` has one number a place of each group."""
+    left = iter(scores)
+    total = {group: sum(next(left) for _ in group) for group in groups}
+    return sum(total[group] for group in chosen)

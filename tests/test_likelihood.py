@@ -1,0 +1,141 @@
+import pandas as pd
+import pytest
+import torch
+import transformers
+
+import probing
+from medprobe.errors import BadInput
+from medprobe.methods.likelihood import Likelihood
+from medprobe.params import EngineParams
+
+NAMES = [name for name in probing.NAMES if not name.endswith(")")]
+
+
+def method(folder, budget=8192, **settings):
+    chosen = Likelihood.Settings(**settings)
+    return Likelihood("m", folder, chosen, EngineParams(token_budget=budget), 0)
+
+
+def table(scores, k):
+    """Prediction rows from {(query, variant): {name: score}}."""
+    rows = []
+    for (query, variant), of_names in scores.items():
+        ranked = sorted(of_names, key=lambda name: (-of_names[name], name))[:k]
+        for rank, name in enumerate(ranked, start=1):
+            rows.append((variant, "", query, rank, name, of_names[name]))
+    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def both(found, key, total, count, variant=""):
+    query, name = key
+    found.setdefault((query, variant), {})[name] = total
+    per_token = f"{variant}_per_token".lstrip("_")
+    found.setdefault((query, per_token), {})[name] = total / count
+
+
+def slow_causal(folder, queries):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    found = {}
+    for query in queries.itertuples():
+        for name in NAMES:
+            text = query.prompt.replace("[Y]", name)
+            ids = [tokenizer.eos_token_id, *tokenizer(text)["input_ids"]]
+            logs = probing.log_probs(model, ids)
+            total = sum(logs[i, token].item() for i, token in enumerate(ids[1:]))
+            both(found, (query.query_id, name), total, len(ids) - 1)
+    return found
+
+
+def slow_seq2seq(folder, queries):
+    """The loss of the model on the target that its family writes."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    found = {}
+    for query in queries.itertuples():
+        for name in NAMES:
+            if "<extra_id_0>" in tokenizer.get_vocab():
+                source = tokenizer(query.prompt.replace("[Y]", "<extra_id_0>"))["input_ids"]
+                target = tokenizer(f"<extra_id_0> {name} <extra_id_1>")["input_ids"][:-1]
+            else:
+                prompt = query.prompt.replace(" [Y]", "[Y]")
+                source = tokenizer(prompt.replace("[Y]", "<mask>"))["input_ids"]
+                target = tokenizer(query.prompt.replace("[Y]", name))["input_ids"]
+            with torch.no_grad():
+                out = model(torch.tensor([source]), labels=torch.tensor([target]))
+            both(found, (query.query_id, name), -out.loss.item() * len(target), len(target))
+    return found
+
+
+def slow_masked(folder, queries, scope):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    found = {}
+    for query in queries.itertuples():
+        for name in NAMES:
+            text = query.prompt.replace("[Y]", name)
+            encoded = tokenizer(text)
+            ids, words = encoded["input_ids"], encoded.word_ids()
+            places = [i for i, word in enumerate(words) if word is not None]
+            if scope == "answer":
+                start = query.prompt.index("[Y]")
+                low, high = len(text[:start].rstrip()), start + len(name)
+                spans = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
+                places = [i for i in places if spans[i][1] > low and spans[i][0] < high]
+            for variant, alone in (("", True), ("whole_word", False)):
+                total = 0.0
+                for place in places:
+                    copy = list(ids)
+                    for i in places:
+                        if i == place or (not alone and words[i] == words[place]):
+                            copy[i] = tokenizer.mask_token_id
+                    total += probing.log_probs(model, copy)[place, ids[place]].item()
+                both(found, (query.query_id, name), total, len(places), variant)
+    return found
+
+
+def test_causal_equals_reading_every_filled_prompt(tiny_model):
+    queries = probing.queries()
+    found = method(tiny_model("gpt2")).rank(queries, probing.candidates(NAMES), 5, "")
+    probing.same(found, table(slow_causal(tiny_model("gpt2"), queries), 5))
+
+
+@pytest.mark.parametrize("arch", ["t5", "bart"])
+def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
+    queries = probing.queries()
+    found = method(tiny_model(arch)).rank(queries, probing.candidates(NAMES), 5, "")
+    probing.same(found, table(slow_seq2seq(tiny_model(arch), queries), 5))
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("scope", ["prompt", "answer"])
+def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
+    queries = probing.queries(probing.PROMPTS[:2])
+    found = method(tiny_model(arch), masked=scope).rank(queries, probing.candidates(NAMES), 5, "")
+    probing.same(found, table(slow_masked(tiny_model(arch), queries, scope), 5))
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])
+def test_batch_size_and_order_do_not_matter(arch, tiny_model):
+    queries = probing.queries(probing.PROMPTS[:2])
+    once = method(tiny_model(arch)).rank(queries, probing.candidates(NAMES), 5, "")
+    candidates = probing.candidates(NAMES[::-1])
+    other = method(tiny_model(arch), budget=1).rank(queries, candidates, 5, "")
+    probing.same(other, once)
+
+
+def test_the_whole_word_variants_can_be_left_out(tiny_model):
+    queries = probing.queries(probing.PROMPTS[:1])
+    candidates = probing.candidates(NAMES)
+    found = method(tiny_model("bert"), whole_word=False).rank(queries, candidates, 2, "")
+    assert found["variant"].unique().tolist() == ["", "per_token"]
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])
+def test_bad_candidates_are_refused(arch, tiny_model):
+    ranker = method(tiny_model(arch))
+    with pytest.raises(BadInput, match="tokenises to nothing"):
+        ranker.rank(probing.queries(), probing.candidates([" "]), 3, "")
+    with pytest.raises(BadInput, match=r"query q0: with 'pain pain .*the model reads"):
+        ranker.rank(probing.queries(), probing.candidates(["pain " * 600]), 3, "")
