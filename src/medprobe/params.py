@@ -78,6 +78,12 @@ class ScoreParams(Section):
     confidence: float = Field(0.95, gt=0, lt=1)
 
 
+class TrackParams(Section):
+    """What goes into MLflow."""
+
+    text: bool = False  # names and prompts too, which may be licensed; else identifiers only
+
+
 class Params(Section):
     """All of `params.yaml`."""
 
@@ -91,6 +97,7 @@ class Params(Section):
     benchmarks: dict[str, dict[str, Any]] = {}
     methods: dict[str, dict[str, Any]] = {}
     score: ScoreParams = ScoreParams()
+    track: TrackParams = TrackParams()
 
 
 def load(path: Path = Path("params.yaml")) -> Params:

@@ -5,6 +5,7 @@ subsets have no slash.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,7 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
     ['1-10', '1-10', '11-20', 'over-20']
     """
     names = [
-        str(high) if high - low == 1 else f"{low + 1}-{high}"
-        for low, high in zip(edges, edges[1:], strict=False)
+        str(high) if high - low == 1 else f"{low + 1}-{high}" for low, high in pairwise(edges)
     ] + [f"over-{edges[-1]}"]
     return [names[place - 1] for place in np.searchsorted(edges, numbers, side="left")]
 
@@ -33,7 +33,7 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query: by the mean length of its answers in characters and, where
     `facts` is a file, by the number of times that a taught model has read its best-read answer."""
-    lengths = [np.mean([len(answer) for answer in answers]) for answers in queries["answers"]]
+    lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
         {
             "query_id": queries["query_id"],

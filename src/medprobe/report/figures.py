@@ -12,7 +12,7 @@ import pandas as pd
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#8C6BB1", "#7F7F7F"]
 MARKS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 INK = "#123456"  # stands for the page's own text colour until the drawing is finished
-STYLE = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "medprobe",
     "font.family": "sans-serif",
@@ -74,12 +74,16 @@ def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], per
     with _drawing(3.4) as (axes, finish):
         scale = 100 if percent else 1
         for place, name in enumerate(names):
-            part = rows[rows[series] == name] if words else rows[rows[series] == name].sort_values(x)
+            part = (
+                rows[rows[series] == name] if words else rows[rows[series] == name].sort_values(x)
+            )
             at = [places.index(value) for value in part[x]] if words else part[x].tolist()
             look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
             mark = MARKS[place % len(MARKS)]
             axes.plot(at, scale * part["value"], marker=mark, markersize=5, label=name, **look)
-            axes.fill_between(at, scale * part["low"], scale * part["high"], alpha=0.16, lw=0, **look)
+            axes.fill_between(
+                at, scale * part["low"], scale * part["high"], alpha=0.16, lw=0, **look
+            )
         if words:
             axes.set_xticks(range(len(places)), places)
         axes.set_xlabel(labels[0])
@@ -114,7 +118,9 @@ def plain(svg: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = re.sub(r'(<svg[^>]*?) width="([\d.]+)pt" height="[\d.]+pt"', r'\1 width="\2"', svg, count=1)
+    svg = re.sub(
+        r'(<svg[^>]*?) width="([\d.]+)pt" height="[\d.]+pt"', r'\1 width="\2"', svg, count=1
+    )
     svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font: \1 system-ui, sans-serif", svg)
     return svg.replace(INK, "currentColor").strip()
 

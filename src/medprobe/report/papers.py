@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import Field
 
 from medprobe.params import Section, section
 
@@ -25,15 +26,15 @@ class Row(Section):
     method: str
     variant: str = ""
     values: dict[str, float]
-    std: dict[str, float] = {}
+    std: dict[str, float] = Field({})
 
 
 class Table(Section):
     """A table of the paper: its results by model, or any other numbers by name."""
 
     about: str
-    rows: list[Row] = []
-    numbers: dict[str, dict[str, float]] = {}
+    rows: list[Row] = Field([])
+    numbers: dict[str, dict[str, float]] = Field({})
 
 
 class Paper(Section):
@@ -43,8 +44,8 @@ class Paper(Section):
     version: str
     url: str
     stands: bool  # is it the version whose figures stand?
-    settings: dict[str, dict[str, Any]] = {}  # by method, in the names of params.yaml where it can
-    tables: dict[str, Table] = {}
+    settings: dict[str, dict[str, Any]] = Field({})  # by method
+    tables: dict[str, Table] = Field({})
 
 
 @cache

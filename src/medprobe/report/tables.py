@@ -16,6 +16,7 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
+from medprobe.metrics.summary import Scores
 from medprobe.params import ScoreParams
 
 COMPARISON: Final = [
@@ -55,23 +56,25 @@ def comparison(metrics: Path) -> pd.DataFrame:
     files = sorted(metrics.glob("*/*.json"))
     if not files:
         raise BadInput(metrics, "no scores", "run `dvc repro` to make them")
-    rows = [row for path in files for row in _rows(path)]
+    rows = [
+        row
+        for path in files
+        for row in rows_of(json.loads(path.read_text("utf-8")), path.parent.name, path.stem)
+    ]
     table = pd.DataFrame(rows, columns=COMPARISON)
     return table.sort_values(COMPARISON[:6], ignore_index=True)
 
 
-def _rows(path: Path) -> Iterator[tuple]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+def rows_of(content: dict[str, Scores], model: str, method: str) -> Iterator[tuple]:
+    """The scores of a model under a method, by benchmark, as rows of the comparison."""
     for benchmark, variants in content.items():
         for variant, subsets in variants.items():
-            method = path.stem if variant == "default" else f"{path.stem}:{variant}"
+            name = method if variant == "default" else f"{method}:{variant}"
             for subset, relations in subsets.items():
                 for relation, metrics in relations.items():
                     for metric, numbers in metrics.items():
-                        yield (
-                            *(benchmark, subset, relation, path.parent.name, method, metric),
-                            *(numbers.get(key) for key in ("value", "low", "high", "n")),
-                        )
+                        place = (benchmark, subset, relation, model, name, metric)
+                        yield (*place, *map(numbers.get, ("value", "low", "high", "n")))
 
 
 def significance(

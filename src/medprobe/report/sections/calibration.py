@@ -60,8 +60,8 @@ def _table(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> st
 
 
 def _cell(metric: str, row: pd.Series) -> Cell:
-    text = f"{shown(metric, row['value'])}  [{shown(metric, row['low'])}, {shown(metric, row['high'])}]"
-    return Cell(text.replace(" %", ""), row["value"], row["value"])
+    value, low, high = (shown(metric, row[key]) for key in ("value", "low", "high"))
+    return Cell(f"{value}  [{low}, {high}]".replace(" %", ""), row["value"], row["value"])
 
 
 def _times(results: Results, benchmark: str, taught: list[str]) -> str:
@@ -75,7 +75,10 @@ def _times(results: Results, benchmark: str, taught: list[str]) -> str:
         return ""
     rows = rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
     rows = rows.assign(system=rows["model"] + " · " + rows["method"])
-    axes = ("times that the fact was read in training", look.title + (", per cent" if look.share else ""))
+    axes = (
+        "times that the fact was read in training",
+        look.title + (", per cent" if look.share else ""),
+    )
     svg = figures.curves(rows, "times", "system", axes, look.share)
     results.figures[f"{benchmark}-calibration"] = svg
     return html.figure(svg, f"{look.title} of taught models by how often they have read the fact.")

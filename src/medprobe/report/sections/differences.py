@@ -36,7 +36,8 @@ def section(results: Results, benchmark: str) -> str:
     unit = " (points)" if metric_of(metric).share else ""
     heads = ["a", "b", f"a − b{unit}", "interval", "p, corrected", f"p < {LEVEL:g}"]
     return html.section(
-        "Differences and chance", html.paragraph(text) + html.folded("All pairs", html.table(heads, body))
+        "Differences and chance",
+        html.paragraph(text) + html.folded("All pairs", html.table(heads, body)),
     )
 
 

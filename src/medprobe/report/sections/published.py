@@ -34,6 +34,9 @@ def section(results: Results, benchmark: str) -> str:
         return ""
     heads = ["model", "set", "method", "metric", "measured", "published", "difference", "source"]
     links = "".join(
-        f'<li><a href="{url}">{html.escape(title)}</a></li>' for url, title in sorted(sources.items())
+        f'<li><a href="{url}">{html.escape(title)}</a></li>'
+        for url, title in sorted(sources.items())
     )
-    return html.section("Beside the published numbers", html.table(heads, body) + f"<ul>{links}</ul>")
+    return html.section(
+        "Beside the published numbers", html.table(heads, body) + f"<ul>{links}</ul>"
+    )

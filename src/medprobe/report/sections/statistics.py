@@ -21,5 +21,9 @@ def section(results: Results, benchmark: str) -> str:
 
 def _cell(value: object) -> str | Cell:
     if isinstance(value, (int, float)):
-        return "–" if pd.isna(value) else Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)
+        return (
+            "–"
+            if pd.isna(value)
+            else Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)
+        )
     return str(value)

@@ -1,0 +1,61 @@
+"""What a result was made from: the code's commit, DVC's hashes of the inputs, the parameters."""
+
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+LOCK: Final = Path("dvc.lock")
+DATA: Final = Path("data.dvc")
+
+
+def commit() -> str:
+    """The git commit checked out, or `unknown` outside a repository."""
+    command = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def hashes(lock: Path = LOCK, data: Path = DATA) -> dict[str, str]:
+    """DVC's hash of the data folder and of every stage's output, by path."""
+    stages = _read(lock).get("stages", {}).values()
+    outs = [*_read(data).get("outs", []), *(out for stage in stages for out in stage["outs"])]
+    return {out["path"]: out["md5"] for out in outs if "md5" in out}
+
+
+def inputs(model: str, benchmark: str, known: dict[str, str]) -> dict[str, str]:
+    """Of all hashes, those of what a model's probing on a benchmark has read."""
+    exact = {
+        *("data", f"outputs/benchmarks/{benchmark}", f"outputs/validation/{benchmark}"),
+        f"outputs/models/{model}",
+    }
+    rewired = f"outputs/rewired/{model}/"
+    return {path: md5 for path, md5 in known.items() if path in exact or path.startswith(rewired)}
+
+
+def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
+    """The parameters under which the stage that made `out` last ran, by their dotted names, or
+    None where DVC has no record of it."""
+    for stage in _read(lock).get("stages", {}).values():
+        if any(Path(entry["path"]) == out for entry in stage["outs"]):
+            return flat(stage.get("params", {}).get("params.yaml", {}))
+    return None
+
+
+def flat(content: Any, prefix: str = "") -> dict[str, Any]:
+    """A nested map as one map with dotted names.
+
+    >>> flat({"engine": {"device": "cpu"}, "seed": 7})
+    {'engine.device': 'cpu', 'seed': 7}
+    """
+    if not isinstance(content, dict):
+        return {prefix: content}
+    parts = [
+        flat(value, f"{prefix}.{key}" if prefix else str(key)) for key, value in content.items()
+    ]
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.is_file() else {}

@@ -1,0 +1,183 @@
+"""Stage `track`: all results on disk into MLflow, again and again without doubling.
+
+The probing stages call it for their own model and method. Results that came out of DVC's cache ran
+no code and logged nothing: `medprobe track` brings them in, and fills a lost or moved store anew.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from medprobe import benchmarks as registry
+from medprobe import lineage, metrics, places, tracking
+from medprobe.errors import BadInput
+from medprobe.files import replacing
+from medprobe.keep import fingerprint
+from medprobe.metrics.summary import Scores, metrics_of
+from medprobe.params import Params
+from medprobe.report.results import Results
+from medprobe.report.sections import relations, sweeps
+from medprobe.report.tables import COMPARISON, SIGNIFICANCE, rows_of
+from medprobe.stages.score import FACTS, per_query, score_table, tables
+from medprobe.tables import candidate_hash
+
+TRACKED = Path("outputs/tracked.json")
+SAMPLES = 20  # queries whose predictions are shown in a run
+TEXT = ["prompt", "answers"]  # columns of queries that may be licensed
+
+
+def track(params: Params, model: str | None = None, method: str | None = None) -> None:
+    """Log every prediction table on disk, or those of one model and method that were just made.
+
+    The whole run also writes `outputs/tracked.json`: the keys of all results, for DVC.
+    """
+    client, keys, fresh = tracking.connect(), {}, model is not None
+    for name, under, table in tables(places.PREDICTIONS):
+        if model in (None, name) and method in (None, under):
+            key = _key(table, places.BENCHMARKS / table.stem, params)
+            content = partial(_content, name, under, table, params, fresh)
+            tracking.record(client, tracking.Result(table.stem, name, under, key, content))
+            keys["/".join((table.stem, name, under))] = key
+    if not fresh:
+        with replacing(TRACKED) as path:
+            path.write_text(json.dumps(keys, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _content(model: str, method: str, table: Path, params: Params, fresh: bool) -> tracking.Content:
+    """What there is to log of one prediction table. `fresh`: just made, so that params.yaml, not
+    dvc.lock, says how."""
+    benchmark, folder = table.stem, places.BENCHMARKS / table.stem
+    scores = score_table(table, places.BENCHMARKS, params)
+    recorded = None if fresh else lineage.recorded_params(table.parent)
+    return tracking.Content(
+        metrics=_metrics(scores),
+        params=recorded if recorded is not None else _params(method, params),
+        tags=_tags(model, benchmark, folder, params),
+        parts=_parts(per_query(table, places.BENCHMARKS)),
+        files={**_figures(scores, benchmark, model, method), **_tables(table, folder, params)},
+    )
+
+
+def _key(table: Path, folder: Path, params: Params) -> str:
+    """Hash of all that the numbers follow from: predictions, benchmark, rules of scoring."""
+    files = [table, *sorted(folder.glob("*.parquet")), *([FACTS] if FACTS.is_file() else [])]
+    code = Path(metrics.__file__).parent
+    text = f"{fingerprint([*files, code])} {params.score!r} {params.seed} {params.track!r}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _metrics(scores: Scores) -> dict[str, float]:
+    """The main variant's numbers as `<subset>/<relation>/<metric>`; intervals of the means."""
+    named: dict[str, float] = {}
+    for subset, by_relation in scores.get("default", {}).items():
+        for relation, by_metric in by_relation.items():
+            for metric, numbers in by_metric.items():
+                name = f"{subset}/{relation}/{metric}"
+                named[name] = numbers["value"]
+                if relation in ("macro", "micro"):
+                    edges = {
+                        edge: numbers[edge] for edge in ("low", "high", "std") if edge in numbers
+                    }
+                    named |= {f"{name}.{edge}": number for edge, number in edges.items()}
+    return {_legal(name): number for name, number in named.items()}
+
+
+def _legal(name: str) -> str:
+    """A metric's name with the characters that MLflow takes."""
+    return "".join(c if c.isalnum() or c in "_-.:/ " else "_" for c in name)
+
+
+def _params(method: str, params: Params) -> dict[str, Any]:
+    content = params.model_dump(mode="json", include={"seed", "engine"})
+    content["methods"] = {method: params.methods.get(method, {})}
+    return lineage.flat(content)
+
+
+def _tags(model: str, benchmark: str, folder: Path, params: Params) -> dict[str, str]:
+    hashes = lineage.inputs(model, benchmark, lineage.hashes())
+    made = hashes.get(f"outputs/models/{model}", "unknown")
+    kind, revision = "unknown", "unknown"
+    with suppress(BadInput):  # predictions of a model that params.yaml no longer names
+        kind, entry = params.models.find(model)
+        revision = entry.revision or f"dvc:{made}"
+    candidates = pd.read_parquet(folder / "candidates.parquet", columns=["subset", "name"])
+    sets = {
+        f"candidates.{subset}": candidate_hash(part["name"])
+        for subset, part in candidates.groupby("subset", sort=True)
+    }
+    return {
+        "stage": "probe",
+        "kind": kind,
+        "mlflow.source.git.commit": lineage.commit(),
+        "mlflow.source.name": "medprobe probe",
+        "model.revision": revision,
+        **{f"dvc.{path}": md5 for path, md5 in hashes.items()},
+        **sets,
+    }
+
+
+def _parts(values: pd.DataFrame) -> dict[str, tuple[dict[str, Any], dict[str, float]]]:
+    """The means of each variant and replicate, where there are several."""
+    if values.empty or len(values[["variant", "replicate"]].drop_duplicates()) < 2:
+        return {}
+    columns, keys = metrics_of(values), ["variant", "replicate", "subset"]
+    relation = values.groupby([*keys, "relation"], sort=True)[columns].mean()
+    means = {
+        "macro": relation.groupby(level=keys, sort=True).mean(),
+        "micro": values.groupby(keys, sort=True)[columns].mean(),
+    }
+    parts: dict[str, tuple[dict[str, Any], dict[str, float]]] = {}
+    for mean, table in means.items():
+        for (variant, replicate, subset), row in table.iterrows():
+            name = " · ".join(word for word in (variant or "default", replicate) if word)
+            params = {"variant": variant or "default", "replicate": replicate}
+            named = parts.setdefault(name, (params, {}))[1]
+            named |= {_legal(f"{subset}/{mean}/{metric}"): float(row[metric]) for metric in columns}
+    return parts
+
+
+def _figures(scores: Scores, benchmark: str, model: str, method: str) -> dict[str, str]:
+    """The report's drawings of this one result."""
+    found = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+    results = Results(
+        comparison=found,
+        significance=pd.DataFrame(columns=SIGNIFICANCE),
+        benchmarks={benchmark: registry.find(benchmark).METADATA},
+    )
+    if found.empty or not results.subsets(benchmark):
+        return {}
+    for section in (relations.section, sweeps.section):
+        section(results, benchmark)
+    return {f"figures/{name.replace(':', '-')}.svg": svg for name, svg in results.figures.items()}
+
+
+def _tables(table: Path, folder: Path, params: Params) -> dict[str, str]:
+    """The main variant's ranks, and those of a few queries; text only where params.yaml says so:
+    names and prompts may be licensed."""
+    predictions = pd.read_parquet(table)
+    if "query_id" not in predictions or "rank" not in predictions:
+        return {}
+    if "variant" in predictions:
+        main = predictions[predictions["variant"] == predictions["variant"].min()]
+        predictions = main[main["replicate"] == main["replicate"].min()]
+    columns = ["query_id", "rank", "prediction_id", "score", "hit"]
+    queries = pd.read_parquet(folder / "queries.parquet")
+    if params.track.text:
+        columns.append("prediction")
+    top = predictions[[column for column in columns if column in predictions]]
+    asked = top["query_id"].drop_duplicates()
+    chosen = asked.iloc[:: max(1, len(asked) // SAMPLES)].head(SAMPLES)
+    samples = top[top["query_id"].isin(chosen)].merge(
+        queries[["query_id", "subset", "relation", *(TEXT if params.track.text else [])]],
+        on="query_id",
+        how="left",
+    )
+    return {
+        "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
+        "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
+    }
