@@ -60,23 +60,19 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
-    passages: dict[tuple[str, str], str] = {}
+    held: dict[tuple[str, str], Evidence] = {}
     limits = Limits(settings.max_segments, settings.window)
     for evidence in _evidence(known, indexes, settings, seed):
         if made := steps(evidence, limits, seed, dropped):
             rows += made
-            passages[evidence.resource, evidence.document.id] = evidence.document.text
+            held[evidence.resource, evidence.document.id] = evidence
     if not rows:
         rules = ", ".join(f"{rule} ({count})" for rule, count in sorted(dropped.items()))
         problem = f"no document gives a context: {rules or 'none mentions both ends of a fact'}"
         raise BadInput("params.yaml: benchmarks.context", problem, "widen resources or relations")
-    documents = pd.DataFrame(
-        [(*key, passage) for key, passage in sorted(passages.items())],
-        columns=["resource", "document", "text"],
-    )
     notes = {"dropped": _counts(dropped), "resources": _resources(indexes)}
     queries = _queries(rows, known, indexes, settings)
-    return Benchmark(queries, _candidates(queries, known), notes, {"documents": documents})
+    return Benchmark(queries, _candidates(queries, known), notes, _sources(held))
 
 
 def score(predictions: pd.DataFrame, folder: Path, params: Params) -> Scores:
@@ -149,6 +145,7 @@ def _queries(
         added=[names.get(cui, "") for cui in queries["added_id"]],
         shown=[[names[cui] for cui in some] for some in queries["shown_ids"]],
         tracked=[[names[cui] for cui in some] for some in queries["tracked_ids"]],
+        window=settings.window,
         objects=[len(some) for some in ids],
         frequency=queries["fact_id"].map(counts).astype(int),
     ).drop(columns=["shown_ids", "tracked_ids"])
@@ -165,6 +162,17 @@ def _candidates(queries: pd.DataFrame, known: Knowledge) -> pd.DataFrame:
         for name in sorted(held | {known.names[cui] for cui in objects}):
             rows += [(name, ids[name], relation, subset) for subset in SUBSETS]
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
+
+
+def _sources(held: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
+    """The documents that gave contexts, and their mentions: what the gate checks contexts by."""
+    texts = [(*key, some.document.text) for key, some in sorted(held.items())]
+    spans = [(*key, *span) for key, some in sorted(held.items()) for span in some.mentions]
+    key = ["resource", "document"]
+    return {
+        "documents": pd.DataFrame(texts, columns=[*key, "text"]),
+        "mentions": pd.DataFrame(spans, columns=[*key, "start", "end", "cui"]),
+    }
 
 
 def _counts(dropped: Counter[str]) -> pd.DataFrame:

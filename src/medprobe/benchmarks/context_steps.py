@@ -124,7 +124,7 @@ def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limit
     document = evidence.document.text
     parts = segments(pool, centre, len(document), limits.segments)
     room = limits.words - words(evidence.prompt)
-    while parts and words(text("real", sorted(parts), document)) > room:
+    while parts and max(words(text(kind, sorted(parts), document)) for kind in KINDS[:2]) > room:
         parts.pop()
     return parts
 
@@ -156,11 +156,13 @@ def _context(
         added = next((parts[number] for number in order if number not in before), None)
         subset = "alone" if not step else "full" if step == len(orders) else "steps"
         passage = text(kind, shown, evidence.document.text) if shown else ""
+        prompt = f"{passage} {evidence.prompt}".strip()
         yield shared | {
             "query_id": f"{context}/{step}",
             "subset": subset if main else "steps",
             "step": step,
-            "prompt": f"{passage} {evidence.prompt}".strip(),
+            "prompt": prompt,
+            "words": words(prompt),
             "added_id": added.mention.id if added else "",
             "added_role": _role(added.mention.id, target, evidence) if added else "",
             "added_start": added.start if added else 0,
