@@ -116,7 +116,8 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
     is_hard = (full["avg_match"] < settings.max_match) & (
         full["avg_rouge_l"] < settings.max_rouge_l
     )
-    hard = full[is_hard].assign(subset="hard", query_id=full["query_id"] + "-hard")
+    hard = full[is_hard]
+    hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
     queries = pd.concat([full, hard], ignore_index=True)
     return Benchmark(queries, _candidates(queries))
 

@@ -20,8 +20,14 @@ def run(suites: list[Suite], tables: Mapping[str, pd.DataFrame]) -> list[dict[st
     column). The same tables give the same report. Raises BadInput for a suite without a table.
     """
     import great_expectations as gx
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+    )
 
-    context = gx.get_context(mode="ephemeral")
+    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = DataContextConfig(store_backend_defaults=stores)
+    context = gx.get_context(mode="ephemeral", project_config=config)
     context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = context.data_sources.add_pandas("tables")
     token = tables_of_the_benchmark.set(tables)
@@ -88,7 +94,11 @@ def _outcome(result: Any, row_id: list[str]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON has it; a missing one is null."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return value if isinstance(value, (str, int, float, bool, list)) else str(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if pd.isna(value):
+        return None
+    return value if isinstance(value, (str, int, float)) else str(value)

@@ -28,7 +28,7 @@ def validate(name: str, benchmark: Path, suites: Path, out: Path) -> None:
     with replacing(out) as folder:
         folder.mkdir()
         result = {"benchmark": name, "success": success, "tables": reports}
-        text = json.dumps(result, indent=1, ensure_ascii=False)
+        text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         (folder / "index.html").write_text(page(name, reports), encoding="utf-8")
     failed = [

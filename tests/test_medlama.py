@@ -1,0 +1,332 @@
+"""MedLAMA from UMLS files, against a slow and obvious build, and from the released files."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medprobe import benchmarks, params
+from medprobe.benchmarks import medlama
+from medprobe.benchmarks.statistics import statistics, token_statistics
+from medprobe.errors import BadInput
+from medprobe.metrics.hardness import hardness, rouge_l_package, rouge_l_released
+from medprobe.stages.import_ import import_medlama, import_released
+
+RELEASED = Path(__file__).parent.parent.parent / "shared/data/medlama"
+SEVEN = (
+    "associated_morphology_of",
+    "disease_mapped_to_gene",
+    "gene_encodes_gene_product",
+    "has_physiologic_effect",
+    "may_prevent",
+    "may_treat",
+    "occurs_after",
+)
+real = pytest.mark.skipif(not RELEASED.is_dir(), reason="MedLAMA's released files are not here")
+
+Concept = tuple[str, str, str]  # CUI, AUI, name
+Triple = tuple[str, str, str, str, str, str]  # tail CUI and AUI, head CUI and AUI, RELA, SAB
+
+
+def write_umls(data: Path, concepts: list[Concept], triples: list[Triple]) -> Path:
+    folder = data / "umls"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [
+        f"{cui}|ENG|P|L|PF|S|Y|{aui}||||NCI|PT|X|{name}|0|N||\n" for cui, aui, name in concepts
+    ]
+    relations = [
+        f"{tail}|{aui1}|AUI|RO|{head}|{aui2}|AUI|{rela}|R||{sab}|{sab}||Y|N||\n"
+        for tail, aui1, head, aui2, rela, sab in triples
+    ]
+    (folder / "MRCONSO.RRF").write_text("".join(names), encoding="utf-8", newline="")
+    (folder / "MRREL.RRF").write_text("".join(relations), encoding="utf-8", newline="")
+    return data
+
+
+def obvious(concepts: list[Concept], triples: list[Triple], most: int, draw: int) -> list[object]:
+    """The full set by the letter of the rule: `(relation, id, subject, answers, ids)`."""
+    atom = {aui: name for _, aui, name in concepts}
+    last = {cui: name for cui, _, name in concepts}
+    queries: dict[tuple[str, str, str], dict[str, str]] = {}
+    for tail, aui1, head, aui2, rela, sab in triples:
+        if rela in medlama.RELATIONS and sab in ("SNOMEDCT_US", "NCI", "MED-RT"):
+            subject, answer = atom.get(aui2, last[head]), atom.get(aui1, last[tail])
+            queries.setdefault((head, subject, rela), {})[answer] = tail
+    rows = []
+    for relation in ("may_treat", "may_prevent"):
+        frame = pd.DataFrame(
+            [
+                (relation, head, subject, list(answers), list(answers.values()))
+                for (head, subject, rela), answers in sorted(queries.items())
+                if rela == relation and len(answers) <= most
+            ],
+            columns=list("abcde"),
+        )
+        rows += frame.sample(min(draw, len(frame)), random_state=7).to_numpy().tolist()
+    return rows
+
+
+cuis = st.sampled_from(["C1", "C2", "C3", "C4"])
+auis = st.sampled_from(["A1", "A2", "A3", "A4", "A9", ""])
+texts = st.sampled_from(["fever", "Fever", "NA", "ibuprofen", 'a "b"', "été", "null"])
+relas = st.sampled_from(["may_treat", "may_prevent", "isa", ""])
+sabs = st.sampled_from(["NCI", "MED-RT", "MSH"])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(cuis, texts), max_size=4),
+    st.lists(st.tuples(cuis, auis, cuis, auis, relas, sabs), max_size=25),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+def test_the_build_equals_the_obvious_one(
+    tmp_path_factory: pytest.TempPathFactory,
+    atoms: list[tuple[str, str]],
+    triples: list[Triple],
+    most: int,
+    draw: int,
+) -> None:
+    named = [(f"C{number}", f"B{number}", f"concept {number}") for number in range(1, 5)]
+    concepts = [*named, *((cui, f"A{number}", name) for number, (cui, name) in enumerate(atoms, 1))]
+    expected = obvious(concepts, triples, most, draw)
+    data = write_umls(tmp_path_factory.mktemp("data"), concepts, triples)
+    choices = medlama.Settings(
+        relations=("may_treat", "may_prevent"), max_answers=most, per_relation=draw, min_queries=1
+    )
+    if not expected:
+        with pytest.raises(BadInput, match="min_queries leaves no relation"):
+            medlama.build(data, choices, 7)
+        return
+    queries = medlama.build(data, choices, 7).queries
+    full = queries[queries["subset"] == "full"]
+    columns = ["relation", "subject_id", "subject", "answers", "answer_ids"]
+    assert full[columns].to_numpy().tolist() == expected
+
+
+TREATS: list[Triple] = [
+    ("C1", "A1", "C3", "A3", "may_treat", "NCI"),
+    ("C2", "A2", "C3", "A3", "may_treat", "NCI"),
+    ("C1", "A1", "C4", "A4", "may_treat", "NCI"),
+]
+CONCEPTS: list[Concept] = [
+    ("C1", "A1", "fever"),
+    ("C2", "A2", "t(8;21)(q22;q22)"),
+    ("C3", "A3", "ibuprofen"),
+    ("C4", "A4", "fever powder"),
+]
+
+
+def build(data: Path, **choices: object) -> medlama.Benchmark:
+    return medlama.build(data, medlama.Settings(relations=("may_treat",), **choices), 2021)
+
+
+def test_queries_prompts_subsets_and_candidates(tmp_path: Path) -> None:
+    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    found = made.queries.set_index("query_id")
+    assert sorted(found["subject"]) == ["fever powder", "ibuprofen", "ibuprofen"]
+    hard = found[found["subset"] == "hard"].iloc[0]
+    assert hard["prompt"] == "ibuprofen might treat [Y] ."
+    assert hard["answers"] == ["fever", "t(8;21)(q22;q22)"]
+    assert hard.name.removesuffix("-hard") in found.index
+    easy = found[found["subject"] == "fever powder"].iloc[0]
+    assert (easy["avg_match"], round(easy["avg_rouge_l"], 3)) == (1.0, 0.667)
+    names = made.candidates.groupby("subset")["name"].agg(list)
+    assert names["full"] == ["fever", "fever powder", "ibuprofen", "t(8;21)(q22;q22)"]
+    assert names["hard"] == ["fever", "ibuprofen", "t(8;21)(q22;q22)"]
+
+
+def test_the_choices(tmp_path: Path) -> None:
+    data = write_umls(tmp_path, CONCEPTS, TREATS)
+    assert len(build(data, natural_names=True).queries) == 1
+    assert build(data, prompts="default").queries["prompt"][0].endswith(" may treat [Y] .")
+    assert set(build(data, max_answers=1).queries["subject"]) == {"fever powder"}
+    assert len(build(data, per_relation=1).queries.query("subset == 'full'")) == 1
+    assert set(build(data, max_match=2, max_rouge_l=2).queries["subset"].value_counts()) == {2}
+    with pytest.raises(BadInput, match="min_queries leaves no relation"):
+        build(data, min_queries=3)
+
+
+def test_preferred_names_leave_out_concepts_without_one(tmp_path: Path) -> None:
+    write_umls(tmp_path, CONCEPTS, TREATS)
+    path = tmp_path / "umls/MRCONSO.RRF"
+    text = path.read_text().replace("C2|ENG", "C2|FRE").replace("C1|ENG|P", "C1|ENG|S")
+    path.write_text(text + "C1|ENG|P|L|PF|S|Y|A5||||NCI|PT|X|pyrexia|0|N||\n")
+    made = build(tmp_path, names="preferred")
+    assert {tuple(names) for names in made.queries["answers"]} == {("pyrexia",)}
+    assert build(tmp_path).queries["answers"].map(len).max() == 2
+
+
+def test_subjects_that_look_like_slots_stay_as_they_are(tmp_path: Path) -> None:
+    concepts = [*CONCEPTS[:2], ("C3", "A3", "[X]Other pain"), CONCEPTS[3]]
+    made = build(write_umls(tmp_path, concepts, TREATS))
+    assert "[X]Other pain might treat [Y] ." in set(made.queries["prompt"])
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"umls/MRREL.RRF: no such file"):
+        build(tmp_path)
+    write_umls(tmp_path, CONCEPTS, TREATS)
+    with pytest.raises(BadInput, match="no query of relation may_prevent; name the relations"):
+        medlama.build(tmp_path, medlama.Settings(relations=("may_treat", "may_prevent")), 1)
+    write_umls(tmp_path, CONCEPTS[:3], TREATS)
+    with pytest.raises(BadInput, match=r"MRREL.RRF, line 3: C4 has no name in MRCONSO.RRF"):
+        build(tmp_path)
+    with pytest.raises(BadInput, match=r"no relation 'may_trea' \(did you mean 'may_treat'\?\)"):
+        params.section(medlama.Settings, {"relations": ["may_trea"]}, "params.yaml")
+
+
+def test_benchmarks_are_found_by_name() -> None:
+    assert benchmarks.find("medlama") is medlama
+    assert "statistics" not in benchmarks.names()
+    for wrong in ["medlam", "statistics"]:
+        with pytest.raises(BadInput, match="no such benchmark"):
+            benchmarks.find(wrong)
+    with pytest.raises(BadInput, match=r"did you mean 'medlama'\?"):
+        benchmarks.find("medlam")
+
+
+def test_hardness_by_hand() -> None:
+    assert hardness("Dengue vaccine", ["Dengue"])[0] == 1.0
+    # the released rule keeps the blank before `||`, so the first name is no longer a part
+    assert hardness("Dengue", ["Dengue", "Fever"])[0] == 0.0
+    assert hardness("Dengue", ["Dengue", "Fever"], "rouge_score")[0] == 0.5
+    # words are sets, and a full stop ends a sentence
+    assert rouge_l_released("a a b", "a b") == pytest.approx(1.0)
+    assert rouge_l_released("b. a", "a b") == pytest.approx(1.0)
+    assert rouge_l_package("b. a", "a b") == pytest.approx(0.5)
+    assert rouge_l_released("...", "a") == 0.0
+    with pytest.raises(ValueError, match="without answers"):
+        hardness("a", [])
+
+
+@given(st.text("ab .", max_size=12), st.text("ab .", max_size=12))
+def test_rouge_l_is_a_symmetric_share(first: str, second: str) -> None:
+    for rule in (rouge_l_released, rouge_l_package):
+        assert 0 <= rule(first, second) <= 1
+    assert rouge_l_released(first, first) == pytest.approx(1.0 if first.strip(".") else 0.0)
+
+
+def test_statistics(tmp_path: Path) -> None:
+    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    table = statistics(made).set_index(["subset", "relation"])
+    every = table.loc[("full", "all")]
+    assert (every["queries"], every["answers"], every["distinct_answers"]) == (2, 3, 2)
+    assert (every["answers_per_query"], every["candidates"]) == (1.5, 4)
+    assert every["answer_characters"] == ((5 + 16) / 2 + 5) / 2
+    tokens = token_statistics(made, lambda texts: [len(text.split("(")) for text in texts])
+    assert tokens.to_dict("records")[0] == {
+        "subset": "full",
+        "tokens_per_answer": 2.0,
+        "single_token": 0.5,
+    }
+
+
+def write_released(folder: Path, **changes: str) -> Path:
+    """A released full file and hard file of one query, with some values changed."""
+    folder.mkdir()
+    row = {
+        "head_cui": "C1",
+        "head_name": "ibuprofen",
+        "rel": "may_treat",
+        "tail_cuis_list": "['C2', 'C3', 'C3']",
+        "tail_names_list": "['fever', 'pain', 'pain']",
+        "tail_names": "fever || pain",
+        "tail_cuis": "C2 || C3",
+        "tail_cuis_len": "2",
+        "tail_names_len": "2",
+        "avg_match": "0.0",
+        "avg_rouge_l": "0.0",
+    }
+    row = {**row, **changes}
+    for name in ["may_treat_1.csv", "may_treat_1_hard.csv"]:
+        with (folder / name).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [column for column in row if row[column] != "drop"])
+            writer.writeheader()
+            writer.writerow({key: value for key, value in row.items() if value != "drop"})
+    return folder
+
+
+def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
+    report = import_medlama(write_released(tmp_path / "released"), tmp_path / "data")
+    assert report[["columns", "hard_set"]].all(axis=None)
+    made = build(tmp_path / "data", released="medlama")
+    assert made.queries["answers"].tolist() == [["fever", "pain"]] * 2
+    assert made.queries["answer_ids"].tolist() == [["C2", "C3"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"avg_match": "drop"}, "may_treat_1.csv: no column avg_match"),
+        ({"tail_cuis_list": "['C2', 'C3']"}, "row 1: 2 tail_cuis_list but 3 tail_names_list"),
+        ({"tail_names": "fever"}, "row 1: tail_names is 'fever', expected 'fever || pain'"),
+        ({"tail_cuis_len": "3"}, "row 1: tail_cuis_len is '3', expected '2'"),
+        ({"rel": "may_prevent"}, "row 1: rel is 'may_prevent', expected 'may_treat'"),
+        ({"tail_cuis_list": "C2"}, "row 1: tail_cuis_list is 'C2', expected a list of texts"),
+        ({"avg_match": "x"}, "row 1: avg_match is 'x', expected a number"),
+        ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: hardness columns not as recomputed"),
+        ({"head_name": "pain relief"}, "may_treat_1.csv: hardness columns not as recomputed"),
+    ],
+)
+def test_unsound_released_files_are_refused(
+    tmp_path: Path, changes: dict[str, str], problem: str
+) -> None:
+    folder = write_released(tmp_path / "released", **changes)
+    with pytest.raises(BadInput) as error:
+        import_medlama(folder, tmp_path / "data")
+    assert problem in str(error.value)
+    assert not (tmp_path / "data").exists()
+
+
+def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
+    folder = write_released(tmp_path / "released")
+    with pytest.raises(BadInput, match="nowhere: no such folder"):
+        import_medlama(tmp_path / "nowhere", tmp_path)
+    with pytest.raises(BadInput, match="nothing to import by this name"):
+        import_released("medlam", folder, tmp_path)
+    with pytest.raises(BadInput, match="no file <relation>"):
+        import_medlama(tmp_path, tmp_path)
+    (folder / "may_treat_1.csv").rename(folder / "may_treat_2.csv")
+    with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 by the file's name"):
+        import_medlama(folder, tmp_path)
+    (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
+    with pytest.raises(BadInput, match=r"may_treat_2.csv: not a UTF-8 CSV file"):
+        import_medlama(folder, tmp_path)
+    (folder / "may_treat_2.csv").unlink()
+    shutil.copy(folder / "may_treat_1_hard.csv", folder / "may_prevent_1.csv")
+    with pytest.raises(BadInput, match="may_prevent: full and hard file are not both there"):
+        import_medlama(folder, tmp_path)
+
+
+@real
+def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
+    report = import_medlama(RELEASED, tmp_path)
+    assert tuple(report["relation"]) == SEVEN
+    assert report["columns"].all()
+    assert report["hard_set"].all()
+    assert report["hard"].tolist() == [158, 984, 821, 983, 861, 977, 623]
+    made = medlama.build(tmp_path, medlama.Settings(released="medlama", relations=SEVEN), 2021)
+    assert (made.candidates["subset"] == "full").sum() == 11_799
+    for relation, count in zip(SEVEN, report["hard"], strict=True):
+        for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:
+            file = pd.read_csv(RELEASED / f"{name}.csv", keep_default_na=False)
+            found = made.queries[made.queries["subset"] == which]
+            part = found[found["relation"] == relation]
+            assert part["subject"].tolist() == file["head_name"].tolist()
+            assert [" || ".join(names) for names in part["answers"]] == file["tail_names"].tolist()
+            assert part["avg_rouge_l"].tolist() == file["avg_rouge_l"].tolist()
+
+
+@real
+def test_the_released_prompts_are_ours() -> None:
+    prompts = pd.read_csv(RELEASED / "prompts.csv").set_index("pid")
+    assert prompts["human_prompt"].to_dict() == medlama.HUMAN_PROMPTS
+    ours = {name: medlama.default_prompt(name) for name in prompts.index}
+    assert {
+        name: " ".join(text.split()) for name, text in prompts["default_prompt"].items()
+    } == ours
