@@ -20,10 +20,10 @@ from medprobe.report.sections import (
 
 OF_ONE: list[Callable[[Results, str], str]] = [
     models.section,
+    calibration.section,
     relations.section,
     sweeps.section,
     lengths.section,
-    calibration.section,
     differences.section,
     published.section,
     statistics.section,
