@@ -1,0 +1,124 @@
+"""DisKnE's negatives: the positives with another disease, similar to the right one or drawn.
+
+Source: Alghanmi et al. 2021, section 3.2; random negatives, section 4.3.
+"""
+
+import re
+from collections import Counter
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe.sources.cui2vec import Vectors
+from medprobe.sources.hierarchy import Hierarchy
+
+KINDS: Final = ("similar", "random")
+ARTICLE: Final = re.compile(r"\b(an?)(\s+)$", re.IGNORECASE)
+
+
+def replaceable(
+    positives: pd.DataFrame,
+    hierarchy: Hierarchy,
+    vectors: Vectors,
+    n: int,
+    dropped: Counter[str],
+) -> pd.DataFrame:
+    """The positives that can have `n` negatives: their disease has a vector, and so have `n` others
+    that are neither above nor below it. What is left out is counted in `dropped`.
+    """
+    known = positives["cui"].isin(vectors.rows)
+    dropped["positive: disease not in cui2vec"] += int((~known).sum())
+    positives = positives[known]
+    while True:
+        sizes = {cui: len(others) for cui, others in eligible(positives["cui"], hierarchy).items()}
+        enough = positives["cui"].map(sizes) >= n
+        if enough.all():
+            return positives.reset_index(drop=True)
+        dropped[f"positive: fewer than {n} other diseases"] += int((~enough).sum())
+        positives = positives[enough]
+
+
+def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
+    """By disease, the others that may take its place: neither above nor below it, sorted."""
+    pool = sorted(set(diseases))
+    found = {}
+    for cui in pool:
+        related = hierarchy.ancestors(cui) | hierarchy.descendants(cui) | {cui}
+        found[cui] = [other for other in pool if other not in related]
+    return found
+
+
+def choose(
+    positives: pd.DataFrame, hierarchy: Hierarchy, vectors: Vectors, n: int, seed: int
+) -> pd.DataFrame:
+    """`position, kind, cui`: `n` similar and `n` random negatives of each positive, by its place.
+
+    The pool are the diseases of all positives. Similar are those nearest by cosine, ties by CUI;
+    they are the same for all positives of a disease. Random ones are drawn for each positive.
+    """
+    pool = eligible(positives["cui"], hierarchy)
+    nearest = {cui: vectors.nearest(cui, others, n) for cui, others in pool.items()}
+    generator = np.random.default_rng(seed)
+    rows = []
+    for position, cui in enumerate(positives["cui"]):
+        drawn = generator.choice(len(pool[cui]), n, replace=False)
+        rows += [(position, "similar", other) for other in nearest[cui]]
+        rows += [(position, "random", pool[cui][place]) for place in drawn]
+    return pd.DataFrame(rows, columns=["position", "kind", "cui"])
+
+
+def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+    """All examples: each positive, its similar negatives, its random ones.
+
+    `example_id`; `pair_id`; `category`; `kind` (positive, similar, random); `label` (1 or 0);
+    `cui`, whose preferred name is the canonical `hypothesis`; `original_cui`, the positive's, and
+    its name `disease`; `premise`; `full_hypothesis`, where the disease is at `[start:end]`; origin.
+    """
+    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    copies = positives.loc[negatives["position"]].assign(
+        kind=negatives["kind"].to_numpy(), cui=negatives["cui"].to_numpy(), label=0
+    )
+    copies["full_hypothesis"] = [
+        replace_disease(row.full_hypothesis, row.start, row.end, preferred[row.cui])
+        for row in copies.itertuples()
+    ]
+    rows = pd.concat([positives, copies])
+    rows["order"] = rows["kind"].map({"positive": 0, "similar": 1, "random": 2})
+    rows = rows.rename_axis("position").reset_index()
+    rows = rows.sort_values(["position", "order"], kind="stable", ignore_index=True)
+    number = rows.groupby(["position", "kind"]).cumcount() + 1
+    suffix = ("-" + rows["kind"] + "-" + number.astype(str)).where(rows["label"] == 0, "")
+    return pd.DataFrame(
+        {
+            "example_id": rows["position"].map("{:04d}".format) + suffix,
+            "pair_id": rows["pair_id"],
+            "category": rows["category"],
+            "kind": rows["kind"],
+            "label": rows["label"].astype(int),
+            "cui": rows["cui"],
+            "hypothesis": rows["cui"].map(preferred),
+            "original_cui": rows["original_cui"],
+            "disease": rows["original_cui"].map(preferred),
+            "premise": rows["premise"],
+            "full_hypothesis": rows["full_hypothesis"],
+            "origin": rows["origin"],
+            "start": rows["start"],
+            "end": rows["end"],
+        }
+    )
+
+
+def replace_disease(hypothesis: str, start: int, end: int, disease: str) -> str:
+    """The hypothesis with another disease at `[start:end]`; an article before it follows the new
+    disease's first letter.
+
+    >>> replace_disease("The patient has an aneurysm.", 19, 27, "stroke")
+    'The patient has a stroke.'
+    """
+    before = hypothesis[:start]
+    if found := ARTICLE.search(before):
+        article = "an" if disease[:1].lower() in "aeiou" else "a"
+        article = article.capitalize() if found[1][0].isupper() else article
+        before = before[: found.start()] + article + found[2]
+    return before + disease + hypothesis[end:]

@@ -1,0 +1,85 @@
+"""cui2vec: a vector for each of 109,053 medical concepts (Beam et al. 2020).
+
+The released file is a CSV of 1 GB. It is converted once; the copy is memory-mapped, so that reading
+it again takes no time and only the rows that are asked for.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from medprobe.errors import BadInput
+from medprobe.files import replacing
+
+CUI: Final = re.compile(r"C\d{7}")
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Unit vectors, float32 [concepts, dimensions], and the row of each concept (CUI)."""
+
+    matrix: NDArray[np.float32]
+    rows: dict[str, int]
+
+    def __contains__(self, cui: str) -> bool:
+        return cui in self.rows
+
+    def of(self, cuis: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of these concepts, [cuis, dimensions]; all must be there."""
+        return np.asarray(self.matrix[[self.rows[cui] for cui in cuis]])
+
+    def nearest(self, cui: str, among: Sequence[str], n: int) -> list[str]:
+        """The `n` concepts of `among` most similar to `cui` by cosine, ties by CUI."""
+        cosines = self.of(among) @ self.of([cui])[0]
+        order = np.lexsort((np.array(among), -cosines))
+        return [among[place] for place in order[:n]]
+
+
+def read(path: Path, cache: Path) -> Vectors:
+    """Read `cui2vec_pretrained.csv`, by way of a copy in the folder `cache`.
+
+    The copy is made anew when the file changes. Raises BadInput for a file that is not there, a
+    first column that is no CUI, a CUI twice, and values that are no numbers.
+    """
+    if not path.is_file():
+        raise BadInput(path, "no such file", "get cui2vec_pretrained.csv and put it there")
+    state = path.stat()
+    copy = cache / f"cui2vec-{state.st_size}-{state.st_mtime_ns}"
+    if not copy.is_dir():
+        _convert(path, copy)
+    matrix = np.load(copy / "vectors.npy", mmap_mode="r")
+    cuis = (copy / "cuis.txt").read_text(encoding="utf-8").split("\n")
+    return Vectors(matrix, {cui: row for row, cui in enumerate(cuis)})
+
+
+def _convert(path: Path, copy: Path) -> None:
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+        cuis = table.to_series(0).to_list()
+        values = table.select(pl.exclude(table.columns[0]).cast(pl.Float32))
+    except pl.exceptions.PolarsError as error:
+        problem = str(error).splitlines()[0]
+        raise BadInput(path, f"not a table of numbers: {problem}", "fetch the file anew") from None
+    seen: set[str] = set()
+    for line, cui in enumerate(cuis, start=2):
+        if not CUI.fullmatch(cui or ""):
+            raise BadInput(f"{path}, line {line}", f"{cui!r} is no CUI", "expected C and 7 digits")
+        if cui in seen:
+            raise BadInput(f"{path}, line {line}", f"{cui} stands there twice")
+        seen.add(cui)
+    matrix = values.to_numpy()
+    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if bad.size:
+        raise BadInput(f"{path}, line {bad[0] + 2}", "a value is missing or no number")
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    with replacing(copy) as folder:
+        folder.mkdir()
+        unit = np.ascontiguousarray(matrix / np.maximum(lengths, np.finfo(np.float32).tiny))
+        np.save(folder / "vectors.npy", unit)
+        (folder / "cuis.txt").write_text("\n".join(cuis), encoding="utf-8")
