@@ -1,0 +1,58 @@
+import pandas as pd
+import pytest
+import transformers
+
+import probing
+from medprobe.errors import BadInput
+from medprobe.methods.fill_mask import FillMask
+from medprobe.params import EngineParams
+
+ANSWERS = ("pain", "gene", "acute renal failure")
+
+
+def method(folder, budget=8192):
+    return FillMask("m", folder, FillMask.Settings(), EngineParams(token_budget=budget), 0)
+
+
+def slow(folder, queries, k):
+    """One query at a time, head over all positions, the whole vocabulary sorted."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    rows = []
+    for query in queries.itertuples():
+        ids = probing.masked_ids(tokenizer, query.prompt, 1)
+        logs = probing.log_probs(model, ids)[ids.index(tokenizer.mask_token_id)]
+        best = {}
+        for token in set(range(len(tokenizer))) - set(tokenizer.all_special_ids):
+            name = tokenizer.decode([token]).strip()
+            if name:
+                best[name] = max(best.get(name, float("-inf")), logs[token].item())
+        pieces = [probing.piece_ids(tokenizer, query.prompt, name) for name in query.answers]
+        hits = {tokenizer.decode(ids).strip() for ids in pieces if len(ids) == 1}
+        ranked = sorted(best, key=lambda name: (-best[name], name))[:k]
+        for rank, name in enumerate(ranked, start=1):
+            rows.append(("", "", query.query_id, rank, name, best[name], name in hits))
+    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("budget", [1, 8192])
+def test_equals_the_slow_implementation(arch, budget, tiny_model):
+    queries = probing.queries(answers=ANSWERS)
+    found = method(tiny_model(arch), budget).rank(queries, probing.candidates(), 10, "")
+    probing.same(found, slow(tiny_model(arch), queries, 10))
+
+
+def test_only_an_answer_of_one_token_is_a_hit(tiny_model):
+    queries = probing.queries(["Velotrine treats [Y] ."], ANSWERS)
+    everything = method(tiny_model("bert")).rank(queries, probing.candidates(), 10_000, "")
+    assert set(everything.loc[everything["hit"], "prediction"]) == {"pain", "gene"}
+    assert not everything["prediction"].str.contains(r"\[MASK\]|\[CLS\]").any()
+
+
+def test_a_prompt_longer_than_the_window_is_refused(tiny_model):
+    with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
+        method(tiny_model("bert")).rank(
+            probing.queries(["pain " * 130 + "[Y]"]), probing.candidates(), 3, ""
+        )
