@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from medprobe.benchmarks import lipid
 from medprobe.benchmarks.lipid_rules import FILTER_WORDS, Prompt, prompt, sentences
+from medprobe.benchmarks.lipid_sheet import read_sheet, write_sheet
 from medprobe.errors import BadInput
 from medprobe.sources.mentions import Mentions
 from medprobe.tables import Benchmark
@@ -238,3 +239,60 @@ def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
         "expect_texts_to_hold_no_filter_word": names[2:3],
         "expect_texts_to_hold_one_candidate": names[1:2],
     }
+
+
+def test_appearances_of_entities(tmp_path: Path) -> None:
+    texts = ["Aspirin helps. Aspirin heals. Aspirin acts.", "Quinine is old. BRX2 acts."]
+    records = [record(number, text) for number, text in enumerate(texts)]
+    table = build(tmp_path, records).notes["appearances"].set_index("subset")
+    assert table.loc["chem", ["prompts", "entities", "mean", "max", "min"]].tolist() == [
+        4,
+        2,
+        2.0,
+        3.0,
+        1.0,
+    ]
+    assert table.loc["gene", "prompts"] == 1
+
+
+def sheet(tmp_path: Path, *said: str) -> Path:
+    """A sheet of five prompts, filled in by two annotators."""
+    verbs = ["acts", "cools", "heals", "helps", "rests"]
+    names = ["Aspirin", "Aspirin", "BRX2", "BRX2", "BRX2"]
+    texts = [f"{name} {verb}." for name, verb in zip(names, verbs, strict=True)]
+    benchmark = build(tmp_path, [record(n, text) for n, text in enumerate(texts)])
+    write_sheet(benchmark.queries, tmp_path / "sheet.csv", seed=1, size=6)
+    head, *lines = (tmp_path / "sheet.csv").read_text().splitlines()
+    assert all(line.endswith(",,") for line in lines)
+    filled = [line[:-1] + words for line, words in zip(sorted(lines), said, strict=True)]
+    (tmp_path / "sheet.csv").write_text("\n".join([head, *filled]) + "\n")
+    return tmp_path / "sheet.csv"
+
+
+def test_a_filled_sheet_gives_kappa(tmp_path: Path) -> None:
+    path = sheet(tmp_path, "yes,yes", "yes,no", "no,no", " Yes ,yes", "no,no")
+    table = read_sheet(path).set_index("subset")
+    assert table["items"].to_dict() == {"chem": 2, "gene": 3, "all": 5}
+    assert table.loc["gene", "kappa"] == 1
+    assert table.loc["chem", ["agreed", "kappa"]].tolist() == [0.5, 0.0]
+    # 4 of 5 agreed; by chance 3/5 * 2/5 + 2/5 * 3/5 = 0.48
+    assert table.loc["all", "kappa"] == pytest.approx((0.8 - 0.48) / (1 - 0.48))
+
+
+def test_the_same_seed_draws_the_same_sheet(tmp_path: Path) -> None:
+    records = [record(number, f"Aspirin has {number} uses.") for number in range(40)]
+    queries = build(tmp_path, records).queries
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write_sheet(queries, tmp_path / name, seed, size=10)
+    a, b, c = ((tmp_path / name).read_text() for name in "abc")
+    assert a == b != c
+    assert len(a.splitlines()) == 11
+
+
+def test_an_answer_that_is_neither_is_named(tmp_path: Path) -> None:
+    path = sheet(tmp_path, "yes,yes", "yes,", "no,no", "yes,yes", "no,no")
+    with pytest.raises(BadInput, match=r"sheet\.csv, line 3: factual_2 is ''; write yes or no"):
+        read_sheet(path)
+    path.write_text("query_id\n1\n")
+    with pytest.raises(BadInput, match="no column subset"):
+        read_sheet(path)

@@ -61,7 +61,8 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             for name in names
         ]
     )
-    return Benchmark(queries.reset_index(drop=True), candidates, _counts(dropped))
+    notes = {"dropped": _counts(dropped), "appearances": appearances(queries)}
+    return Benchmark(queries.reset_index(drop=True), candidates, notes)
 
 
 def harvest(
@@ -139,6 +140,17 @@ def _queries(found: dict[str, list[dict[str, str]]], dropped: Counter[str]) -> p
     )
 
 
-def _counts(dropped: Counter[str]) -> dict[str, pd.DataFrame]:
+def appearances(queries: pd.DataFrame) -> pd.DataFrame:
+    """How often an entity is the answer, as the paper reports it: a row a subset with the columns
+    subset, prompts, entities, and mean, std, max, min of the prompts of an entity."""
+    rows = []
+    for subset, answers in queries.groupby("subset", sort=False)["answers"]:
+        counts = answers.explode().value_counts()
+        numbers = {name: float(getattr(counts, name)()) for name in ("mean", "std", "max", "min")}
+        rows.append({"subset": subset, "prompts": len(answers), "entities": len(counts), **numbers})
+    return pd.DataFrame(rows)
+
+
+def _counts(dropped: Counter[str]) -> pd.DataFrame:
     rows = [(rule, count) for rule, count in sorted(dropped.items()) if count]
-    return {"dropped": pd.DataFrame(rows, columns=["rule", "count"])}
+    return pd.DataFrame(rows, columns=["rule", "count"])

@@ -1,0 +1,71 @@
+"""The annotation sheet: do LIPID's prompts state facts? Two people say yes or no of each.
+
+Source: Shaier et al., section 3.2.3 ("Quality Control"): 200 random prompts, two annotators.
+"""
+
+import csv
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe.errors import BadInput
+from medprobe.files import replacing
+from medprobe.metrics.agreement import agreement
+
+ANNOTATORS: Final = ["factual_1", "factual_2"]
+COLUMNS: Final = ["query_id", "subset", "sentence", "answer", *ANNOTATORS]
+ANSWERS: Final = {"yes": True, "no": False}
+
+
+def write_sheet(queries: pd.DataFrame, path: Path, seed: int, size: int = 200) -> None:
+    """Write `size` random prompts as CSV, the same number of each subset, in random order, with two
+    empty columns for yes or no. The sentences are PubMed's: keep the file out of git.
+    """
+    share = size // queries["subset"].nunique()
+    parts = [
+        part.sample(min(share, len(part)), random_state=seed)
+        for _, part in queries.groupby("subset", sort=True)
+    ]
+    drawn = pd.concat(parts).sample(frac=1, random_state=seed)
+    sheet = drawn.assign(answer=drawn["answers"].str[0], **dict.fromkeys(ANNOTATORS, ""))
+    with replacing(path) as scratch:
+        sheet[COLUMNS].to_csv(scratch, index=False, lineterminator="\n")
+
+
+def read_sheet(path: Path) -> pd.DataFrame:
+    """The agreement on a filled sheet: a row for each subset and one for all.
+
+    Columns: subset, items, yes_first, yes_second, agreed, kappa. Raises BadInput with the line of
+    an answer that is neither yes nor no.
+    """
+    rows = _rows(path)
+    table = pd.DataFrame(rows, columns=["subset", *ANNOTATORS])
+    parts = [*table.groupby("subset", sort=True), ("all", table)]
+    found = [
+        {"subset": name, **vars(agreement(*(part[column].tolist() for column in ANNOTATORS)))}
+        for name, part in parts
+    ]
+    return pd.DataFrame(found)
+
+
+def _rows(path: Path) -> list[tuple[str, bool, bool]]:
+    try:
+        stream = path.open(encoding="utf-8-sig", newline="")
+    except FileNotFoundError:
+        raise BadInput(path, "no such file", "write a sheet first and fill it in") from None
+    rows = []
+    with stream:
+        reader = csv.DictReader(stream)
+        if missing := [column for column in COLUMNS if column not in (reader.fieldnames or [])]:
+            raise BadInput(path, f"no column {missing[0]}", "keep the sheet's columns as they were")
+        for row in reader:
+            said = [(row[column] or "").strip().lower() for column in ANNOTATORS]
+            for column, word in zip(ANNOTATORS, said, strict=True):
+                if word not in ANSWERS:
+                    where = f"{path}, line {reader.line_num}"
+                    raise BadInput(where, f"{column} is {word!r}", "write yes or no")
+            rows.append((row["subset"], ANSWERS[said[0]], ANSWERS[said[1]]))
+    if not rows:
+        raise BadInput(path, "no row in it", "write a sheet first and fill it in")
+    return rows
