@@ -10,17 +10,21 @@ so the numbers that it gets are the numbers of copying alone.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from medprobe import methods
-from medprobe.engine.load import inspect
+from medprobe.engine import causal
+from medprobe.engine.load import Model, inspect, load
+from medprobe.engine.slots import answer_ids, check_window, text_slots
+from medprobe.methods.mask_average import MaskAverage
 from medprobe.params import EngineParams, Section
 
+Scorer = Callable[[pd.DataFrame, Sequence[str]], np.ndarray]  # queries, names → (queries, names)
 PROMPTS_AT_ONCE: Final = 512
 COPY: Final = "copy"
 
@@ -41,7 +45,7 @@ class RankChange:
     ) -> None:
         self.model, self.folder, self.engine = model, folder, engine
         self.settings, self.seed = settings, seed
-        self.scorer: Any = None  # loaded when a pass needs it
+        self.score: Scorer | None = None  # loaded when a pass needs it
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -85,7 +89,7 @@ class RankChange:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each distinct prompt: the numbers of its rows, and the score of every name."""
         of_prompt = queries.groupby("prompt", sort=False).indices
-        prompts = sorted(of_prompt, key=lambda prompt: (len(prompt), prompt))
+        prompts = sorted(of_prompt, key=lambda prompt: (-len(prompt), prompt))
         for start in range(0, len(prompts), PROMPTS_AT_ONCE):
             chunk = prompts[start : start + PROMPTS_AT_ONCE]
             rows = [of_prompt[prompt] for prompt in chunk]
@@ -94,10 +98,9 @@ class RankChange:
             yield from zip(rows, score(one_each, names), strict=True)
 
     def _scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
-        if self.scorer is None:
-            self.scorer = _scorer(self.model, self.folder, self.engine, self.seed)
-        scores: np.ndarray = self.scorer.scores(queries, names)
-        return scores
+        if self.score is None:
+            self.score = _scorer(self.model, self.folder, self.engine, self.seed)
+        return self.score(queries, names)
 
     def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
         """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
@@ -124,8 +127,24 @@ def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
     return found
 
 
-def _scorer(model: str, folder: Path, engine: EngineParams, seed: int) -> Any:
-    """The method that scores names for this kind of model."""
-    kind = "mask_average" if "masked" in inspect(folder).kinds else "likelihood"
-    method = methods.find(kind)
-    return method(model, folder, method.Settings(), engine, seed)
+def _scorer(model: str, folder: Path, engine: EngineParams, seed: int) -> Scorer:
+    """How names are scored for this kind of model."""
+    if "masked" in inspect(folder).kinds:
+        return MaskAverage(model, folder, MaskAverage.Settings(), engine, seed).scores
+    loaded = load(folder, "causal", engine)
+    return partial(causal_scores, loaded)
+
+
+def causal_scores(model: Model, queries: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """The mean log-probability, for each query and name, of the name's tokens and of what follows
+    them in the prompt; what stands before is read once for all names."""
+    where = [f"query {query}" for query in queries["query_id"]]
+    slots = text_slots(model.tokenizer, queries["prompt"], where, causal.start_ids(model))
+    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
+    found = np.empty((len(slots), len(names)))
+    for number, (slot, query) in enumerate(zip(slots, where, strict=True)):
+        check_window(slot, ids[slot.left], model.max_length, query, names)
+        rests = [[*answer, *slot.after] for answer in ids[slot.left]]
+        _, scores = causal.continuations(model, slot.before, rests, model.token_budget)
+        found[number] = [sum(score) / len(score) for score in scores]
+    return found

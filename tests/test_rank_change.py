@@ -1,0 +1,158 @@
+"""Rank change: ranks as slow, obvious code finds them, whatever the batch; the copy control."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import probing
+from medprobe.engine.load import load
+from medprobe.errors import BadInput
+from medprobe.methods.rank_change import COPY, RankChange, ranks
+from medprobe.params import EngineParams
+
+PROMPTS = (
+    "Velotrine may treat [Y] .",
+    "pain, influenza. Velotrine may treat [Y] .",
+    "influenza. Velotrine may treat [Y] .",
+    "Velotrine may treat [Y] .",
+    "acute renal failure and chronic pain in adults, influenza. Velotrine may treat [Y] .",
+)
+SHOWN: list[list[str]] = [
+    [],
+    ["influenza", "Chronic pain"],
+    ["influenza"],
+    [],
+    ["influenza", "Chronic pain", "acute renal failure"],
+]
+
+
+def steps() -> pd.DataFrame:
+    tracked = [["influenza", "Chronic pain"], ["SNCA"], ["SNCA", "Naïve fever"]]
+    return probing.queries(PROMPTS).assign(
+        tracked=[tracked[i % 3] for i in range(len(PROMPTS))], shown=SHOWN
+    )
+
+
+def method(folder: Path, budget: int = 8192, seed: int = 1) -> RankChange:
+    engine = EngineParams(device="cpu", token_budget=budget)
+    return RankChange("toy", folder, RankChange.Settings(), engine, seed)
+
+
+def ranked(scores: dict[str, float]) -> dict[str, int]:
+    """Ranks by sorting everything, equal scores by name."""
+    order = sorted(scores, key=lambda name: (-scores[name], name))
+    return {name: rank for rank, name in enumerate(order, start=1)}
+
+
+def masked_score(model: object, prompt: str, name: str) -> float:
+    pieces = probing.piece_ids(model.tokenizer, prompt, name)  # type: ignore[attr-defined]
+    ids = probing.masked_ids(model.tokenizer, prompt, len(pieces))  # type: ignore[attr-defined]
+    found = probing.log_probs(model.model, ids)  # type: ignore[attr-defined]
+    places = [at for at, token in enumerate(ids) if token == model.tokenizer.mask_token_id]  # type: ignore[attr-defined]
+    return float(np.mean([found[at, piece] for at, piece in zip(places, pieces, strict=True)]))
+
+
+def causal_score(model: object, prompt: str, name: str) -> float:
+    tokenizer = model.tokenizer  # type: ignore[attr-defined]
+    before, after = prompt.split(" [Y]")
+    start = [tokenizer.bos_token_id]
+    context = start + tokenizer(before)["input_ids"]
+    whole = start + tokenizer(before + " " + name + after)["input_ids"]
+    found = probing.log_probs(model.model, whole)  # type: ignore[attr-defined]
+    rest = range(len(context), len(whole))
+    return float(np.mean([found[at - 1, whole[at]] for at in rest]))
+
+
+@pytest.mark.parametrize("arch", ["bert", "roberta", "gpt2"])
+def test_ranks_are_those_of_sorting_all_candidates(
+    tiny_model: Callable[[str], Path], arch: str
+) -> None:
+    queries, folder = steps(), tiny_model(arch)
+    found = method(folder).rank(queries, probing.candidates(), 10, "")
+    causal = arch == "gpt2"
+    model = load(folder, "causal" if causal else "masked", EngineParams(device="cpu"))
+    score = causal_score if causal else masked_score
+    for query, part in found.groupby("query_id"):
+        row = queries.set_index("query_id").loc[query]
+        scores = {name: score(model, row["prompt"], name) for name in probing.NAMES}
+        expected = ranked(scores)
+        assert set(part["prediction"]) == set(row["tracked"])
+        for one in part.itertuples():
+            assert one.rank == expected[one.prediction]
+            assert one.score == pytest.approx(scores[one.prediction], abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", ["bert", "gpt2"])
+def test_ranks_do_not_depend_on_the_batch(tiny_model: Callable[[str], Path], arch: str) -> None:
+    folder, candidates = tiny_model(arch), probing.candidates()
+    large = method(folder).rank(steps(), candidates, 10, "")
+    small = method(folder, budget=40).rank(steps(), candidates, 10, "")
+    probing.same(small, large)
+
+
+def test_equal_prompts_are_scored_once(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = method(tiny_model("bert"))
+    made.rank(steps(), probing.candidates(), 10, "")
+    assert made.score is not None
+    seen: list[str] = []
+    score = made.score
+    made.score = lambda queries, names: seen.extend(queries["prompt"]) or score(queries, names)
+    made.rank(steps(), probing.candidates(), 10, "")
+    assert sorted(seen) == sorted(set(PROMPTS))
+
+
+def test_candidates_of_the_relation_are_ranked_where_there_are_any(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    candidates = probing.candidates()
+    few = candidates["name"].isin(["influenza", "Chronic pain", "SNCA", "Naïve fever"])
+    found = method(tiny_model("bert")).rank(
+        steps(), candidates.assign(type=np.where(few, "r", "other")), 10, ""
+    )
+    assert found["rank"].max() <= 4
+
+
+def test_a_prompt_beyond_the_window_is_refused(tiny_model: Callable[[str], Path]) -> None:
+    prompts = [f"{'pain ' * 200} Velotrine may treat [Y] ."]
+    for arch in ("bert", "gpt2"):
+        with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
+            method(tiny_model(arch)).rank(probing.queries(prompts), probing.candidates(), 10, "")
+
+
+def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
+    queries = steps().assign(tracked=[list(probing.NAMES)] * len(PROMPTS))
+    found = method(tmp_path).rank(queries, probing.candidates(), 10, COPY)
+    assert set(found["variant"]) == {COPY}
+    for query, part in found.groupby("query_id"):
+        shown = SHOWN[int(query[1:])]
+        ordered = part.sort_values("rank")
+        assert ordered["rank"].tolist() == list(range(1, 11))
+        assert set(ordered["prediction"].head(len(shown))) == set(shown)
+
+
+def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
+    candidates = probing.candidates()
+    first = method(tmp_path, seed=1).rank(steps(), candidates, 10, COPY)
+    again = method(tmp_path, seed=1).rank(steps().iloc[::-1], candidates, 10, COPY)
+    pd.testing.assert_frame_equal(
+        first.sort_values(["query_id", "prediction"], ignore_index=True),
+        again.sort_values(["query_id", "prediction"], ignore_index=True),
+    )
+    other = method(tmp_path, seed=2).rank(steps(), candidates, 10, COPY)
+    assert first["rank"].tolist() != other["rank"].tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5]), min_size=1, max_size=12))
+def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
+    names = [f"{number:02d}" for number in range(len(scores))]
+    expected = ranked(dict(zip(names, scores, strict=True)))
+    found = ranks(np.array(scores), np.arange(len(scores)))
+    assert found.tolist() == [expected[name] for name in names]

@@ -1,0 +1,214 @@
+"""Rank change and UCM: a worked example, what always holds, and the scores of made-up models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medprobe.benchmarks import context_scores
+from medprobe.metrics.ucm import SHARES, change_table, rank_changes, shares
+from medprobe.params import Params, ScoreParams
+
+# One context around the target T: the entities that its steps add, and all ranks after each step.
+ADDED = ["", "T", "wrong", "right", "right", "also right"]
+ROLES = ["", "target", "incorrect", "correct", "correct", "correct"]
+RANKS = {
+    "T": [9, 2, 4, 3, 3, 5],
+    "wrong": [8, 8, 1, 2, 2, 2],
+    "right": [7, 7, 6, 1, 1, 1],
+    "also right": [6, 5, 5, 5, 4, 2],
+}
+
+
+def example() -> tuple[pd.DataFrame, pd.DataFrame]:
+    queries = pd.DataFrame(
+        {
+            "query_id": [f"x/{step}" for step in range(len(ADDED))],
+            "context_id": "x",
+            "step": range(len(ADDED)),
+            "added": ADDED,
+            "added_role": ROLES,
+            "target": "T",
+            "relation": "has",
+            "subject_id": "S",
+            "fact_id": "T",
+            "resource": "notes",
+        }
+    )
+    predictions = pd.DataFrame(
+        [
+            {"query_id": f"x/{step}", "prediction": name, "rank": rank, "hit": name != "wrong"}
+            for name, all_ranks in RANKS.items()
+            for step, rank in enumerate(all_ranks)
+        ]
+    )
+    return queries, predictions
+
+
+def test_the_four_series_of_the_example() -> None:
+    changes = rank_changes(*example()).set_index("step")
+    assert changes["rc_target"].tolist() == [-7, 2, -1, 0, 2]
+    assert changes["rc_added"].tolist() == [-7, -7, -5, 0, -2]
+    # of those that the context held before, the target apart
+    assert changes["rc_incorrect"].tolist()[2:] == [1, 0, 0]
+    assert changes["rc_incorrect"].isna().tolist()[:2] == [True, True]
+    assert changes["rc_correct"].tolist()[3:] == [0, 0]
+    assert changes["rc_correct"].isna().tolist()[:3] == [True] * 3
+
+
+def test_the_order_of_the_tables_does_not_matter() -> None:
+    queries, predictions = example()
+    mixed = rank_changes(queries, predictions.sample(frac=1, random_state=1))
+    pd.testing.assert_frame_equal(mixed, rank_changes(queries, predictions))
+
+
+def test_the_shares_of_the_example() -> None:
+    table = shares(rank_changes(*example()))
+    micro = table[table["relation"] == "micro"].set_index("metric")
+    assert micro["value"].tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert (micro["n"] == 1).all()
+
+
+def test_the_means_of_the_example() -> None:
+    table = change_table(rank_changes(*example()))
+    assert table.loc["correct"].round(3).tolist() == [0.333, -2.333, 0, 0.333]
+    assert table.loc["incorrect", "rc_target"] == 2
+
+
+def steps(rows: list[tuple[str, str, str, str, float]]) -> pd.DataFrame:
+    columns = ["relation", "subject_id", "fact_id", "resource", "rc_target"]
+    return pd.DataFrame(rows, columns=columns).assign(added_role="correct")
+
+
+def value(table: pd.DataFrame, relation: str, metric: str) -> float:
+    chosen = table[(table["relation"] == relation) & (table["metric"] == metric)]
+    return float(chosen["value"].iloc[0])
+
+
+def test_ucm_k_averages_triples_and_ucm_m_steps() -> None:
+    one = [("a", "S", "O1", "notes", -1.0)] * 3 + [("a", "S", "O1", "notes", 1.0)]
+    other = [("a", "S", "O2", "notes", 0.0)]
+    table = shares(steps(one + other + [("b", "S", "O3", "notes", -1.0)]))
+    assert value(table, "a", "understand") == (0.75 + 0) / 2
+    assert value(table, "macro", "understand") == (0.375 + 1) / 2
+    assert value(table, "micro", "understand") == 4 / 6
+
+
+def test_resources_count_alike() -> None:
+    many = [("a", "S", "O1", "notes", -1.0)] * 9
+    few = [("a", "S", "O1", "articles", 1.0)]
+    table = shares(steps(many + few))
+    assert value(table, "micro", "understand") == 0.5
+    assert value(table, "a", "understand") == 0.5
+
+
+def test_only_steps_that_add_a_correct_object_count() -> None:
+    table = steps([("a", "S", "O", "notes", -1.0)]).assign(added_role="incorrect")
+    assert shares(table).empty
+
+
+rows = st.tuples(
+    st.sampled_from("ab"),
+    st.sampled_from("ST"),
+    st.sampled_from("OPQ"),
+    st.sampled_from(["notes", "articles"]),
+    st.sampled_from([-3.0, -1.0, 0.0, 2.0]),
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(rows, min_size=1, max_size=40))
+def test_shares_sum_to_one_and_intervals_hold_them(made: list[Any]) -> None:
+    table = shares(steps(made), resamples=50)
+    assert set(table["metric"]) == set(SHARES)
+    assert np.allclose(table.groupby("relation")["value"].sum(), 1)
+    assert (table["low"] <= table["value"] + 1e-12).all()
+    assert (table["value"] <= table["high"] + 1e-12).all()
+    assert table[["low", "high"]].stack().between(0, 1).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(rows, min_size=1, max_size=40), st.randoms())
+def test_shares_do_not_depend_on_the_order_of_steps(made: list[Any], random: Any) -> None:
+    mixed = list(made)
+    random.shuffle(mixed)
+    one, other = (shares(steps(some), resamples=20) for some in (made, mixed))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def written(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path]:
+    """Contexts of 30 triples, around target and negative target, and a model's predictions."""
+    made, predicted, draw = [], [], np.random.default_rng(1)
+    for triple in range(30):
+        for centre in ("target", "negative"):
+            for step, added in enumerate(["", "c", "x"]):
+                query = f"{triple}-{centre}/{step}"
+                target = {"target": "t", "negative": "n"}[centre]
+                main = centre == "target"
+                made.append(
+                    {
+                        "query_id": query,
+                        "benchmark": "context",
+                        "relation": "has",
+                        "subject": "S",
+                        "subject_id": f"S{triple}",
+                        "prompt": "[Y]",
+                        "answers": ["t", "c"],
+                        "answer_ids": ["T", "C"],
+                        "subset": ["alone", "steps", "full"][step] if main else "steps",
+                        "context_id": f"{triple}-{centre}",
+                        "fact_id": "T",
+                        "resource": "notes",
+                        "centre": centre,
+                        "kind": "real",
+                        "step": step,
+                        "added": added,
+                        "added_role": ["", "correct", "incorrect"][step],
+                        "target": target,
+                        "objects": 2,
+                        "frequency": 1 + triple,
+                    }
+                )
+                rises = centre == "target" if correct_first else draw.random() < 0.5
+                rank = [50, 40 if rises else 60, 50][step]
+                predicted += [
+                    {"variant": "", "query_id": query, "prediction": name, "rank": at, "hit": hit}
+                    for name, at, hit in [(target, rank, main), ("c", 3, True), ("x", 9, False)]
+                ]
+    pd.DataFrame(made).to_parquet(folder / "queries.parquet")
+    facts = folder / "facts.csv"
+    lines = [f"S{n},has,T,{n % 3}" for n in range(30)]
+    facts.write_text("subject_cui,relation,object_cui,times\n" + "\n".join(lines))
+    table = pd.DataFrame(predicted).assign(replicate="", score=0.5)
+    return folder, table, facts
+
+
+def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
+    params = Params(score=ScoreParams(bootstrap=200))
+    folder, predictions, facts = written(tmp_path, correct_first=True)
+    found = context_scores.scores(predictions, folder, params, facts)["default"]
+    assert found["target"]["micro"]["understand"]["value"] == 1
+    assert found["negative"]["micro"]["misunderstand"]["value"] == 1
+    assert found["target"]["has"]["understand"]["n"] == 30
+    assert found["alone"]["micro"]["acc_at_5"]["value"] == 1
+    assert found["alone"]["micro"]["acc_at_1"]["value"] == 0
+    assert found["target/added:correct"]["micro"]["rc_target"]["value"] == -10
+    assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(found)
+    assert found["target/read:1"]["micro"]["understand"]["n"] == 10
+    json.dumps(found)
+    folder, predictions, facts = written(tmp_path, correct_first=False)
+    found = context_scores.scores(predictions, folder, params, facts)["default"]
+    target, negative = (found[c]["micro"]["understand"] for c in ("target", "negative"))
+    assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
+
+
+@pytest.mark.parametrize("missing", ["misunderstand", "confuse", "understand"])
+def test_a_share_of_nothing_is_none(missing: str) -> None:
+    change = {"understand": 1.0, "confuse": -1.0, "misunderstand": 0.0}[missing]
+    table = shares(steps([("a", "S", f"O{n}", "notes", change) for n in range(5)]))
+    assert value(table, "micro", missing) == 0
