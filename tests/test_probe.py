@@ -69,6 +69,7 @@ PARAMS = Params.model_validate(
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("medprobe.stages.probe.track", lambda *_: None)  # has tests of its own
     monkeypatch.setattr(Alphabetical, "ran", [])
     monkeypatch.setattr(Alphabetical, "breaks_at", None)
     real = methods.find

@@ -11,13 +11,15 @@ from medprobe import benchmarks, methods, places
 from medprobe.errors import BadInput
 from medprobe.keep import fingerprint, kept, table_fingerprint
 from medprobe.params import Params, section
+from medprobe.stages.track import track
 from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
 
 K = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
 
 def probe(model: str, method: str, params: Params) -> None:
-    """Rank the candidates of every query and write `outputs/predictions/<model>/<method>/`.
+    """Rank the candidates of every query, write `outputs/predictions/<model>/<method>/`, and log
+    the result to MLflow.
 
     Raises BadInput where the method cannot serve a model of this kind, before anything is read.
     """
@@ -50,6 +52,7 @@ def probe(model: str, method: str, params: Params) -> None:
         table = with_hits(table, Benchmark.read(folder), benchmarks.find(name))
         out = places.PREDICTIONS / model / method / f"{name}.parquet"
         write_table(table, out, PREDICTION_COLUMNS)
+    track(params, model, method)
 
 
 def _code(found: type) -> list[Path]:
