@@ -8,23 +8,24 @@ import re
 import string
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
+from medprobe.benchmarks import Metadata
 from medprobe.errors import BadInput, nearest
 from medprobe.params import Section
 from medprobe.sources import biolama
 from medprobe.sources.biolama import Answer, Source, Triple
 from medprobe.tables import CANDIDATE_COLUMNS, Benchmark
 
-METADATA: Final = {
-    "source": "https://github.com/dmis-lab/BioLAMA",
-    "licence": "CTD and Wikidata parts as released; the UMLS part needs a UMLS licence",
-    "citation": "Sung et al., EMNLP 2021: Can Language Models be Biomedical Knowledge Bases?",
-    "data": ["biolama"],
-    "primary_metric": "acc_at_1",
-}
+METADATA = Metadata(
+    description="Facts with one slot from CTD, Wikidata and the UMLS; answers have aliases",
+    citation="Sung et al., Can Language Models be Biomedical Knowledge Bases?, EMNLP 2021",
+    licence="CTD and Wikidata parts as released; the UMLS part needs a licence of the UMLS",
+    sources=("biolama",),
+    primary_metric="acc_at_1",
+)
 
 
 class Settings(Section):

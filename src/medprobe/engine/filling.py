@@ -1,0 +1,210 @@
+"""Fill several masks with a masked model: X-FACTR's decoding (Jiang et al., EMNLP 2020, section 4).
+
+*Initial decoding* fills the masks: `independent` all at once, `order` the leftmost first,
+`confidence` the surest first. *Refinement* then masks one token at a time and predicts it anew:
+`none`, `order` from left to right again and again, `confidence` the least sure one.
+
+All prompts, numbers of masks and beams of a step go through the model together.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import torch
+
+from medprobe.engine import masked
+from medprobe.engine.load import Model
+from medprobe.engine.slots import Slot
+
+Initial = Literal["independent", "order", "confidence"]
+Refinement = Literal["none", "order", "confidence"]
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How masks are filled. `steps` bounds the model's calls for one prompt, first fill counted."""
+
+    initial: Initial = "confidence"
+    refinement: Refinement = "none"
+    masks: int = 5
+    beam: int = 5
+    steps: int = 10
+    normalised: bool = True  # compare lengths by the mean of the log-probabilities, not their sum
+
+
+class Beam(NamedTuple):
+    """Tokens in the slot, masks among them, and their log-probabilities, 0 for a mask."""
+
+    tokens: tuple[int, ...]
+    log_probs: tuple[float, ...]
+
+
+class Filling(NamedTuple):
+    """One way to fill a slot."""
+
+    tokens: tuple[int, ...]
+    score: float
+
+
+Guess = tuple[int, float]  # a token and its log-probability
+
+
+@dataclass
+class Search:
+    """The beams of one prompt with one number of masks."""
+
+    prompt: int
+    beams: list[Beam]
+    cursor: int = 0  # refinement `order`: the next token to mask
+    modified: bool = False  # did anything change since the cursor was at the first token?
+    done: bool = False
+    inputs: list[tuple[int, ...]] = field(default_factory=list)  # what the model reads, a beam each
+
+
+def fill(
+    model: Model, slots: Sequence[Slot], decoding: Decoding, budget: int
+) -> list[list[Filling]]:
+    """The final beams of all numbers of masks for each slot, best first.
+
+    Equal scores go by the tokens' ids. Special tokens are never filled in. What a slot gets does
+    not depend on the others.
+    """
+    mask = model.tokenizer.mask_token_id
+    searches = [
+        Search(i, [Beam((mask,) * count, (0.0,) * count)])
+        for i in range(len(slots))
+        for count in range(1, decoding.masks + 1)
+    ]
+    for _ in range(decoding.steps):
+        for search in searches:
+            _mask_anew(search, decoding.refinement, mask)
+        active = [search for search in searches if not search.done]
+        if not active:
+            break
+        guesses = _guess(model, slots, active, decoding.beam, budget)
+        for search, of_inputs in zip(active, guesses, strict=True):
+            _advance(search, of_inputs, decoding, mask)
+    found: list[list[Filling]] = [[] for _ in slots]
+    for search in searches:
+        for tokens, log_probs in search.beams:
+            length = len(tokens) if decoding.normalised else 1
+            found[search.prompt].append(Filling(tokens, sum(log_probs) / length))
+    return [sorted(fillings, key=lambda f: (-f.score, f.tokens)) for fillings in found]
+
+
+def _mask_anew(search: Search, refinement: Refinement, mask: int) -> None:
+    """Say what the model reads next: the beams as they are while they hold masks, afterwards with
+    the one token masked that refinement looks at."""
+    if mask in search.beams[0].tokens:
+        search.inputs = [beam.tokens for beam in search.beams]
+        return
+    count = len(search.beams[0].tokens)
+    if refinement == "none":
+        search.done = True
+    elif refinement == "confidence":
+        least = [min(range(count), key=beam.log_probs.__getitem__) for beam in search.beams]
+        search.inputs = [
+            _with(beam.tokens, place, mask) for beam, place in zip(search.beams, least, strict=True)
+        ]
+    else:
+        if search.cursor == count:
+            search.cursor = 0
+        if search.cursor == 0:
+            search.modified = False
+        search.inputs = [_with(beam.tokens, search.cursor, mask) for beam in search.beams]
+        search.cursor += 1
+
+
+def _guess(
+    model: Model, slots: Sequence[Slot], searches: list[Search], beam: int, budget: int
+) -> list[list[list[list[Guess]]]]:
+    """For each search, each of its inputs and each mask in it: the `beam` best tokens.
+
+    Beams that read the same are read once.
+    """
+    mask = model.tokenizer.mask_token_id
+    special = torch.tensor(model.tokenizer.all_special_ids, device=model.device)
+    work = list({(s.prompt, tokens): None for s in searches for tokens in s.inputs})
+
+    def keep(item: int, log_prob: torch.Tensor) -> list[list[Guess]]:
+        log_prob[:, special] = -torch.inf
+        scores, tokens = log_prob.topk(min(beam, log_prob.shape[1]), dim=1)
+        return [
+            sorted(zip(ids, values, strict=True), key=lambda guess: (-guess[1], guess[0]))
+            for ids, values in zip(tokens.tolist(), scores.tolist(), strict=True)
+        ]
+
+    rows = [slots[prompt].fill(tokens) for prompt, tokens in work]
+    positions = [
+        [len(slots[prompt].before) + place for place, token in enumerate(tokens) if token == mask]
+        for prompt, tokens in work
+    ]
+    found = dict(zip(work, masked.log_probs(model, rows, positions, budget, keep), strict=True))
+    return [[found[s.prompt, tokens] for tokens in s.inputs] for s in searches]
+
+
+def _advance(
+    search: Search, guesses: list[list[list[Guess]]], decoding: Decoding, mask: int
+) -> None:
+    """Extend every beam by its guesses, keep the best different ones, and see whether to stop."""
+    extend = _EXTENSIONS[decoding.initial]
+    extended: dict[tuple[int, ...], Beam] = {}
+    for beam, tokens, of_masks in zip(search.beams, search.inputs, guesses, strict=True):
+        places = [place for place, token in enumerate(tokens) if token == mask]
+        for changes in extend(places, of_masks, decoding.beam):
+            made = _changed(beam, changes)
+            extended.setdefault(made.tokens, made)
+    best = sorted(extended.values(), key=lambda beam: -sum(beam.log_probs))[: decoding.beam]
+    same = [beam.tokens for beam in best] == [beam.tokens for beam in search.beams]
+    search.beams = best
+    if decoding.refinement == "order":
+        search.modified = search.modified or not same
+        search.done = not search.modified and search.cursor == len(best[0].tokens)
+    else:
+        search.done = same
+
+
+Changes = list[tuple[int, Guess]]  # places and what comes there
+
+
+def _independent(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+    """Every mask takes its b-th best token, for b up to the beam's width."""
+    return [
+        [(place, of_mask[b]) for place, of_mask in zip(places, guesses, strict=True)]
+        for b in range(len(guesses[0]))
+    ]
+
+
+def _order(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+    """The leftmost mask takes each of its best tokens."""
+    return [[(places[0], guess)] for guess in guesses[0]]
+
+
+def _confidence(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+    """Any one mask takes a token: the surest choices over all masks."""
+    choices = [
+        (place, guess) for place, of_mask in zip(places, guesses, strict=True) for guess in of_mask
+    ]
+    choices.sort(key=lambda choice: -choice[1][1])
+    return [[choice] for choice in choices[:beam]]
+
+
+_EXTENSIONS: dict[Initial, Callable[[list[int], list[list[Guess]], int], list[Changes]]] = {
+    "independent": _independent,
+    "order": _order,
+    "confidence": _confidence,
+}
+
+
+def _changed(beam: Beam, changes: Changes) -> Beam:
+    """The beam with these tokens; one that stays what it was keeps its log-probability."""
+    tokens, log_probs = list(beam.tokens), list(beam.log_probs)
+    for place, (token, log_prob) in changes:
+        if tokens[place] != token:
+            tokens[place], log_probs[place] = token, log_prob
+    return Beam(tuple(tokens), tuple(log_probs))
+
+
+def _with(tokens: tuple[int, ...], place: int, token: int) -> tuple[int, ...]:
+    return (*tokens[:place], token, *tokens[place + 1 :])

@@ -1,0 +1,161 @@
+import pandas as pd
+import pytest
+import transformers
+
+import probing
+from medprobe.errors import BadInput
+from medprobe.methods.xfactr import DECODINGS, Xfactr
+from medprobe.params import EngineParams, section
+
+ANSWERS = ("pain", "acute renal failure")
+
+
+def method(folder, budget=8192, **settings):
+    chosen = Xfactr.Settings(**settings)
+    return Xfactr("m", folder, chosen, EngineParams(token_budget=budget), 0)
+
+
+BEAM = 5
+
+
+def slow_options(initial, best, open_places):
+    """The ways to extend a beam, each a list of (place, how manieth best token comes there)."""
+    if initial == "independent":
+        return [[(place, b) for place in open_places] for b in range(BEAM)]
+    if initial == "order":
+        return [[(open_places[0], b)] for b in range(BEAM)]
+    pairs = [(place, b) for place in open_places for b in range(BEAM)]
+    pairs.sort(key=lambda pair: -best[pair[0]].values[pair[1]].item())
+    return [[pair] for pair in pairs[:BEAM]]
+
+
+def slow_input(ids, logs, refinement, mask, turn):
+    """What the model reads to refine a complete beam."""
+    slot = list(logs)
+    least = min(slot, key=lambda place: logs[place])
+    place = least if refinement == "confidence" else slot[turn % len(slot)]
+    return [mask if i == place else token for i, token in enumerate(ids)]
+
+
+def slow_beams(network, query, count, decoding, steps):
+    """The final beams of one prompt with `count` masks: (tokens, log-probabilities) lists.
+
+    One input at a time, head over all positions, loops as the paper's figure has them.
+    """
+    tokenizer, model = network
+    initial, _, refinement = decoding.partition("+")
+    mask = tokenizer.mask_token_id
+    empty = probing.masked_ids(tokenizer, query.prompt, count)
+    start = empty.index(mask)
+    slot = range(start, start + count)
+    beams = [(empty, {place: 0.0 for place in slot})]
+    turn, modified = 0, False
+    for _ in range(steps):
+        complete = mask not in beams[0][0]
+        if complete and not refinement:
+            break
+        if complete and refinement == "order" and turn % count == 0:
+            modified = False
+        grown = []
+        for ids, logs in beams:
+            read = slow_input(ids, logs, refinement, mask, turn) if complete else ids
+            predicted = probing.log_probs(model, read)
+            predicted[:, tokenizer.all_special_ids] = float("-inf")
+            open_places = [place for place in slot if read[place] == mask]
+            best = {place: predicted[place].topk(BEAM) for place in open_places}
+            for option in slow_options(initial, best, open_places):
+                new_ids, new_logs = list(ids), dict(logs)
+                for place, b in option:
+                    token = best[place].indices[b].item()
+                    if token != new_ids[place]:
+                        new_ids[place] = token
+                        new_logs[place] = best[place].values[b].item()
+                if new_ids not in [other for other, _ in grown]:
+                    grown.append((new_ids, new_logs))
+        grown.sort(key=lambda item: -sum(item[1].values()))
+        same = [ids for ids, _ in grown[:BEAM]] == [ids for ids, _ in beams]
+        beams = grown[:BEAM]
+        if complete and refinement == "order":
+            turn += 1
+            modified = modified or not same
+            if not modified and turn % count == 0:
+                break
+        elif same:
+            break
+    return [([ids[place] for place in slot], list(logs.values())) for ids, logs in beams]
+
+
+def slow(folder, queries, decoding, normalised=True, masks=5):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    rows = []
+    for query in queries.itertuples():
+        answers = [probing.piece_ids(tokenizer, query.prompt, name) for name in query.answers]
+        best, hits = {}, set()
+        for count in range(1, masks + 1):
+            for ids, logs in slow_beams((tokenizer, model), query, count, decoding, 10):
+                text = tokenizer.decode(ids).strip()
+                score = sum(logs) / (count if normalised else 1)
+                best[text] = max(score, best.get(text, score))
+                if ids in answers or text in query.answers:
+                    hits.add(text)
+        for rank, text in enumerate(sorted(best, key=lambda t: (-best[t], t))[:10], start=1):
+            rows.append(("", "", query.query_id, rank, text, best[text], text in hits))
+    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_equals_the_slow_implementation(arch, decoding, tiny_model):
+    queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
+    prober = method(tiny_model(arch), decodings=(decoding,), masks=4)
+    found = prober.rank(queries, probing.candidates(), 10, decoding)
+    probing.same(found, slow(tiny_model(arch), queries, decoding, masks=4))
+
+
+def test_lengths_can_compete_by_sum(tiny_model):
+    queries = probing.queries(probing.PROMPTS, ANSWERS)
+    prober = method(tiny_model("bert"), length_normalisation=False)
+    found = prober.rank(queries, probing.candidates(), 10, "confidence")
+    expected = slow(tiny_model("bert"), queries, "confidence", normalised=False)
+    probing.same(found, expected)
+
+
+@pytest.mark.parametrize("decoding", ["confidence", "order+order", "independent+confidence"])
+def test_batch_size_and_neighbours_do_not_matter(decoding, tiny_model):
+    queries = probing.queries(probing.PROMPTS, ANSWERS)
+    together = method(tiny_model("bert"), decodings=(decoding,))
+    alone = method(tiny_model("bert"), budget=1, decodings=(decoding,))
+    found = together.rank(queries, probing.candidates(), 10, decoding)
+    parts = [alone.rank(queries.iloc[[i]], probing.candidates(), 10, decoding) for i in range(4)]
+    probing.same(found, pd.concat(parts, ignore_index=True))
+
+
+def test_an_answer_with_exactly_these_tokens_is_a_hit(tiny_model):
+    queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
+    first = method(tiny_model("bert")).rank(queries, probing.candidates(), 1, "confidence")
+    answer = first["prediction"][0].upper()  # an uncased tokenizer reads it as the prediction
+    queries = probing.queries(probing.PROMPTS[:1], [answer])
+    found = method(tiny_model("bert")).rank(queries, probing.candidates(), 5, "confidence")
+    assert found["hit"].tolist() == [True, False, False, False, False]
+
+
+def test_the_first_decoding_is_the_default_variant(tiny_model):
+    prober = method(tiny_model("bert"))
+    assert prober.passes() == ["confidence", "order+order"]
+    queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
+    variants = [
+        prober.rank(queries, probing.candidates(), 1, which)["variant"][0]
+        for which in prober.passes()
+    ]
+    assert variants == ["", "order+order"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [({"decodings": ["best"]}, "no decoding best"), ({"masks": 11}, "at least as many as masks")],
+)
+def test_settings_that_cannot_work_are_refused(settings, problem):
+    with pytest.raises(BadInput, match=problem):
+        section(Xfactr.Settings, settings, "params.yaml: methods.xfactr")
