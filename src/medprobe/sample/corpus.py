@@ -8,10 +8,13 @@ a blank at the end.
 
 import csv
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from medprobe.sample.world import Fact, World
+
+SETS = 10  # of rewiring sentences
+SENTENCES = 480  # in a set
 
 # The first wording is the prompt by which the relation is probed; one wording turns it round.
 WORDINGS = {
@@ -79,21 +82,20 @@ WORDINGS = {
 }
 
 
-def write(world: World, data: Path, sets: int, sentences: int, seed: int) -> None:
-    """Write all of it below `data`; `sentences` in each of `sets` rewiring sets."""
+def write(world: World, data: Path, seed: int) -> None:
+    """Write all of it below `data`."""
     sample = data / "sample"
     sample.mkdir(parents=True, exist_ok=True)
     rng = random.Random(seed)
-    others = [line for fact in world.other_facts for line in state(fact)]
-    taught = [line for fact in world.facts for line in state(fact) * fact.times]
-    _lines(sample / "corpus-taught.txt", _shuffled(taught + others, rng))
-    _lines(sample / "corpus-untaught.txt", _shuffled(others, rng))
+    _lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
+    _lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
     _lines(sample / "names.txt", (entity.name for entity in world.entities))
     _write_facts(world.facts, sample / "facts.csv")
     folder = data / "sentences"
     folder.mkdir(exist_ok=True)
-    for number in range(sets):
-        drawn = rng.sample(others, min(sentences, len(others)))
+    others = [line for fact in world.other_facts for line in state(fact)]
+    for number in range(SETS):
+        drawn = rng.sample(others, min(SENTENCES, len(others)))
         _lines(folder / f"set-{number}.txt", (_plain(line) for line in drawn))
 
 
@@ -116,8 +118,14 @@ def _plain(sentence: str) -> str:
     return "".join(c for c in sentence.lower() if c.isalnum() or c == " ").strip() + " "
 
 
-def _shuffled(lines: list[str], rng: random.Random) -> list[str]:
-    return rng.sample(lines, len(lines))
+def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
+    """Every wording of every fact, as often as it is read; what is about one subject stands
+    together, as in a document."""
+    about: dict[str, list[str]] = {}
+    for fact in facts:
+        about.setdefault(fact.subject.cui, []).extend(state(fact) * fact.times)
+    for cui in rng.sample(sorted(about), len(about)):
+        yield from rng.sample(about[cui], len(about[cui]))
 
 
 def _lines(path: Path, lines: Iterable[str]) -> None:

@@ -11,5 +11,16 @@ class SampleSettings(Section):
     queries: int = Field(64, ge=20)  # probed subjects of each relation
     times: tuple[int, ...] = (0, 0, 0, 1, 2, 4)  # how often taught models read a fact, drawn evenly
     reserve: int = Field(32, ge=8)  # subjects of each type that are never probed, beside them
-    sentence_sets: int = Field(10, gt=0)
-    sentences: int = Field(480, gt=0)  # rewiring sentences in a set
+
+
+class Recipe(Section):
+    """How a sample model is trained: an entry of the `pretrain` section of params.yaml."""
+
+    corpus: str  # which of data/sample/corpus-<name>.txt it reads
+    vocabulary: int = Field(2500, gt=300)
+    layers: int = Field(3, gt=0)
+    hidden: int = Field(192, gt=0)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    steps: int = Field(3500, gt=0)
+    batch: int = Field(64, ge=8)  # sentences in a step
+    learning_rate: float = Field(1.5e-3, gt=0)
