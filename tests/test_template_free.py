@@ -2,14 +2,27 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 
 from medprobe.benchmarks.distractors import with_distractors
+from medprobe.errors import BadInput
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.params import EngineParams
-from medprobe.tables import Benchmark
+from medprobe.params import EngineParams, Models, Params, section
+from medprobe.report import template_free
+from medprobe.report.cut_off import cut_off
+from medprobe.report.results import Results
+from medprobe.report.sections.template_free import section as template_free_section
+from medprobe.report.tables import comparison
+from medprobe.stages.score import score
+from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
 
+SETS = [
+    *("google-re-template", "google-re-free", "t-rex-template", "t-rex-free"),
+    *("conceptnet", "squad", "chem", "gene"),
+]
 NAMES = ["hepatitis", "Karsten syndrome", "chronic pain"]
 
 
@@ -44,3 +57,184 @@ def test_distractors_are_ranked_in_the_same_pass(tiny_model: Callable[[str], Pat
     left = among[among["prediction"].isin(NAMES)].drop(columns=["variant", "rank"])
     own = found.get_group("").drop(columns=["variant", "rank"])
     pd.testing.assert_frame_equal(left.reset_index(drop=True), own.reset_index(drop=True))
+
+
+def world(folder: Path) -> Params:
+    """Two models, `good` and `poor`, on LAMA's six sets and LIPID's two: `good` finds all answers
+    of template-free prompts and half of the others; `poor` always answers the same."""
+    rows, names = [], [f"n{number:02}" for number in range(12)]
+    for subset in SETS:
+        for number, name in enumerate(names):
+            rows.append(
+                {
+                    "query_id": f"{subset}/{number}",
+                    "benchmark": "lama",
+                    "relation": "place_of_birth" if number % 2 else "place_of_death",
+                    "subject": f"s{number}",
+                    "subject_id": f"s{number}",
+                    "prompt": f"s{number} [Y]",
+                    "answers": [name],
+                    "answer_ids": [name],
+                    "subset": subset,
+                    "pair_id": str(number),
+                    "sentence": f"s{number} {name}",
+                    "cut_off": "2021-12-31",
+                }
+            )
+    queries = pd.DataFrame(rows)
+    candidates = pd.DataFrame(
+        [
+            {"name": name, "id": name, "type": kind, "subset": subset}
+            for subset in SETS
+            for kind, group in (("", names), (DISTRACTOR, ["x1", "x2"]))
+            for name in (group if kind == "" or subset == "squad" else [])
+        ]
+    )
+    for name in ("lama", "lipid"):
+        own = queries["subset"].isin(["chem", "gene"]) == (name == "lipid")
+        table = Benchmark(
+            queries[own], candidates[candidates["subset"].isin(queries[own]["subset"])]
+        )
+        table.write(folder / "benchmarks" / name)
+        for model in ("good", "poor"):
+            predictions = pd.concat(_answers(model, row) for row in queries[own].itertuples())
+            out = folder / "predictions" / model / "mask_average" / f"{name}.parquet"
+            write_table(predictions, out, PREDICTION_COLUMNS)
+            strange = {"good": 2.0, "poor": 8.0}[model]
+            found = predictions[(predictions["rank"] == 1) & (predictions["variant"] == "")]
+            found = found.assign(perplexity=strange + found["query_id"].str.len())
+            out = folder / "predictions" / model / "perplexity" / f"{name}.parquet"
+            write_table(found, out, PREDICTION_COLUMNS)
+    models = {
+        "masked": {"good": {"folder": "a", "trained_until": "2022-05-01"}, "poor": {"folder": "b"}}
+    }
+    return section(Params, {"models": models, "score": {"bootstrap": 50}}, "params")
+
+
+def _answers(model: str, row: Any) -> pd.DataFrame:
+    """The first of two predictions is right where the model knows the answer."""
+    knows = model == "good" and (not row.subset.endswith("template") or int(row.pair_id) % 2 == 1)
+    first = row.answers[0] if knows else "n00"
+    table = pd.DataFrame({"rank": [1, 2], "prediction": [first, "n01"], "score": [0.0, -1.0]})
+    parts = [table.assign(variant="")]
+    if row.subset == "squad":
+        parts.append(table.assign(variant="distractors", prediction=["x1", first]))
+    found = pd.concat(parts).assign(replicate="", query_id=row.query_id, prediction_id="")
+    return found.assign(hit=found["prediction"] == row.answers[0])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("world")
+    params = world(folder)
+    score(folder / "predictions", folder / "benchmarks", folder / "metrics", params)
+    numbers = comparison(folder / "metrics")
+    made = template_free.analyses(numbers, folder / "predictions", folder / "benchmarks", params)
+    return Results(numbers, pd.DataFrame(), {}, analyses=made)
+
+
+def test_models_keep_their_ranks(results: Results) -> None:
+    ranks = results.analyses["rankings"]
+    assert ranks.groupby("model")["rank"].unique().map(list).to_dict() == {"good": [1], "poor": [2]}
+    moved = results.analyses["displacement"]
+    assert len(moved) == 2 * 4  # two template-based sets of the general domain, four free ones
+    assert (moved["mean"] == 0).all() and (moved["tau"] == 1).all()
+
+
+def test_displacement_by_a_worked_example() -> None:
+    order = {"A": ["x", "y", "z"], "B": ["z", "y", "x"]}
+    ranks = pd.DataFrame(
+        [
+            {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
+            for name, kind in (("A", "template-based"), ("B", "template-free"))
+            for place, model in enumerate(order[name], start=1)
+        ]
+    )
+    (row,) = template_free.displacement(ranks).to_dict("records")
+    assert (row["mean"], row["largest"], row["tau"]) == (pytest.approx(4 / 3), 2, -1)
+
+
+def test_parallel_differences_are_paired(results: Results) -> None:
+    table = results.analyses["parallel"].set_index(["name", "model", "metric"])
+    row = table.loc[("Google-RE", "good", "acc_at_1")]
+    assert (row["template_based"], row["template_free"], row["difference"]) == pytest.approx(
+        (7 / 12, 1, 5 / 12)
+    )  # six odd ones, and n00, the answer that is always given
+    row = table.loc[("T-REx", "good", "acc_at_1")]
+    assert row["pairs"] == 12 and 0 < row["low"] < row["difference"] < row["high"] < 1
+    assert row["p_holm"] >= row["p"]
+    assert table.loc[("T-REx", "poor", "acc_at_1"), "difference"] == 0
+
+
+def test_perplexity_is_set_against_accuracy(results: Results) -> None:
+    found = results.analyses["correlation"].set_index(["kind", "over", "name"])
+    assert found.loc[("template-free", "data sets", ""), "n"] == 6
+    assert found.loc[("template-free", "models", "SQuAD"), "n"] == 2
+    points = pd.DataFrame(
+        {
+            "kind": "template-free",
+            "name": list("abc"),
+            "acc_at_1": [0.3, 0.2, 0.1],
+            "perplexity": [1.0, 2.0, 3.0],
+        }
+    )
+    row = template_free.correlation(points).iloc[0]
+    assert row["r"] == pytest.approx(-1) and row["p"] < 0.01
+
+
+def test_each_template_has_its_accuracy(results: Results) -> None:
+    table = results.analyses["templates"].set_index(["relation", "model"])["value"]
+    assert table["place_of_birth", "good"] == 1
+    assert table["place_of_birth", "mean"] == pytest.approx(
+        (table["place_of_birth", "good"] + table["place_of_birth", "poor"]) / 2
+    )
+
+
+def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
+    shares = results.analyses["overconfidence"].set_index(["name", "model"])
+    assert shares.loc[("SQuAD", "poor"), "distinct_at_1"] == pytest.approx(1 / 12)
+    assert shares.loc[("SQuAD", "good"), "distinct_at_1"] == 1
+    assert shares.loc[("SQuAD", "good"), "entities"] == 12
+    assert shares.loc[("SQuAD", "poor"), ["favourite", "favourite_share"]].tolist() == ["n00", 1]
+    often = results.analyses["frequent"]
+    poor = often[(often["model"] == "poor") & (often["name"] == "SQuAD")]
+    assert poor[["place", "entity", "share"]].to_numpy().tolist() == [[1, "n00", 1], [2, "n01", 1]]
+
+
+def test_distractors_stand_beside_the_plain_list(results: Results) -> None:
+    table = results.analyses["distractors"]
+    row = table[(table["model"] == "good") & (table["metric"] == "acc_at_1")].iloc[0]
+    assert (row["name"], row["value"], row["value_more"]) == ("SQuAD", 1, 0)
+    assert (row["entities"], row["entities_more"]) == (12, 14)
+
+
+def test_a_model_trained_after_the_cut_off_is_flagged(results: Results) -> None:
+    table = results.analyses["cut-off"].set_index("model")["verdict"]
+    assert table["good"].startswith("trained after the cut-off")
+    assert "not declared" in table["poor"]
+
+
+def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
+    world(tmp_path)
+    models = section(Models, {"masked": {"good": {"trained_until": "May"}}}, "params")
+    with pytest.raises(BadInput, match=r"good\.trained_until: no date: May"):
+        cut_off(models, tmp_path / "benchmarks", ["good"])
+
+
+def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
+    page = template_free_section(results)
+    assert page.count("<h3>") == 7
+    assert {name.removeprefix("template-free-") for name in results.figures} == {
+        "rankings",
+        "parallel",
+        "perplexity",
+        "templates",
+        "frequent-template-based",
+        "frequent-template-free",
+        "distractors",
+    }
+    assert "good: trained after the cut-off" in page
+
+
+def test_no_data_no_chapter() -> None:
+    assert template_free_section(Results(pd.DataFrame(), pd.DataFrame(), {})) == ""

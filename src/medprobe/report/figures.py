@@ -60,7 +60,7 @@ def intervals(rows: pd.DataFrame, by: str, series: str, label: str, percent: boo
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
         axes.set_xlim(left=0)
-        return finish(len(names))
+        return finish(names)
 
 
 def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], percent: bool) -> str:
@@ -89,12 +89,31 @@ def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], per
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.set_ylim(bottom=0)
-        return finish(len(names))
+        return finish(names)
+
+
+def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
+    """A point a row, its colour by the column `series`, its name (column `name`) beside it; `x` on
+    a logarithmic scale."""
+    names = list(dict.fromkeys(rows[series]))
+    with _drawing(3.8) as (axes, finish):
+        for place, name in enumerate(names):
+            part = rows[rows[series] == name]
+            look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "label": name}
+            axes.scatter(part[x], part[y], marker=MARKS[place % len(MARKS)], s=36, **look)
+        for row in rows.to_dict("records"):
+            at = (row[x], row[y])
+            axes.annotate(row["name"], at, xytext=(5, 3), textcoords="offset points", fontsize=8)
+        axes.set_xscale("log")
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.margins(x=0.12)
+        return finish(names)
 
 
 @contextmanager
-def _drawing(height: float) -> Iterator[tuple[Any, Callable[[int], str]]]:
-    """A set of axes to draw on, and the function that ends the drawing as SVG, given the number of
+def _drawing(height: float) -> Iterator[tuple[Any, Callable[[list[str]], str]]]:
+    """A set of axes to draw on, and the function that ends the drawing as SVG, given the names of
     its series."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -102,9 +121,10 @@ def _drawing(height: float) -> Iterator[tuple[Any, Callable[[int], str]]]:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.6, height), layout="constrained")
 
-        def finish(series: int) -> str:
-            if series > 1:
-                figure.legend(loc="outside upper left", ncols=min(series, 4))
+        def finish(names: list[str]) -> str:
+            if len(names) > 1:
+                columns = 80 // (max(map(len, names)) + 6)
+                figure.legend(loc="outside upper left", ncols=min(len(names), max(columns, 1)))
             stream = io.StringIO()
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
             return plain(stream.getvalue())

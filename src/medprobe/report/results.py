@@ -21,6 +21,7 @@ class Results:
     benchmarks: dict[str, Metadata]
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
+    analyses: dict[str, pd.DataFrame] = field(default_factory=dict)  # report/template_free.py
     papers: list[Paper] = field(default_factory=list)
     confidence: float = 0.95
     figures: dict[str, str] = field(default_factory=dict)
@@ -67,4 +68,4 @@ def overlap(a: pd.Series, b: pd.Series) -> bool:
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods' main variants and named ones, without the settings of sweeps."""
-    return rows[[sweep(method) is None for method in rows["method"]]]
+    return rows[rows["method"].map(sweep).isna()]

@@ -11,6 +11,7 @@ from medprobe.params import Models, Params
 from medprobe.report.page import render
 from medprobe.report.results import Results
 from medprobe.report.tables import SIGNIFICANCE, comparison, significance, write_csv
+from medprobe.report.template_free import analyses
 from medprobe.stages.score import per_query, tables
 
 
@@ -26,6 +27,7 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
         benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
         statistics=_statistics(places.BENCHMARKS),
+        analyses=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params),
         published=published_names(params.models),
         confidence=params.score.confidence,
     )
@@ -34,6 +36,8 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         (folder / "figures").mkdir(parents=True)
         write_csv(results.comparison, folder / "comparison.csv")
         write_csv(results.significance, folder / "significance.csv")
+        for name, table in results.analyses.items():
+            write_csv(table, folder / f"template-free-{name}.csv")
         for name, svg in results.figures.items():
             (folder / "figures" / f"{name.replace(':', '-')}.svg").write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")

@@ -16,6 +16,7 @@ from medprobe.report.sections import (
     relations,
     statistics,
     sweeps,
+    template_free,
 )
 
 OF_ONE: list[Callable[[Results, str], str]] = [
@@ -28,4 +29,4 @@ OF_ONE: list[Callable[[Results, str], str]] = [
     published.section,
     statistics.section,
 ]
-TOGETHER: list[Callable[[Results], str]] = []
+TOGETHER: list[Callable[[Results], str]] = [template_free.section]
