@@ -100,7 +100,7 @@ def slow(folder, queries, decoding, normalised=True, masks=5):
                 if ids in answers or text in query.answers:
                     hits.add(text)
         for rank, text in enumerate(sorted(best, key=lambda t: (-best[t], t))[:10], start=1):
-            rows.append(("", "", query.query_id, rank, text, best[text], text in hits))
+            rows.append((decoding, "", query.query_id, rank, text, best[text], text in hits))
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -141,7 +141,7 @@ def test_an_answer_with_exactly_these_tokens_is_a_hit(tiny_model):
     assert found["hit"].tolist() == [True, False, False, False, False]
 
 
-def test_the_first_decoding_is_the_default_variant(tiny_model):
+def test_a_pass_is_a_decoding_and_a_variant(tiny_model):
     prober = method(tiny_model("bert"))
     assert prober.passes() == ["confidence", "order+order"]
     queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
@@ -149,7 +149,7 @@ def test_the_first_decoding_is_the_default_variant(tiny_model):
         prober.rank(queries, probing.candidates(), 1, which)["variant"][0]
         for which in prober.passes()
     ]
-    assert variants == ["", "order+order"]
+    assert variants == prober.passes()
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,7 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             problem = f"no relation '{relation}'{nearest(relation, known)}"
             raise BadInput("params.yaml: benchmarks.biolama", problem)
     train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
-    queries = test.assign(seen_in_train=_seen(test, train))
-    return Benchmark(queries, pd.concat(candidates), others={"train": train, "dev": dev})
+    return Benchmark(test, pd.concat(candidates), others={"train": train, "dev": dev})
 
 
 def normalise(text: str) -> str:
@@ -109,16 +108,3 @@ def _candidates(names: list[Answer], source: str) -> pd.DataFrame:
     rows = sorted({(answer.label, answer.id, answer.type, source) for answer in names})
     table = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
     return table.drop_duplicates("name", ignore_index=True)
-
-
-def _seen(test: pd.DataFrame, train: pd.DataFrame) -> list[bool]:
-    """Does any pair of subject and answer of a test query stand in the train split?"""
-    pairs = {
-        (row.relation, row.subject_id, identifier)
-        for row in train.itertuples()
-        for identifier in row.answer_ids
-    }
-    return [
-        any((row.relation, row.subject_id, identifier) in pairs for identifier in row.answer_ids)
-        for row in test.itertuples()
-    ]

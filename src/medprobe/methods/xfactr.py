@@ -23,7 +23,7 @@ DECODINGS: Final = tuple(f"{i}+{r}".removesuffix("+none") for i in INITIAL for r
 
 
 class Xfactr:
-    """One pass a decoding. The first of `decodings` is variant "", the others go by name."""
+    """One pass a decoding, which is the variant too."""
 
     KINDS = ("masked",)
 
@@ -73,8 +73,7 @@ class Xfactr:
         for slot, query in zip(slots, where, strict=True):
             check_window(slot, [masks], self.model.max_length, query, [f"{len(masks)} masks"])
         found = fill(self.model, slots, self.decoding(which), self.budget)
-        variant = "" if which == self.settings.decodings[0] else which
-        return predictions(self.model, queries, slots, found, k=k, variant=variant)
+        return predictions(self.model, queries, slots, found, k=k, variant=which)
 
     def decoding(self, name: str) -> Decoding:
         """One decoding by name, such as `order+order`."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from medprobe.files import replacing
 from medprobe.params import section
-from medprobe.sample import context, corpus, diskne, lama, pubmed, umls
+from medprobe.sample import biolama, context, corpus, diskne, lama, pubmed, umls
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import build
 
-FAMILIES = (umls, corpus, lama, pubmed, diskne, context)  # each writes its own files
+FAMILIES = (umls, corpus, lama, pubmed, diskne, context, biolama)  # each writes its own files
 
 
 def sample(data: Path, settings: dict[str, Any], seed: int) -> None:

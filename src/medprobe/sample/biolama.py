@@ -1,0 +1,78 @@
+"""BioLAMA's files for the sample world: three sources, two or three relations each.
+
+Templates are the wordings by which facts are probed; 40 % of a relation's subjects are for
+training, 10 % for choosing, the rest are queries, as in BioLAMA.
+"""
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from medprobe.sample.corpus import WORDINGS
+from medprobe.sample.world import Entity, Fact, World
+
+SOURCES = {
+    "ctd": {"CD1": "may_treat", "GD1": "disease_mapped_to_gene"},
+    "wikidata": {"P780": "disease_may_have_finding", "P924": "disease_treated_by"},
+    "umls": {
+        "UR1": "may_prevent",
+        "UR2": "has_physiologic_effect",
+        "UR3": "gene_encodes_gene_product",
+    },
+}
+
+
+def write(world: World, data: Path, seed: int) -> None:
+    """Write `data/biolama/<source>/{triples_processed,prompts}`, always the same for a seed."""
+    for source, relations in SOURCES.items():
+        folder = data / "biolama" / source
+        templates = ({"relation": c, "template": WORDINGS[r][0]} for c, r in relations.items())
+        _write(folder / "prompts" / "manual.jsonl", templates)
+        for code, relation in relations.items():
+            rows = _triples(world, source, code, relation)
+            random.Random(f"{seed} {code}").shuffle(rows)
+            train, dev = len(rows) * 4 // 10, len(rows) // 2
+            parts = {"train": rows[:train], "dev": rows[train:dev], "test": rows[dev:]}
+            for split, part in parts.items():
+                for number, row in enumerate(part):
+                    row["uuid"] = f"{code}_{split}{number}"
+                _write(folder / "triples_processed" / code / f"{split}.jsonl", part)
+
+
+def _triples(world: World, source: str, code: str, relation: str) -> list[dict[str, Any]]:
+    """One row a subject, with all its objects."""
+    by_subject: dict[str, list[Fact]] = {}
+    for fact in world.facts:
+        if fact.relation == relation:
+            by_subject.setdefault(fact.subject.cui, []).append(fact)
+    return [_row(source, code, facts) for facts in by_subject.values()]
+
+
+def _row(source: str, code: str, facts: list[Fact]) -> dict[str, Any]:
+    subject, objects = facts[0].subject, [fact.object for fact in facts]
+    typed = source != "ctd"
+    return {
+        "uuid": "",
+        "predicate_id": code,
+        "sub_uri": _uri(source, subject),
+        "sub_label": subject.name,
+        "sub_type": [subject.type] if typed else "",
+        "sub_aliases": list(subject.synonyms),
+        "obj_uris": [_uri(source, entity) for entity in objects],
+        "obj_labels": [entity.name for entity in objects],
+        "obj_types": [entity.type for entity in objects] if typed else [],
+        "obj_aliases": [list(entity.synonyms) for entity in objects],
+    }
+
+
+def _uri(source: str, entity: Entity) -> str:
+    forms = {"ctd": f"MESH:{entity.cui}", "wikidata": f"Q{entity.cui[1:]}", "umls": entity.cui}
+    return forms[source]
+
+
+def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    path.write_text("".join(lines), encoding="utf-8")

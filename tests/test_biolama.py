@@ -1,0 +1,136 @@
+import json
+
+import pandas as pd
+import pytest
+
+from medprobe.benchmarks import biolama
+from medprobe.errors import BadInput
+from medprobe.quality import gate, suites
+from medprobe.sample import biolama as sample
+from medprobe.sample.settings import SampleSettings
+from medprobe.sample.world import build as build_world
+from medprobe.tables import Benchmark
+
+ROW = {
+    "uuid": "CD1_test0",
+    "predicate_id": "CD1",
+    "sub_uri": "D1",
+    "sub_label": "velotrine",
+    "sub_type": "",
+    "sub_aliases": [],
+    "obj_uris": ["M1", "M2"],
+    "obj_labels": ["Karsten syndrome", "Chronic pain"],
+    "obj_types": [],
+    "obj_aliases": [["KS", "Karsten's syndrome"], []],
+}
+
+
+def write(data, template="[X] treats [Y] .", **splits):
+    folder = data / "biolama" / "ctd"
+    rows = {"train": [], "dev": [], "test": [ROW]} | splits
+    for split, of_split in rows.items():
+        path = folder / "triples_processed" / "CD1" / f"{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in of_split))
+    (folder / "prompts").mkdir(exist_ok=True)
+    prompt = {"relation": "CD1", "template": template}
+    (folder / "prompts" / "manual.jsonl").write_text(json.dumps(prompt))
+    return data
+
+
+def settings(**changes):
+    return biolama.Settings(**{"sources": ("ctd",), **changes})
+
+
+def failing(benchmark, folder):
+    benchmark.write(folder)
+    tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
+    reports = gate.run(suites.load(suites_folder(), "biolama"), tables)
+    return [check["notes"] for r in reports for check in r["checks"] if not check["success"]]
+
+
+def suites_folder():
+    from pathlib import Path
+
+    return Path(__file__).parent.parent / "expectations"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    data = tmp_path_factory.mktemp("data")
+    sample.write(build_world(SampleSettings(), 1), data, 1)
+    return data
+
+
+def test_a_row_becomes_a_query_with_aliases_as_answers(tmp_path):
+    made = biolama.build(write(tmp_path), settings(), 0)
+    (query,) = made.queries.itertuples()
+    assert query.query_id == "ctd:CD1:CD1_test0"
+    assert query.prompt == "velotrine treats [Y] ."
+    assert query.template == "[X] treats [Y] ."
+    assert query.answers == ["Karsten syndrome", "KS", "Karsten's syndrome", "Chronic pain"]
+    assert query.answer_ids == ["M1", "M1", "M1", "M2"]
+    assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome"]
+
+
+def test_subjects_are_candidates_where_asked(tmp_path):
+    made = biolama.build(write(tmp_path), settings(candidates="entities"), 0)
+    assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome", "velotrine"]
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The  Karsten-Syndrome", "karstensyndrome"),
+        ("an Ache, a fever", "ache fever"),
+        ("Vitamin A deficiency", "vitamin deficiency"),
+        ("other", "other"),
+    ],
+)
+def test_normalised_as_by_the_released_evaluator(text, normal):
+    assert biolama.normalise(text) == normal
+
+
+def test_the_sample_world_passes_its_expectations(world, tmp_path):
+    made = biolama.build(world, biolama.Settings(), 0)
+    assert made.queries["subset"].unique().tolist() == ["ctd", "wikidata", "umls"]
+    sizes = [len(made.others["train"]), len(made.others["dev"]), len(made.queries)]
+    assert sizes == pytest.approx([0.4 * sum(sizes), 0.1 * sum(sizes), 0.5 * sum(sizes)], abs=7)
+    assert failing(made, tmp_path / "biolama") == []
+
+
+def test_a_test_pair_in_train_stops_at_the_gate(world, tmp_path):
+    made = biolama.build(world, biolama.Settings(), 0)
+    others = {**made.others, "train": pd.concat([made.others["train"], made.queries.iloc[:1]])}
+    leaking = Benchmark(made.queries, made.candidates, others=others)
+    assert failing(leaking, tmp_path / "biolama") == ["no test pair in train"]
+
+
+def test_the_same_seed_writes_the_same_files(world, tmp_path):
+    sample.write(build_world(SampleSettings(), 1), tmp_path, 1)
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.jsonl")]
+    assert len(files) == 3 + 7 * 3
+    assert all((tmp_path / f).read_bytes() == (world / f).read_bytes() for f in files)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"obj_uris": ["M1"]}, r"test.jsonl, line 1: obj_labels and obj_uris"),
+        ({"sub_label": None}, r'test.jsonl, line 1: expected a text under "sub_label"'),
+        ({"obj_aliases": [[]]}, r"test.jsonl, line 1: obj_types and obj_aliases"),
+    ],
+)
+def test_a_bad_row_is_named(change, problem, tmp_path):
+    with pytest.raises(BadInput, match=problem):
+        biolama.build(write(tmp_path, test=[ROW | change]), settings(), 0)
+
+
+def test_missing_things_are_named(tmp_path):
+    with pytest.raises(BadInput, match=r"manual.jsonl: no such file"):
+        biolama.build(tmp_path, settings(), 0)
+    write(tmp_path)
+    with pytest.raises(BadInput, match=r"no relation 'CD2' \(did you mean 'CD1'\?\)"):
+        biolama.build(tmp_path, settings(relations=("CD2",)), 0)
+    with pytest.raises(BadInput, match="it needs one"):
+        biolama.build(write(tmp_path, template="[X] treats ."), settings(), 0)
