@@ -13,6 +13,7 @@ from medprobe.methods.mask_average import MaskAverage
 from medprobe.params import EngineParams, Models, Params, section
 from medprobe.report import template_free
 from medprobe.report.cut_off import cut_off
+from medprobe.report.papers import papers
 from medprobe.report.results import Results
 from medprobe.report.sections.template_free import section as template_free_section
 from medprobe.report.tables import comparison
@@ -238,3 +239,22 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
 
 def test_no_data_no_chapter() -> None:
     assert template_free_section(Results(pd.DataFrame(), pd.DataFrame(), {})) == ""
+
+
+def test_the_published_tables_have_the_averages_that_the_paper_prints() -> None:
+    tables = papers()["template_free"].tables
+
+    def mean(number: str, subset: str, variant: str, metric: str) -> float:
+        rows = [
+            one for one in tables[number].rows if (one.subset, one.variant) == (subset, variant)
+        ]
+        assert len(rows) == 16
+        return sum(row.values[metric] for row in rows) / 16
+
+    assert mean("5", "google-re-template", "", "perplexity") == pytest.approx(295.36, abs=0.5)
+    assert mean("5", "google-re-free", "", "perplexity") == pytest.approx(79.97, abs=0.5)
+    assert mean("5", "t-rex-template", "", "perplexity") == pytest.approx(396.23, abs=0.5)
+    assert mean("5", "conceptnet", "", "perplexity") == pytest.approx(477.02, abs=0.5)
+    assert mean("6", "squad", "", "acc_at_1") == pytest.approx(17, abs=0.7)  # printed cut short
+    assert mean("6", "squad", "distractors", "acc_at_1") == pytest.approx(8.7, abs=0.5)
+    assert mean("6", "ctd", "", "acc_at_10") == pytest.approx(1.5, abs=0.1)
