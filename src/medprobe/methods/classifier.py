@@ -87,6 +87,8 @@ class Classifier:
         self.folder, self.settings, self.engine = folder, settings, engine
         self._loaded: Model | None = None
         self._fresh: dict[int, dict[str, torch.Tensor]] = {}  # by seed: weights with a new head
+        self._texts: dict[Variant, list[Text]] = {}
+        self._features: dict[Variant, NDArray[np.float32]] = {}
 
     @property
     def loaded(self) -> Model:
@@ -96,7 +98,25 @@ class Classifier:
         return self._loaded
 
     def tokenize(self, examples: pd.DataFrame, variant: Variant) -> list[Text]:
-        """The examples as the variant shows them; a long premise is cut, the hypothesis is not."""
+        """The examples as the variant shows them; a long premise is cut, the hypothesis is not.
+
+        Done once for each variant: its examples must always be the same ones.
+        """
+        if variant not in self._texts:
+            self._texts[variant] = self._tokenized(examples, variant)
+        return self._texts[variant]
+
+    def features(self, examples: pd.DataFrame, variant: Variant) -> NDArray[np.float32]:
+        """The mean of the checkpoint's last states over each example's tokens, [examples, d].
+
+        Done once for each variant, as tokenize is.
+        """
+        if variant not in self._features:
+            self._reset(0)
+            self._features[variant] = self._states(self.tokenize(examples, variant))
+        return self._features[variant]
+
+    def _tokenized(self, examples: pd.DataFrame, variant: Variant) -> list[Text]:
         hypotheses = examples[variant.hypothesis].tolist()
         texts = [examples["premise"].tolist(), hypotheses] if variant.premise else [hypotheses]
         rows = self.loaded.tokenizer(
@@ -136,9 +156,7 @@ class Classifier:
         model.load_state_dict(best)
         return np.exp(self._log_probabilities(test)[:, 1]), curve
 
-    def features(self, texts: Sequence[Text]) -> NDArray[np.float32]:
-        """The mean of the checkpoint's last states over each text's tokens, float32 [texts, d]."""
-        self._reset(0)
+    def _states(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         encoder = self.loaded.model.base_model
 
         def compute(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -222,3 +240,18 @@ def shuffled_batches(
         batches += [pool[at : at + size].tolist() for at in range(0, len(pool), size)]
     for place in generator.permutation(len(batches)):
         yield batches[place]
+
+
+def logistic_regression(
+    known: NDArray[np.float32], labels: NDArray[np.int64], asked: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Probabilities of the positive class, [asked], by a logistic regression on standardised
+    features in which both classes weigh the same."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(
+        StandardScaler(), LogisticRegression(class_weight="balanced", C=0.1, max_iter=1000)
+    )
+    return np.asarray(model.fit(known, labels).predict_proba(asked)[:, 1])

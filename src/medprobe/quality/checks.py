@@ -29,6 +29,9 @@ from great_expectations.expectations.metrics.map_metric_provider import (
 # All tables of the benchmark that is being validated, by name, for checks that need another one.
 tables: Final[ContextVar[Mapping[str, pd.DataFrame]]] = ContextVar("tables")
 
+# Why rows fail, by the row's id, where a check has more to say than the row's values.
+reasons: Final[ContextVar[dict[str, str]]] = ContextVar("reasons")
+
 Check = Callable[..., pd.Series]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from medprobe.errors import BadInput
+from medprobe.quality.checks import reasons
 from medprobe.quality.checks import tables as tables_of_the_benchmark
 from medprobe.quality.suites import Suite
 
@@ -30,11 +31,12 @@ def run(suites: list[Suite], tables: Mapping[str, pd.DataFrame]) -> list[dict[st
     context = gx.get_context(mode="ephemeral", project_config=config)
     context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = context.data_sources.add_pandas("tables")
-    token = tables_of_the_benchmark.set(tables)
+    token, why = tables_of_the_benchmark.set(tables), reasons.set({})
     try:
         return [_run(suite, tables, source) for suite in suites]
     finally:
         tables_of_the_benchmark.reset(token)
+        reasons.reset(why)
 
 
 def _run(suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any) -> dict[str, Any]:
@@ -78,19 +80,21 @@ def _outcome(result: Any, row_id: list[str]) -> dict[str, Any]:
     if not result.success and "observed_value" in found:
         problems.add(f"found {found['observed_value']}")
     rows = found.get("unexpected_index_list") or []
-    examples = [
-        {
-            "row": " ".join(str(row[column]) for column in row_id),
-            **{name: _plain(value) for name, value in row.items() if name not in row_id},
-        }
-        for row in rows[:EXAMPLES]
-    ]
+    examples = [_failing(row, row_id) for row in rows[:EXAMPLES]]
     return {
         "success": bool(result.success),
         "failing": len(rows),
         "examples": examples,
         "problem": "; ".join(sorted(problems)),
     }
+
+
+def _failing(row: dict[str, Any], row_id: list[str]) -> dict[str, Any]:
+    """A failing row: its id, the columns' values, and the reason where the check gave one."""
+    name = " ".join(str(row[column]) for column in row_id)
+    values = {column: _plain(value) for column, value in row.items() if column not in row_id}
+    reason = {"reason": reasons.get()[name]} if name in reasons.get() else {}
+    return {"row": name, **values, **reason}
 
 
 def _plain(value: Any) -> Any:
