@@ -50,6 +50,8 @@ def test_lines_and_fields_are_numbered_and_named(tmp_path: Path) -> None:
     (row,) = rrf.scan_mrrel(tmp_path).collect().to_dicts()
     assert (row["line"], row["CUI1"], row["CUI2"], row["RELA"]) == (1, "C1", "C2", "may_treat")
     assert list(row) == ["line", *rrf.MRREL]
+    assert rrf.scan_mrrel(tmp_path, ["may_treat"]).collect().height == 1
+    assert rrf.scan_mrrel(tmp_path, ["NCI", "may"]).collect().height == 0
     write(tmp_path, "MRSTY.RRF", "C1|T047|B2.2.1.2.1|Disease or Syndrome|AT1||")
     assert rrf.scan_mrsty(tmp_path).collect()["STY"].to_list() == ["Disease or Syndrome"]
 

@@ -159,8 +159,8 @@ def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
 
     The head of a relation is CUI2, its tail CUI1.
     """
-    wanted = pl.col("RELA").is_in(settings.relations) & pl.col("SAB").is_in(settings.vocabularies)
-    rows = rrf.scan_mrrel(umls).filter(wanted)
+    rows = rrf.scan_mrrel(umls, settings.relations)
+    rows = rows.filter(pl.col("SAB").is_in(settings.vocabularies))
     rows = rows.select("line", "CUI1", "AUI1", "CUI2", "AUI2", relation="RELA")
     triples = rows.collect(engine="streaming")
     if settings.names == "preferred":
