@@ -63,7 +63,7 @@ def connect() -> "MlflowClient":
     uri = os.environ.get("MLFLOW_TRACKING_URI")
     if uri:
         return MlflowClient(uri, uri)
-    uri = f"sqlite:///{STORE}/mlflow.db"
+    uri = f"sqlite:///{STORE.absolute()}/mlflow.db"
     with _alone():
         with closing(sqlite3.connect(STORE / "mlflow.db")) as database:
             database.execute("PRAGMA journal_mode=WAL")
@@ -85,21 +85,18 @@ def record(client: "MlflowClient", result: Result) -> bool:
     """Bring a result into the store, unless it is there. Returns whether a run was added."""
     with _alone():
         experiment = _experiment(client, result.benchmark)
-        known = _runs(client, experiment, result)
-        same = next((run for run in known if run.data.tags.get(KEY) == result.key), None)
-        if same and not _artefacts_there(same):
-            _delete(client, experiment, same)
-            same = None
-        current = same.info.run_id if same else _log(client, experiment, result)
-        for run in known:
-            if run.info.run_id == current or run is same:
-                continue
-            if KEY not in run.data.tags:
+        whole = []
+        for run in _runs(client, experiment, result):
+            if KEY in run.data.tags and _artefacts_there(run):
+                whole.append(run)
+            else:
                 _delete(client, experiment, run)
-            elif run.data.tags.get(STATE) == "current":
-                client.set_tag(run.info.run_id, STATE, "superseded")
-        if same and same.data.tags.get(STATE) != "current":
-            client.set_tag(current, STATE, "current")
+        same = next((run for run in whole if run.data.tags[KEY] == result.key), None)
+        current = same.info.run_id if same else _log(client, experiment, result)
+        for run in whole:
+            state = "current" if run.info.run_id == current else "superseded"
+            if run.data.tags[STATE] != state:
+                client.set_tag(run.info.run_id, STATE, state)
     return same is None
 
 
@@ -150,6 +147,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
         child = client.create_run(experiment, tags=below, run_name=f"{name} · {part}").info.run_id
         _batch(client, child, metrics, {**who, **params})
         client.set_terminated(child)
+    client.log_dict(run, {"params": content.params, "tags": tags}, "lineage.json")
     for path, text in content.files.items():
         client.log_text(run, text, path)
     client.set_tag(run, STATE, "current")

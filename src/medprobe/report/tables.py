@@ -101,6 +101,8 @@ def significance(
                 numbers = (d.mean(), low, high, p, np.nan, smallest_difference(d), len(d))
                 rows.append((benchmark, subset, metric, *a, *b, *numbers))
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
+    if table.empty:
+        return table
     corrected = table.groupby(["subset", "metric"])["p"].transform(lambda p: holm(p.to_numpy()))
     return table.assign(p_holm=corrected).sort_values(SIGNIFICANCE[:7], ignore_index=True)
 

@@ -22,10 +22,10 @@ def section(results: Results, benchmark: str) -> str:
         "read the facts, its untaught twin has not. A method that cannot tell the two apart "
         "measures something else."
     )
-    taught = [model for model, _ in pairs]
+    times = "".join(_times(results, benchmark, taught) for taught, _ in pairs)
     return html.section(
         "Calibration: against the truth of what was taught",
-        intro + _table(results, benchmark, pairs) + _times(results, benchmark, taught),
+        intro + _table(results, benchmark, pairs) + times,
     )
 
 
@@ -64,24 +64,21 @@ def _cell(metric: str, row: pd.Series) -> Cell:
     return Cell(f"{value}  [{low}, {high}]".replace(" %", ""), row["value"], row["value"])
 
 
-def _times(results: Results, benchmark: str, taught: list[str]) -> str:
-    """Accuracy by how often the taught models have read the fact."""
+def _times(results: Results, benchmark: str, model: str) -> str:
+    """Accuracy by how often a taught model has read the fact, a line a method."""
     metric, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     look = metric_of(metric)
-    rows = without_sweeps(results.rows(benchmark, relation="micro", metric=metric))
-    rows = rows[rows["subset"].str.startswith(f"{subset}/read:") & rows["model"].isin(taught)]
-    rows = rows.assign(times=rows["subset"].str.partition("read:")[2])
+    rows = results.rows(benchmark, relation="micro", metric=metric, model=model)
+    rows = without_sweeps(rows[rows["subset"].str.startswith(f"{subset}/read:")])
+    rows = rows.assign(times=rows["subset"].str.split(":").str[-1])
     if rows["times"].nunique() < 2:
         return ""
     rows = rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
-    rows = rows.assign(system=rows["model"] + " · " + rows["method"])
-    axes = (
-        "times that the fact was read in training",
-        look.title + (", per cent" if look.share else ""),
-    )
-    svg = figures.curves(rows, "times", "system", axes, look.share)
-    results.figures[f"{benchmark}-calibration"] = svg
-    return html.figure(svg, f"{look.title} of taught models by how often they have read the fact.")
+    label = look.title + (", per cent" if look.share else "")
+    axes = ("times that the fact was read in training", label)
+    svg = figures.curves(rows, "times", "method", axes, look.share)
+    results.figures[f"{benchmark}-{model}-calibration"] = svg
+    return html.figure(svg, f"{look.title} of {model} by how often it has read the fact.")
 
 
 def _first(name: str) -> int:

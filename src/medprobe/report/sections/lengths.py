@@ -4,7 +4,7 @@ from medprobe.report import figures, html
 from medprobe.report.results import Results, metric_of, without_sweeps
 
 ORDER = ["1-10", "11-20", "21-30", "31-40", "over-40"]
-FEWEST = 10  # queries: a bin with fewer says nothing and is not drawn
+FEWEST = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
 def section(results: Results, benchmark: str) -> str:
@@ -14,7 +14,7 @@ def section(results: Results, benchmark: str) -> str:
     rows = without_sweeps(results.rows(benchmark, relation="micro", metric=metric))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST)]
-    rows = rows.assign(length=rows["subset"].str.partition(":")[2])
+    rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
     rows = rows.sort_values("length", key=lambda names: names.map(ORDER.index), kind="stable")
     label = look.title + (", per cent" if look.share else "")
     parts = []

@@ -1,0 +1,148 @@
+"""acc@k, its shares by part, and its means, on examples counted by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from made_up import predictions, queries, query, ranked
+from medprobe.errors import BadInput
+from medprobe.metrics.accuracy import tied, values
+from medprobe.metrics.catalog import METRICS
+from medprobe.metrics.splits import bins, parts, with_parts
+from medprobe.metrics.summary import summarise
+from medprobe.params import ScoreParams
+
+FEW = ScoreParams(bootstrap=50)
+
+
+def test_hits_count_from_their_rank_on() -> None:
+    asked = queries(query(0), query(1), query(2), query(3))
+    table = predictions(
+        ranked("full-may_treat-0", "x........."),
+        ranked("full-may_treat-1", "....x....."),
+        ranked("full-may_treat-2", ".........x"),
+    )  # query 3 has no prediction: it is wrong
+    got = values(table, asked).set_index("query_id")
+    assert got["acc_at_1"].tolist() == [1, 0, 0, 0]
+    assert got["acc_at_5"].tolist() == [1, 1, 0, 0]
+    assert got["acc_at_10"].tolist() == [1, 1, 1, 0]
+
+
+def test_a_subset_that_was_not_probed_is_left_out() -> None:
+    asked = queries(query(0), query(0, subset="hard"))
+    got = values(predictions(ranked("full-may_treat-0", "x")), asked)
+    assert got["subset"].tolist() == ["full"]
+
+
+def test_a_prediction_of_another_benchmark_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"query elsewhere: .*not in the benchmark"):
+        values(predictions(ranked("elsewhere", "x")), queries(query(0)))
+
+
+def test_the_subject_at_rank_one_is_counted() -> None:
+    table = predictions(ranked("full-may_treat-0", "..."), ranked("full-may_treat-1", "..."))
+    table.loc[0, "prediction"] = "drug 0"
+    table.loc[4, "prediction"] = "drug 1"  # at rank 2
+    got = values(table, queries(query(0), query(1)))
+    assert got["subject_at_1"].tolist() == [1, 0]
+
+
+def test_ties_share_the_hit() -> None:
+    table = predictions(ranked("q", ".x.."))
+    table["score"] = [3.0, 3.0, 3.0, 1.0]
+    assert tied(table, 1).tolist() == pytest.approx([1 / 3])
+    assert tied(table, 2).tolist() == pytest.approx([2 / 3])
+    assert tied(table, 3).tolist() == pytest.approx([1.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6), st.data())
+def test_ties_equal_the_mean_over_all_orders(
+    marks: list[tuple[int, bool]], data: st.DataObject
+) -> None:
+    from itertools import permutations
+
+    k = data.draw(st.integers(1, len(marks)))
+    marks = sorted(marks, key=lambda mark: -mark[0])
+    table = predictions(ranked("q", "".join("x" if hit else "." for _, hit in marks)))
+    table["score"] = [float(score) for score, _ in marks]
+    orders = [
+        order for order in permutations(marks) if list(order) == sorted(order, key=lambda m: -m[0])
+    ]
+    expected = np.mean([any(hit for _, hit in order[:k]) for order in orders])
+    assert tied(table, k).tolist() == pytest.approx([expected])
+
+
+def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:
+    asked = queries(query(0), query(1), query(2), query(3, "may_prevent"))
+    table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_prevent-3", "x"))
+    scores = summarise(values(table, asked), FEW, 1)["default"]["full"]
+    assert scores["may_treat"]["acc_at_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
+    assert scores["macro"]["acc_at_1"]["value"] == pytest.approx(2 / 3, abs=1e-6)
+    assert scores["micro"]["acc_at_1"] | {"low": 0, "high": 0} == {
+        "value": 0.5,
+        "low": 0,
+        "high": 0,
+        "n": 4,
+    }
+
+
+def test_replicates_are_averaged_with_their_deviation() -> None:
+    asked = queries(query(0), query(1))
+    table = predictions(
+        ranked("full-may_treat-0", "x", "", "set-0"),
+        ranked("full-may_treat-1", "x", "", "set-0"),
+        ranked("full-may_treat-0", ".", "", "set-1"),
+    )
+    got = summarise(values(table, asked), FEW, 1)["default"]["full"]["macro"]["acc_at_1"]
+    assert got["value"] == 0.5
+    assert got["std"] == pytest.approx(np.std([1, 0], ddof=1), abs=1e-6)
+
+
+def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
+    assert bins([1, 10, 10.5, 41], (0, 10, 20, 30, 40)) == ["1-10", "1-10", "11-20", "over-40"]
+    asked = queries(query(0, answer=0), query(1, answer=4))
+    facts = tmp_path / "facts.csv"
+    facts.write_text(
+        "subject_cui,subject,relation,object_cui,object,times\n"
+        "S0,drug 0,may_treat,C0,alba,3\nS0,drug 0,may_treat,C1,brena,9\n"
+        "S1,drug 1,may_prevent,C4,x,1\n"  # another relation: not this query's fact
+    )
+    found = parts(asked, facts)
+    of_first = found[found["query_id"] == "full-may_treat-0"]["part"].tolist()
+    of_second = found[found["query_id"] == "full-may_treat-1"]["part"].tolist()
+    assert of_first == ["answer-length:1-10", "read:3-4"]
+    assert of_second == ["answer-length:21-30"]
+
+
+def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
+    asked = queries(query(0, answer=0), query(1, answer=4))
+    asked.to_parquet(tmp_path / "queries.parquet")
+    table = values(predictions(ranked("full-may_treat-0", "x")), asked)
+    scores = summarise(with_parts(table, tmp_path), FEW, 1)["default"]
+    assert scores["full/answer-length:1-10"]["micro"]["acc_at_1"]["value"] == 1
+    assert scores["full/answer-length:21-30"]["micro"]["acc_at_1"]["value"] == 0
+    assert set(scores["full/answer-length:1-10"]) == {"micro"}
+
+
+def test_every_metric_says_direction_range_and_source() -> None:
+    asked = queries(query(0))
+    made = values(predictions(ranked("full-may_treat-0", "x")), asked).columns
+    assert {name for name in made if "_at_" in name} <= set(METRICS)
+    for metric in METRICS.values():
+        assert metric.better in ("higher", "lower", "neither")
+        assert metric.low < metric.high
+        assert metric.source
+
+
+def test_scores_do_not_depend_on_the_order_of_rows() -> None:
+    asked = queries(*(query(i) for i in range(6)))
+    table = predictions(*(ranked(f"full-may_treat-{i}", "x." if i % 2 else "..") for i in range(6)))
+    shuffled = table.sample(frac=1, random_state=3)
+    turned = asked.iloc[::-1].reset_index(drop=True)
+    first, second = (
+        summarise(values(*pair), FEW, 7) for pair in ((table, asked), (shuffled, turned))
+    )
+    assert first == second

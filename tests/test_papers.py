@@ -1,0 +1,69 @@
+"""Every file of published numbers is sound, and says what its paper prints."""
+
+import pytest
+
+from medprobe.metrics.catalog import METRICS
+from medprobe.report.papers import Paper, papers, published
+
+
+@pytest.mark.parametrize("name", papers())
+def test_a_paper_is_sound(name: str) -> None:
+    paper = papers()[name]
+    assert paper.url.startswith("https://")
+    for number, table in paper.tables.items():
+        assert table.rows or table.numbers, number
+        seen = set()
+        for row in table.rows:
+            assert set(row.values) <= set(METRICS), row
+            assert set(row.std) <= set(row.values), row
+            for metric, value in row.values.items():
+                scale = 100 if METRICS[metric].share else 1
+                assert scale * METRICS[metric].low <= value <= scale * METRICS[metric].high, row
+            place = (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant)
+            assert place not in seen, row
+            seen.add(place)
+
+
+def test_no_two_papers_that_stand_disagree() -> None:
+    found: dict[tuple, dict[str, float]] = {}
+    for paper in papers().values():
+        for table in paper.tables.values() if paper.stands else []:
+            for row in table.rows:
+                place = (
+                    row.model,
+                    row.benchmark,
+                    row.subset,
+                    row.relation,
+                    row.method,
+                    row.variant,
+                )
+                assert found.setdefault(place, row.values) == row.values, place
+
+
+def test_the_version_in_print_stands() -> None:
+    ((paper, number, row),) = published("PubMedBERT", "medlama", "full", "macro", "contrastive")
+    assert (paper.version, number) == ("ACL 2022", "5")
+    assert row.values == {"acc_at_1": 5.71, "acc_at_10": 24.31}
+    assert row.std == {"acc_at_1": 0.58, "acc_at_10": 1.29}
+
+
+def test_the_preprint_can_be_asked_for_by_name() -> None:
+    paper: Paper = papers()["contrastive-probe-v1"]
+    assert not paper.stands
+    (row,) = [
+        row
+        for row in paper.tables["10"].rows
+        if (row.model, row.subset, row.relation) == ("PubMedBERT", "hard", "micro")
+    ]
+    assert row.values == {"acc_at_1": 4.71, "acc_at_10": 22.88}
+    assert paper.settings["contrastive"]["temperature"] == 0.03
+
+
+def test_tables_have_all_their_rows() -> None:
+    tables = papers()["contrastive-probe-acl2022"].tables
+    assert len(tables["5"].rows) == 9 * 2  # models on full and hard
+    assert len(tables["7"].rows) == 10 * 3  # rows of the table on three sets
+    best = max(tables["5"].rows, key=lambda row: row.values["acc_at_10"])
+    assert (best.model, best.subset) == ("SapBERT", "full")
+    (xfactr,) = published("BlueBERT", "medlama", "full", "macro", "xfactr:confidence")
+    assert xfactr[2].values == {"acc_at_1": 0.74}
