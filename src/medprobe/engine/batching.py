@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from medprobe.errors import BadInput
@@ -26,7 +27,7 @@ def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def in_batches(
-    lengths: Sequence[int], budget: int, compute: Callable[[list[int]], Sequence[Any]]
+    lengths: Sequence[int], budget: int, compute: Callable[[list[int]], Any]
 ) -> list[Any]:
     """Run `compute` on batches of items and return its results in the order of the items.
 
@@ -75,10 +76,8 @@ def padded(
     rows: Sequence[Sequence[int]], fill: int, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`(ids, mask)`, both [rows, longest], of token ids padded on the right with `fill`."""
-    longest = max(len(row) for row in rows)
-    ids = torch.full((len(rows), longest), fill)
-    mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row)
-        mask[place, : len(row)] = 1
-    return ids.to(device), mask.to(device)
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(mask.shape, fill)
+    ids[mask] = np.concatenate(rows)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)

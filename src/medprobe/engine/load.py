@@ -57,6 +57,7 @@ class Model:
     device: torch.device
     dtype: torch.dtype
     max_length: int  # tokens in its window, special ones counted
+    token_budget: int  # tokens in a batch, padding counted
 
 
 def inspect(folder: Path) -> Checkpoint:
@@ -111,7 +112,8 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     device = _device(engine.device)
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
-    return Model(folder.name, model.to(device).eval(), tokenizer, device, dtype, length)
+    model = model.to(device).eval()
+    return Model(folder.name, model, tokenizer, device, dtype, length, engine.token_budget)
 
 
 def read_config(folder: Path) -> Any:

@@ -1,0 +1,80 @@
+"""Texts to vectors: each distinct text once, in batches without needless padding."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.load import Model
+from medprobe.errors import BadInput
+
+Pooling = Literal["cls", "mean"]
+
+
+def encode(
+    model: Model,
+    texts: Sequence[str],
+    max_length: int,
+    pooling: Pooling = "cls",
+    layer: int | Sequence[int] = -1,
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Vectors of texts, float32 [n, d]; with a list of layers [layers, n, d].
+
+    Texts are cut to `max_length` tokens, special ones counted. Layer 0 is the embeddings, 1 the
+    first layer, -1 the last. `cls` takes the first token's state, `mean` the mean over the text's
+    tokens. Texts that are the same tokens are encoded once, so that their vectors are equal to the
+    last bit. Raises BadInput for a layer that the model does not have.
+    """
+    layers = [layer] if isinstance(layer, int) else list(layer)
+    check_layers(model, layers)
+    rows = tokenize(model, texts, max_length)
+    places = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+    distinct = list(places)
+
+    def compute(batch: list[int]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return _states(model, [distinct[place] for place in batch], pooling, layers)
+
+    found = in_batches([len(row) for row in distinct], model.token_budget, compute)
+    width = model.model.config.hidden_size
+    vectors = np.stack(found) if found else np.empty((0, len(layers), width), np.float32)
+    vectors = vectors[[places[row] for row in rows]].swapaxes(0, 1)
+    return np.ascontiguousarray(vectors[0] if isinstance(layer, int) else vectors)
+
+
+def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[int, ...]]:
+    """Token ids of texts with special tokens, cut to `max_length` and to the model's window."""
+    if not texts:
+        return []
+    length = min(max_length, model.max_length)
+    ids = model.tokenizer(list(texts), truncation=True, max_length=length)["input_ids"]
+    return [tuple(row) for row in ids]
+
+
+def check_layers(model: Model, layers: Sequence[int]) -> None:
+    """Raise BadInput for the first layer that the model does not have."""
+    count = model.model.config.num_hidden_layers
+    for wanted in layers:
+        if not -1 <= wanted <= count:
+            raise BadInput(model.name, f"no layer {wanted}", f"choose from 0 to {count}")
+
+
+@torch.inference_mode()
+def _states(
+    model: Model, rows: Sequence[Sequence[int]], pooling: Pooling, layers: Sequence[int]
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Pooled states of one batch, [rows, layers, d]."""
+    ids, mask = padded(rows, model.tokenizer.pad_token_id, model.device)
+    whole = len(rows[0]) == len(rows[-1])  # all of one length (longest first): no mask is faster
+    deeper = any(layer != -1 for layer in layers)
+    output = model.model(
+        input_ids=ids, attention_mask=None if whole else mask, output_hidden_states=deeper
+    )
+    states = [output.hidden_states[i] if deeper else output.last_hidden_state for i in layers]
+    if pooling == "cls":
+        pooled = [state[:, 0] for state in states]
+    else:
+        weights = (mask / mask.sum(1, keepdim=True)).unsqueeze(-1)
+        pooled = [(state.float() * weights).sum(1) for state in states]
+    return np.asarray(torch.stack(pooled, dim=1).float().cpu().numpy())

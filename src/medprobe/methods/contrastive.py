@@ -1,0 +1,2 @@
+class Contrastive:
+    KINDS = ("masked", "encoder")

@@ -1,0 +1,114 @@
+"""Vectors against those of one text at a time, without batches, padding or shared work."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from medprobe.engine.encode import encode
+from medprobe.engine.load import Model, load
+from medprobe.errors import BadInput
+from medprobe.params import EngineParams
+
+TEXTS = [
+    "aspirin",
+    "Karsten syndrome",
+    "acute renal failure in patients with type 2 diabetes mellitus and chronic pain",
+    "aspirin",
+    "SNCA gene",
+    "gene BRX7",
+    "",
+]
+ENCODERS = ["bert", "bert-cased", "roberta", "encoder"]
+
+
+@torch.no_grad()
+def slow(model: Model, text: str, length: int, pooling: str, layer: int) -> Any:
+    """One text's vector by a call of the model that keeps every layer."""
+    tokens = model.tokenizer(text, truncation=True, max_length=length, return_tensors="pt")
+    state = model.model(**tokens, output_hidden_states=True).hidden_states[layer][0]
+    return (state[0] if pooling == "cls" else state.mean(0)).numpy()
+
+
+@pytest.mark.parametrize("arch", ENCODERS)
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("layer", [-1, 0, 1, 2])
+def test_vectors_equal_those_of_single_texts(
+    tiny_model: Callable[[str], Path], arch: str, pooling: Any, layer: int
+) -> None:
+    model = load(tiny_model(arch), "encoder")
+    found = encode(model, TEXTS, 12, pooling, layer)
+    assert found.dtype == np.float32
+    for vector, text in zip(found, TEXTS, strict=True):
+        assert vector == pytest.approx(slow(model, text, 12, pooling, layer), abs=1e-5)
+
+
+@pytest.mark.parametrize("arch", ENCODERS)
+@pytest.mark.parametrize("budget", [1, 20, 100_000])
+def test_vectors_do_not_depend_on_the_batch_size(
+    tiny_model: Callable[[str], Path], arch: str, budget: int
+) -> None:
+    found = encode(load(tiny_model(arch), "encoder", EngineParams(token_budget=budget)), TEXTS, 25)
+    usual = encode(load(tiny_model(arch), "encoder"), TEXTS, 25)
+    assert found == pytest.approx(usual, abs=1e-5)
+
+
+def test_several_layers_come_from_one_pass(tiny_model: Callable[[str], Path]) -> None:
+    model = load(tiny_model("bert"), "encoder")
+    found = encode(model, TEXTS, 25, layer=[1, 2])
+    assert found.shape == (2, len(TEXTS), 32)
+    assert (found[0] == encode(model, TEXTS, 25, layer=1)).all()
+    assert found[1] == pytest.approx(encode(model, TEXTS, 25, layer=-1), abs=1e-5)
+
+
+def test_texts_of_the_same_tokens_have_the_same_vector_to_the_last_bit(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=1))
+    rows: list[int] = []
+    run = model.model.forward
+
+    def counted(*args: Any, **more: Any) -> Any:
+        rows.append(len(more["input_ids"]))
+        return run(*args, **more)
+
+    model.model.forward = counted
+    upper, lower, other = encode(model, ["Aspirin", "aspirin", "gene"], 25)
+    assert (upper == lower).all()
+    assert (upper != other).any()
+    assert sum(rows) == 2
+
+
+def test_memory_that_runs_out_makes_batches_smaller(tiny_model: Callable[[str], Path]) -> None:
+    model = load(tiny_model("bert"), "encoder")
+    usual = encode(model, TEXTS, 25)
+    run = model.model.forward
+
+    def small(*args: Any, **more: Any) -> Any:
+        if len(more["input_ids"]) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return run(*args, **more)
+
+    model.model.forward = small
+    assert encode(model, TEXTS, 25) == pytest.approx(usual, abs=1e-5)
+
+
+def test_texts_are_cut_to_the_window(tiny_model: Callable[[str], Path]) -> None:
+    model = replace(load(tiny_model("bert"), "encoder"), max_length=4)
+    found = encode(model, ["gene gene gene gene", "gene gene"], 25)
+    assert (found[0] == found[1]).all()
+
+
+def test_no_texts_give_no_vectors(tiny_model: Callable[[str], Path]) -> None:
+    model = load(tiny_model("bert"), "encoder")
+    assert encode(model, [], 25).shape == (0, 32)
+    assert encode(model, [], 25, layer=[1, 2]).shape == (2, 0, 32)
+
+
+def test_a_layer_that_is_not_there_is_refused(tiny_model: Callable[[str], Path]) -> None:
+    with pytest.raises(BadInput, match="no layer 12; choose from 0 to 2"):
+        encode(load(tiny_model("bert"), "encoder"), TEXTS, 25, layer=12)

@@ -1,0 +1,174 @@
+"""Checkpoints of every kind load with the head asked for, or are refused in one line."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from medprobe.engine.load import inspect, load, use_threads
+from medprobe.errors import BadInput
+from medprobe.params import EngineParams
+
+KINDS = {
+    "bert": ("masked", "encoder"),
+    "bert-cased": ("masked", "encoder"),
+    "roberta": ("masked", "encoder"),
+    "encoder": ("encoder",),
+    "gpt2": ("causal",),
+    "t5": ("seq2seq",),
+    "bart": ("seq2seq",),
+}
+TinyModel = Callable[[str], Path]
+
+
+def changed(folder: Path, tmp_path: Path, **config: object) -> Path:
+    """A copy of a checkpoint to spoil, with other values (None: no such key) in config.json."""
+    copy = shutil.copytree(folder, tmp_path / "model")
+    content = json.loads((copy / "config.json").read_text())
+    content |= config
+    kept = {key: value for key, value in content.items() if value is not None}
+    (copy / "config.json").write_text(json.dumps(kept))
+    return copy
+
+
+@pytest.mark.parametrize("arch", KINDS)
+def test_each_architecture_loads_as_every_kind_it_can_serve(
+    tiny_model: TinyModel, arch: str
+) -> None:
+    folder = tiny_model(arch)
+    assert inspect(folder).kinds == KINDS[arch]
+    for kind in KINDS[arch]:
+        model = load(folder, kind)
+        assert model.name == arch
+        assert model.dtype == torch.float32
+        assert model.max_length == (512 if arch == "t5" else 128)
+        assert model.tokenizer.pad_token_id is not None
+        assert not model.model.training
+
+
+def test_a_missing_head_is_refused_and_the_methods_that_work_are_named(
+    tiny_model: TinyModel,
+) -> None:
+    folder = tiny_model("encoder")
+    assert "cls.predictions.bias" in inspect(folder).missing["masked"]
+    with pytest.raises(BadInput, match="masked model are missing") as error:
+        load(folder, "masked")
+    assert str(folder) in str(error.value)
+    assert "cls.predictions.bias" in str(error.value)
+    assert str(error.value).endswith("methods that work: classifier, contrastive")
+
+
+def test_an_architecture_without_the_head_is_refused(tiny_model: TinyModel) -> None:
+    with pytest.raises(BadInput, match="a gpt2 checkpoint is no masked model; methods that work: "):
+        load(tiny_model("gpt2"), "masked")
+
+
+def test_a_body_without_a_layer_is_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path, num_hidden_layers=3)
+    assert inspect(folder).kinds == ()
+    with pytest.raises(BadInput, match="16 weights of the encoder model are missing"):
+        load(folder, "encoder")
+    with pytest.raises(BadInput, match="weights of the classifier model are missing"):
+        load(folder, "classifier")
+
+
+def test_a_classifiers_head_is_new_and_drawn_from_the_seed(tiny_model: TinyModel) -> None:
+    def weight(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        found: torch.Tensor = load(
+            tiny_model("bert"), "classifier", labels=3
+        ).model.classifier.weight
+        return found
+
+    assert weight(1).shape == (3, 32)
+    assert (weight(1) == weight(1)).all()
+    assert (weight(1) != weight(2)).any()
+
+
+def test_old_files_load_by_the_safe_loader(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path, model_type=None, architectures=None)
+    weights = load_file(folder / "model.safetensors")
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): weight.half()
+        for name, weight in weights.items()
+    } | {"cls.seq_relationship.weight": torch.ones(2, 32)}
+    (folder / "model.safetensors").unlink()
+    torch.save(old, folder / "pytorch_model.bin")
+    assert inspect(folder).kinds == ("masked", "encoder")
+    model = load(folder, "masked").model
+    assert model.dtype == torch.float32
+    norm = model.cls.predictions.transform.LayerNorm.weight.detach()
+    assert norm == pytest.approx(weights["cls.predictions.transform.LayerNorm.weight"], abs=1e-2)
+
+
+def test_code_in_a_pickle_is_not_run(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path)
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": Path("/")}, folder / "pytorch_model.bin")
+    for read in (inspect, lambda folder: load(folder, "masked")):
+        with pytest.raises(BadInput, match="cannot be read safely"):
+            read(folder)
+
+
+def test_a_broken_file_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path)
+    (folder / "model.safetensors").write_bytes(b"not weights at all")
+    for read in (inspect, lambda folder: load(folder, "masked")):
+        with pytest.raises(BadInput, match="cannot be read safely"):
+            read(folder)
+
+
+def test_what_is_no_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no such model folder"):
+        load(tmp_path / "nowhere", "masked")
+    with pytest.raises(BadInput, match=r"no config\.json"):
+        load(tmp_path, "masked")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(BadInput, match="not the configuration of a known model"):
+        load(tmp_path, "masked")
+    shutil.copy(tiny_model("bert") / "config.json", tmp_path)
+    with pytest.raises(BadInput, match=r"neither model\.safetensors nor pytorch_model\.bin"):
+        inspect(tmp_path)
+    with pytest.raises(BadInput, match="weights"):
+        load(tmp_path, "masked")
+    save_file({"a": torch.ones(1)}, tmp_path / "model.safetensors")
+    with pytest.raises(BadInput, match="missing"):
+        load(tmp_path, "masked")
+
+
+@pytest.mark.parametrize(("arch", "piece"), [("bert", "aspi"), ("bert-cased", "Aspi")])
+def test_a_vocabulary_alone_tells_whether_it_is_cased(
+    tiny_model: TinyModel, tmp_path: Path, arch: str, piece: str
+) -> None:
+    folder = changed(tiny_model(arch), tmp_path)
+    vocabulary = load(folder, "masked").tokenizer.get_vocab()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n")
+    model = load(folder, "masked")
+    assert model.tokenizer.tokenize("Aspirin")[0] == piece
+    assert model.max_length == 128  # the tokenizer says 1e30
+
+
+def test_precision_is_a_parameter(tiny_model: TinyModel) -> None:
+    model = load(tiny_model("bert"), "encoder", EngineParams(precision="bfloat16"))
+    assert model.dtype == next(model.model.parameters()).dtype == torch.bfloat16
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
+    with pytest.raises(BadInput, match="cuda is not there"):
+        load(tiny_model("bert"), "encoder", EngineParams(device="cuda"))
+
+
+def test_threads_are_those_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert use_threads() == torch.get_num_threads() == 1
+    torch.set_num_threads(before)
