@@ -1,6 +1,7 @@
 """MedLAMA from UMLS files, against a slow and obvious build, and from the released files."""
 
 import csv
+import re
 import shutil
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from medprobe.benchmarks import medlama
 from medprobe.benchmarks.statistics import statistics, token_statistics
 from medprobe.errors import BadInput
 from medprobe.metrics.hardness import hardness, rouge_l_package, rouge_l_released
+from medprobe.stages.build import build as build_stage
 from medprobe.stages.import_ import import_medlama, import_released
+from medprobe.tables import Benchmark
 
 RELEASED = Path(__file__).parent.parent.parent / "shared/data/medlama"
 SEVEN = (
@@ -121,7 +124,7 @@ CONCEPTS: list[Concept] = [
 ]
 
 
-def build(data: Path, **choices: object) -> medlama.Benchmark:
+def build(data: Path, **choices: object) -> Benchmark:
     return medlama.build(data, medlama.Settings(relations=("may_treat",), **choices), 2021)
 
 
@@ -149,6 +152,32 @@ def test_the_choices(tmp_path: Path) -> None:
     assert set(build(data, max_match=2, max_rouge_l=2).queries["subset"].value_counts()) == {2}
     with pytest.raises(BadInput, match="min_queries leaves no relation"):
         build(data, min_queries=3)
+
+
+@pytest.mark.parametrize("name", ["t(8;21)(q22;q22)", "AML with inv(16)(p13.1q22)", "del(5q)"])
+def test_karyotypes_are_unnatural(name: str) -> None:
+    assert re.search(medlama.UNNATURAL, name)
+
+
+@pytest.mark.parametrize("name", ["Protein p53 (p53)", "Factor(8)", "Vitamin D(3)", "iron(2+) ion"])
+def test_other_names_with_brackets_are_natural(name: str) -> None:
+    assert not re.search(medlama.UNNATURAL, name)
+
+
+def test_the_stage_writes_tables_and_statistics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = params.Params(benchmarks={"medlama": {"relations": ["may_treat"]}})
+    with pytest.raises(BadInput, match="data: no such folder; run `medprobe sample`"):
+        build_stage("medlama", chosen)
+    write_umls(tmp_path / "data", CONCEPTS, TREATS)
+    build_stage("medlama", chosen)
+    made = Benchmark.read(tmp_path / "outputs/benchmarks/medlama")
+    assert len(made.queries) == 3
+    assert (tmp_path / "outputs/benchmarks/medlama/statistics.csv").is_file()
+    with pytest.raises(BadInput, match="benchmarks: no section 'medlama'"):
+        build_stage("medlama", params.Params())
 
 
 def test_preferred_names_leave_out_concepts_without_one(tmp_path: Path) -> None:

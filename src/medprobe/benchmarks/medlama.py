@@ -62,7 +62,7 @@ HUMAN_PROMPTS: Final = {
 RELATIONS: Final = tuple(HUMAN_PROMPTS)[:19]  # in the order of the paper's Table 2
 
 # names no text would use, such as the karyotype t(8;21)(q22;q22)
-UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|i|r|add)\([0-9XY;]+\)|\([pq][0-9]"
+UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
 
 
 class Settings(Section):
