@@ -96,7 +96,7 @@ def write(world: World, data: Path, seed: int) -> None:
     others = [line for fact in world.other_facts for line in state(fact)]
     for number in range(SETS):
         drawn = rng.sample(others, min(SENTENCES, len(others)))
-        _lines(folder / f"set-{number}.txt", (_plain(line) for line in drawn))
+        _lines(folder / f"set-{number}.txt", (plain(line) for line in drawn))
 
 
 def state(fact: Fact) -> list[str]:
@@ -113,7 +113,7 @@ def fill(wording: str, subject: str, object: str) -> str:
     return wording.replace("[X]", subject).replace("[Y]", object)
 
 
-def _plain(sentence: str) -> str:
+def plain(sentence: str) -> str:
     """A sentence as the released sets have it."""
     return "".join(c for c in sentence.lower() if c.isalnum() or c == " ").strip() + " "
 

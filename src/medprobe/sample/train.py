@@ -1,310 +1,224 @@
-"""Training of the sample models: small, on the sample world's text, in a minute or two.
+"""Training of the sample models: small, on the sample world's text, in about a minute.
 
-Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4), besides
-any other words; sequence-to-sequence models the same by a slot `<extra_id_0>` (Raffel et al. 2020,
-section 3.1.4); causal ones the next piece.
+Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4) and now
+and then another piece; sequence-to-sequence models to fill the slot `<extra_id_0>` (Raffel et al.
+2020, section 3.1.4) with a name; causal ones the next piece.
 """
 
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import (
-    Tokenizer,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
 from torch import Tensor
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertTokenizerFast,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+from torch.nn.functional import cross_entropy
 
+from medprobe.files import replacing
+from medprobe.params import ModelKind
+from medprobe.sample.architectures import POSITIONS, tokenizer, untrained
 from medprobe.sample.settings import Recipe
 
-POSITIONS = 256
 IGNORE = -100  # a label that no loss counts
-JOINED = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input; drawn for each batch
+JOINED = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input, drawn for each batch
+SHIFTED = 0.25  # share of batches that stand anywhere in the window, so that all of it is learnt
+OTHER = 0.08  # share of the pieces beside names that are masked
+SAVE_EVERY = 250  # steps between states that a stopped training goes on from
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as pieces, and which of them are a name: (start, end) of each."""
+    """A sentence's pieces, and `(start, end)` of those of each name in it."""
 
     pieces: list[int]
-    mentions: list[tuple[int, int]]
-
-
-def tokenizer(kind: str, texts: list[Path], vocabulary: int) -> PreTrainedTokenizerFast:
-    """A tokenizer learnt from all the corpora, so that all sample models of a kind share it:
-    lower-casing word pieces for masked models, byte-level pairs for the others."""
-    files = [str(path) for path in sorted(texts)]
-    if kind == "masked":
-        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        pieces.normalizer = normalizers.BertNormalizer(lowercase=True)
-        pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        pieces.decoder = decoders.WordPiece()
-        trainer = trainers.WordPieceTrainer(
-            vocab_size=vocabulary, special_tokens=special, show_progress=False
-        )
-        pieces.train(files, trainer)
-        pieces.post_processor = processors.TemplateProcessing(
-            single="[CLS] $A [SEP]",
-            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-            special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-        )
-        return BertTokenizerFast(tokenizer_object=pieces, model_max_length=POSITIONS)
-    special = ["<pad>", "</s>", "<unk>", *(f"<extra_id_{i}>" for i in range(4))]
-    pieces = Tokenizer(models.BPE())
-    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    pieces.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
-        special_tokens=special,
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    pieces.train(files, trainer)
-    if kind == "seq2seq":
-        pieces.post_processor = processors.TemplateProcessing(
-            single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
-        )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=pieces,
-        model_max_length=POSITIONS,
-        pad_token="<pad>",
-        eos_token="</s>",
-        bos_token="</s>",
-        unk_token="<unk>",
-        extra_special_tokens=special[3:],
-    )
-
-
-def new_model(kind: str, recipe: Recipe, vocabulary: int) -> PreTrainedModel:
-    """An untrained model of a kind, of the recipe's size."""
-    size, heads = recipe.hidden, recipe.hidden // 64 or 1
-    if kind == "masked":
-        return BertForMaskedLM(
-            BertConfig(
-                vocab_size=vocabulary,
-                hidden_size=size,
-                num_hidden_layers=recipe.layers,
-                num_attention_heads=heads,
-                intermediate_size=4 * size,
-                max_position_embeddings=POSITIONS,
-                hidden_dropout_prob=recipe.dropout,
-                attention_probs_dropout_prob=recipe.dropout,
-            )
-        )
-    if kind == "causal":
-        return GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=vocabulary,
-                n_embd=size,
-                n_layer=recipe.layers,
-                n_head=heads,
-                n_positions=POSITIONS,
-                resid_pdrop=recipe.dropout,
-                embd_pdrop=recipe.dropout,
-                attn_pdrop=recipe.dropout,
-                bos_token_id=1,
-                eos_token_id=1,
-                pad_token_id=0,
-            )
-        )
-    return T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=vocabulary,
-            d_model=size,
-            d_kv=64,
-            d_ff=4 * size,
-            num_layers=recipe.layers,
-            num_decoder_layers=recipe.layers,
-            num_heads=heads,
-            dropout_rate=recipe.dropout,
-            pad_token_id=0,
-            eos_token_id=1,
-            decoder_start_token_id=0,
-        )
-    )
-
-
-def read(corpus: Path, names: Path, pieces: PreTrainedTokenizerFast) -> list[Sentence]:
-    """The sentences of a corpus, one a line, with the names found in them, longest first."""
-    known = set(names.read_text(encoding="utf-8").splitlines())
-    longest = max(len(name.split(" ")) for name in known)
-
-    @lru_cache(maxsize=None)
-    def ids(word: str) -> list[int]:
-        return pieces.encode(word, add_special_tokens=False)
-
-    def sentence(line: str) -> Sentence:
-        words, all_pieces, mentions, at = line.split(" "), [], [], 0
-        while at < len(words):
-            ends = range(min(len(words), at + longest), at, -1)
-            end = next((e for e in ends if " ".join(words[at:e]) in known), None)
-            start = len(all_pieces)
-            for word in words[at : end or at + 1]:
-                all_pieces.extend(ids(word))
-            if end:
-                mentions.append((start, len(all_pieces)))
-            at = end or at + 1
-        return Sentence(all_pieces, mentions)
-
-    return [sentence(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
-
-
-def batches(sentences: list[Sentence], count: int, rng: random.Random) -> Iterator[list[Sentence]]:
-    """Endless batches of `count` sentences: each an input of its own, or joined with those that
-    stand beside it, so that models know longer inputs too."""
-    while True:
-        joined = rng.choice(JOINED)
-        starts = [rng.randrange(len(sentences) - joined + 1) for _ in range(count // joined)]
-        yield [_join(sentences[start : start + joined]) for start in starts]
-
-
-def _join(parts: list[Sentence]) -> Sentence:
-    pieces: list[int] = []
-    mentions: list[tuple[int, int]] = []
-    for part in parts:
-        mentions += [(start + len(pieces), end + len(pieces)) for start, end in part.mentions]
-        pieces += part.pieces
-    room = POSITIONS - 2
-    return Sentence(pieces[:room], [span for span in mentions if span[1] <= room])
-
-
-def hidden_spans(sentence: Sentence, rng: random.Random) -> list[tuple[int, int]]:
-    """What is to be filled in: one of every two names and, beside it, now and then a piece."""
-    spans = rng.sample(sentence.mentions, (len(sentence.mentions) + 1) // 2)
-    named = {at for start, end in sentence.mentions for at in range(start, end)}
-    other = [at for at in range(len(sentence.pieces)) if at not in named and rng.random() < 0.08]
-    return sorted([*spans, *((at, at + 1) for at in other)])
-
-
-def masked_loss(
-    model: PreTrainedModel,
-    pieces: PreTrainedTokenizerFast,
-    batch: list[Sentence],
-    rng: random.Random,
-) -> Tensor:
-    """Mean cross-entropy of the masked pieces; the head runs at those alone."""
-    inputs, labels = [], []
-    for sentence in batch:
-        text, label = list(sentence.pieces), [IGNORE] * len(sentence.pieces)
-        for start, end in hidden_spans(sentence, rng):
-            label[start:end] = sentence.pieces[start:end]
-            text[start:end] = [pieces.mask_token_id] * (end - start)
-        inputs.append([pieces.cls_token_id, *text, pieces.sep_token_id])
-        labels.append([IGNORE, *label, IGNORE])
-    ids, attention, wanted = (
-        _pad(inputs, 0, model),
-        _attention(inputs, model),
-        _pad(labels, IGNORE, model),
-    )
-    shift = rng.randrange(POSITIONS - ids.shape[1]) if rng.random() < 0.25 else 0
-    positions = torch.arange(shift, shift + ids.shape[1], device=model.device)[None]
-    states = model.bert(ids, attention_mask=attention, position_ids=positions).last_hidden_state
-    at = wanted != IGNORE
-    return torch.nn.functional.cross_entropy(model.cls(states[at]), wanted[at])
-
-
-def causal_loss(
-    model: PreTrainedModel,
-    pieces: PreTrainedTokenizerFast,
-    batch: list[Sentence],
-    rng: random.Random,
-) -> Tensor:
-    """Mean cross-entropy of every next piece."""
-    end = pieces.eos_token_id
-    inputs = [[end, *sentence.pieces, end] for sentence in batch]
-    ids, attention, labels = (
-        _pad(inputs, 0, model),
-        _attention(inputs, model),
-        _pad(inputs, IGNORE, model),
-    )
-    return model(input_ids=ids, attention_mask=attention, labels=labels).loss
-
-
-def seq2seq_loss(
-    model: PreTrainedModel,
-    pieces: PreTrainedTokenizerFast,
-    batch: list[Sentence],
-    rng: random.Random,
-) -> Tensor:
-    """Mean cross-entropy of one hidden name, after `<extra_id_0>` and before `<extra_id_1>`."""
-    slot, close = pieces.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
-    inputs, targets = [], []
-    for sentence in batch:
-        start, end = rng.choice(sentence.mentions)
-        inputs.append([*sentence.pieces[:start], slot, *sentence.pieces[end:], pieces.eos_token_id])
-        targets.append([slot, *sentence.pieces[start:end], close, pieces.eos_token_id])
-    return model(
-        input_ids=_pad(inputs, 0, model),
-        attention_mask=_attention(inputs, model),
-        labels=_pad(targets, IGNORE, model),
-    ).loss
-
-
-LOSSES: dict[str, Callable[..., Tensor]] = {
-    "masked": masked_loss,
-    "causal": causal_loss,
-    "seq2seq": seq2seq_loss,
-}
-
-
-def _pad(rows: list[list[int]], value: int, model: PreTrainedModel) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([row + [value] * (longest - len(row)) for row in rows], device=model.device)
-
-
-def _attention(rows: list[list[int]], model: PreTrainedModel) -> Tensor:
-    return _pad([[1] * len(row) for row in rows], 0, model)
+    names: list[tuple[int, int]]
 
 
 def train(
-    kind: str,
+    kind: ModelKind,
     recipe: Recipe,
-    model: PreTrainedModel,
-    pieces: PreTrainedTokenizerFast,
-    sentences: list[Sentence],
+    texts: Path,
+    state: Path,
+    *,
     seed: int,
-    done: Callable[[int, float], Any] = lambda step, loss: None,
-) -> None:
+    done: Callable[[], Any] = lambda: None,
+) -> tuple[Any, Any]:
+    """Train a sample model on `texts/corpus-<recipe.corpus>.txt`: `(model, tokenizer)`.
+
+    `state` is the file from which a training that was stopped goes on, to the same weights;
+    `done` is called after each step. The same seed and number of threads give the same weights.
+    """
+    pieces = tokenizer(kind, list(texts.glob("corpus-*.txt")), recipe.vocabulary)
+    corpus = texts / f"corpus-{recipe.corpus}.txt"
+    sentences = read(corpus, texts / "names.txt", pieces)
+    torch.manual_seed(seed)
     rng = random.Random(seed)
-    optimiser = torch.optim.AdamW(
-        model.parameters(), lr=recipe.learning_rate, weight_decay=0.01, betas=(0.9, 0.98)
-    )
+    model = untrained(kind, recipe, len(pieces)).train()
+    optimiser = torch.optim.AdamW(model.parameters(), weight_decay=0.01, betas=(0.9, 0.98))
     rates = torch.optim.lr_scheduler.OneCycleLR(
         optimiser,
-        recipe.learning_rate,
+        max_lr=recipe.learning_rate,
         total_steps=recipe.steps,
         pct_start=0.06,
-        cycle_momentum=False,
         anneal_strategy="linear",
+        cycle_momentum=False,
     )
-    model.train()
-    for step, batch in zip(range(recipe.steps), batches(sentences, recipe.batch, rng)):
+    parts = {"model": model, "optimiser": optimiser, "rates": rates}
+    first = _resume(state, parts, rng)
+    for _ in range(first):
+        done()
+    todo = islice(batches(sentences, recipe.batch, rng), recipe.steps - first)
+    for step, batch in enumerate(todo, start=first + 1):
         loss = LOSSES[kind](model, pieces, batch, rng)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         rates.step()
-        done(step, loss)
-    model.eval()
+        if step % SAVE_EVERY == 0:
+            _save(state, step, parts, rng)
+        done()
+    return model.eval(), pieces
+
+
+def _save(state: Path, step: int, parts: dict[str, Any], rng: random.Random) -> None:
+    content = {name: part.state_dict() for name, part in parts.items()}
+    draws = {"python": rng.getstate(), "torch": torch.get_rng_state()}
+    with replacing(state) as path:
+        torch.save({"step": step, **draws, **content}, path)
+
+
+def _resume(state: Path, parts: dict[str, Any], rng: random.Random) -> int:
+    """Take up a saved state, where there is one; the number of steps done."""
+    if not state.is_file():
+        return 0
+    content = torch.load(state, weights_only=True)
+    for name, part in parts.items():
+        part.load_state_dict(content[name])
+    rng.setstate(content["python"])
+    torch.set_rng_state(content["torch"])
+    return int(content["step"])
+
+
+def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
+    """The sentences of a corpus, one a line, and the names in them, the longest where several
+    begin at one word."""
+    known = set(names.read_text(encoding="utf-8").splitlines())
+    longest = max(name.count(" ") + 1 for name in known)
+
+    @cache
+    def ids(word: str) -> list[int]:
+        return pieces.encode(word, add_special_tokens=False)
+
+    def sentence(line: str) -> Sentence:
+        words = line.split(" ")
+        found: list[int] = []
+        spans: list[tuple[int, int]] = []
+        at = 0
+        while at < len(words):
+            ends = range(min(len(words), at + longest), at, -1)
+            end = next((end for end in ends if " ".join(words[at:end]) in known), None)
+            start = len(found)
+            for word in words[at : end or at + 1]:
+                found += ids(word)
+            if end:
+                spans.append((start, len(found)))
+            at = end or at + 1
+        return Sentence(found, spans)
+
+    return [sentence(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
+
+
+def batches(sentences: list[Sentence], size: int, rng: random.Random) -> Iterator[list[Sentence]]:
+    """Endless batches of `size` sentences: each an input of its own, or joined with those that
+    stand beside it, so that longer inputs are known too."""
+    while True:
+        joined = rng.choice(JOINED)
+        starts = (rng.randrange(len(sentences) - joined + 1) for _ in range(size // joined))
+        yield [join(sentences[start : start + joined]) for start in starts]
+
+
+def join(parts: list[Sentence]) -> Sentence:
+    """One sentence of several, cut to the window.
+
+    >>> join([Sentence([7, 8], [(0, 1)]), Sentence([9], [(0, 1)])])
+    Sentence(pieces=[7, 8, 9], names=[(0, 1), (2, 3)])
+    """
+    pieces: list[int] = []
+    names: list[tuple[int, int]] = []
+    for part in parts:
+        names += [(start + len(pieces), end + len(pieces)) for start, end in part.names]
+        pieces += part.pieces
+    room = POSITIONS - 2
+    return Sentence(pieces[:room], [span for span in names if span[1] <= room])
+
+
+def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
+    """Mean cross-entropy of the masked pieces; the head runs at those alone."""
+    inputs, labels = [], []
+    for sentence in batch:
+        hidden = _hidden(sentence, rng)
+        shown = [
+            pieces.mask_token_id if at in hidden else piece
+            for at, piece in enumerate(sentence.pieces)
+        ]
+        wanted = [piece if at in hidden else IGNORE for at, piece in enumerate(sentence.pieces)]
+        inputs.append([pieces.cls_token_id, *shown, pieces.sep_token_id])
+        labels.append([IGNORE, *wanted, IGNORE])
+    ids, label = _pad(inputs, 0), _pad(labels, IGNORE)
+    shift = rng.randrange(POSITIONS - ids.shape[1] + 1) if rng.random() < SHIFTED else 0
+    positions = torch.arange(shift, shift + ids.shape[1])[None]
+    states = model.bert(ids, attention_mask=_attention(inputs), position_ids=positions)[0]
+    at = label != IGNORE
+    return cross_entropy(model.cls(states[at]), label[at])
+
+
+def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
+    """The pieces to fill in: half of the names, and a few of the rest."""
+    spans = rng.sample(sentence.names, (len(sentence.names) + 1) // 2)
+    named = {at for start, end in sentence.names for at in range(start, end)}
+    rest = (at for at in range(len(sentence.pieces)) if at not in named)
+    others = {at for at in rest if rng.random() < OTHER}
+    return others | {at for start, end in spans for at in range(start, end)}
+
+
+def causal_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
+    """Mean cross-entropy of every next piece, the end's mark too."""
+    end = pieces.eos_token_id
+    inputs = [[end, *sentence.pieces, end] for sentence in batch]
+    states = model.transformer(_pad(inputs, 0), attention_mask=_attention(inputs))[0][:, :-1]
+    label = _pad(inputs, IGNORE)[:, 1:]
+    at = label != IGNORE
+    return cross_entropy(model.lm_head(states[at]), label[at])
+
+
+def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
+    """Mean cross-entropy of one hidden name, after `<extra_id_0>` and before `<extra_id_1>`."""
+    slot, close = pieces.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
+    inputs, targets = [], []
+    for sentence in batch:
+        start, end = rng.choice(sentence.names)
+        shown = [*sentence.pieces[:start], slot, *sentence.pieces[end:]]
+        inputs.append([*shown, pieces.eos_token_id])
+        targets.append([slot, *sentence.pieces[start:end], close, pieces.eos_token_id])
+    label = _pad(targets, IGNORE)
+    return model(input_ids=_pad(inputs, 0), attention_mask=_attention(inputs), labels=label).loss
+
+
+LOSSES: dict[ModelKind, Callable[[Any, Any, list[Sentence], random.Random], Tensor]] = {
+    "masked": masked_loss,
+    "causal": causal_loss,
+    "seq2seq": seq2seq_loss,
+}
+
+
+def _pad(rows: list[list[int]], value: int) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
+
+
+def _attention(rows: list[list[int]]) -> Tensor:
+    return _pad([[1] * len(row) for row in rows], 0)

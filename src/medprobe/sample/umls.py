@@ -21,7 +21,7 @@ VOCABULARIES = {
     "test": "SNOMEDCT_US",
     "procedure": "SNOMEDCT_US",
 }
-SEMANTIC_TYPES = {  # type: TUI, STN, STY
+SEMANTIC_TYPES = {  # TUI, STN and STY of each
     "drug": ("T121", "A1.4.1.1.1", "Pharmacologic Substance"),
     "disease": ("T047", "B2.2.1.2.1", "Disease or Syndrome"),
     "neoplasm": ("T191", "B2.2.1.2.1.2", "Neoplastic Process"),

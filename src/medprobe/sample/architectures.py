@@ -1,0 +1,137 @@
+"""The sample models' tokenizers and architectures: as the published models have, but small."""
+
+from pathlib import Path
+from typing import Any
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from medprobe.params import ModelKind
+from medprobe.sample.settings import Recipe
+
+POSITIONS = 256  # the longest input, in pieces
+BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+T5_SPECIAL = ["<pad>", "</s>", "<unk>", *(f"<extra_id_{i}>" for i in range(8))]
+
+
+def tokenizer(kind: ModelKind, texts: list[Path], vocabulary: int) -> Any:
+    """A fast tokenizer of at most `vocabulary` pieces, learnt from all the corpora, so that all
+    sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
+    byte-level pairs, as GPT-2 has, for the others, with T5's slots `<extra_id_0>` and so on."""
+    files = [str(path) for path in sorted(texts)]
+    return _word_pieces(files, vocabulary) if kind == "masked" else _pairs(files, vocabulary, kind)
+
+
+def _word_pieces(files: list[str], vocabulary: int) -> Any:
+    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces.normalizer = normalizers.BertNormalizer(lowercase=True)
+    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    pieces.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocabulary, special_tokens=BERT_SPECIAL, show_progress=False
+    )
+    pieces.train(files, trainer)
+    pieces.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return BertTokenizer(tokenizer_object=pieces, model_max_length=POSITIONS)
+
+
+def _pairs(files: list[str], vocabulary: int, kind: ModelKind) -> Any:
+    pieces = Tokenizer(models.BPE())
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    pieces.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=T5_SPECIAL,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    pieces.train(files, trainer)
+    if kind == "seq2seq":
+        pieces.post_processor = processors.TemplateProcessing(
+            single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+        )
+    pieces.add_special_tokens([AddedToken(slot, lstrip=True) for slot in T5_SPECIAL[3:]])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        model_max_length=POSITIONS,
+        pad_token="<pad>",
+        bos_token="</s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        extra_special_tokens=T5_SPECIAL[3:],
+    )
+
+
+def untrained(kind: ModelKind, recipe: Recipe, vocabulary: int) -> Any:
+    """A model of a kind and of the recipe's size, its weights drawn from torch's generator."""
+    return {"masked": _bert, "causal": _gpt2, "seq2seq": _t5}[kind](recipe, vocabulary)
+
+
+def _bert(recipe: Recipe, vocabulary: int) -> Any:
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=recipe.hidden,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.hidden // 64,
+        intermediate_size=4 * recipe.hidden,
+        max_position_embeddings=POSITIONS,
+        hidden_dropout_prob=recipe.dropout,
+        attention_probs_dropout_prob=recipe.dropout,
+    )
+    return BertForMaskedLM(config)
+
+
+def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
+    config = GPT2Config(
+        vocab_size=vocabulary,
+        n_embd=recipe.hidden,
+        n_layer=recipe.layers,
+        n_head=recipe.hidden // 64,
+        n_positions=POSITIONS,
+        resid_pdrop=recipe.dropout,
+        embd_pdrop=recipe.dropout,
+        attn_pdrop=recipe.dropout,
+        bos_token_id=1,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    return GPT2LMHeadModel(config)
+
+
+def _t5(recipe: Recipe, vocabulary: int) -> Any:
+    config = T5Config(
+        vocab_size=vocabulary,
+        d_model=recipe.hidden,
+        d_kv=64,
+        d_ff=4 * recipe.hidden,
+        num_layers=recipe.layers,
+        num_decoder_layers=recipe.layers,
+        num_heads=recipe.hidden // 64,
+        dropout_rate=recipe.dropout,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    config.decoder_start_token_id = 0
+    return T5ForConditionalGeneration(config)

@@ -1,0 +1,213 @@
+"""The sample world: the same bytes each time, in the real formats, and the truth about itself."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from medprobe.benchmarks import medlama
+from medprobe.errors import BadInput
+from medprobe.keep import fingerprint
+from medprobe.sample import corpus, names, umls
+from medprobe.sample.settings import SampleSettings
+from medprobe.sample.world import RELATIONS, World, build
+from medprobe.sources import rrf
+from medprobe.stages.sample import sample
+
+SEED = 2021
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return build(SampleSettings(), SEED)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample") / "data"
+    sample(folder, {}, SEED)
+    return folder
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
+    data: Path, tmp_path: Path
+) -> None:
+    sample(tmp_path / "again", {}, SEED)
+    sample(tmp_path / "other", {}, SEED + 1)
+    assert fingerprint([tmp_path / "again"]) == fingerprint([data])
+    for name in ("umls/MRREL.RRF", "sample/facts.csv", "sentences/set-0.txt"):
+        assert (tmp_path / "other" / name).read_bytes() != (data / name).read_bytes()
+
+
+def test_a_wrong_setting_is_refused_and_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    sample(folder, {"queries": 20, "reserve": 20}, 1)
+    before = fingerprint([folder])
+    with pytest.raises(BadInput, match=r"unknown key querys \(did you mean 'queries'\?\)"):
+        sample(folder, {"querys": 20}, 2)
+    assert fingerprint([folder]) == before
+
+
+def test_entities_are_well_formed_and_no_name_is_twice(world: World) -> None:
+    cuis = [entity.cui for entity in world.entities]
+    assert all(re.fullmatch(r"C99\d{5}", cui) for cui in cuis)
+    assert len(set(cuis)) == len(cuis)
+    spelled = [
+        name.lower() for entity in world.entities for name in (entity.name, *entity.synonyms)
+    ]
+    assert [name for name, count in Counter(spelled).items() if count > 1] == []
+
+
+def test_no_name_stands_in_another_but_a_genes_in_its_product(world: World) -> None:
+    by_words = {
+        tuple(name.lower().split()): entity
+        for entity in world.entities
+        for name in (entity.name, *entity.synonyms)
+    }
+    for words, entity in by_words.items():
+        for start in range(len(words)):
+            for end in range(start + 1, len(words) + 1):
+                inner = by_words.get(words[start:end])
+                if inner is not None and inner != entity:
+                    assert (inner.type, entity.type) == ("gene", "gene product")
+
+
+def test_stems_differ_early() -> None:
+    import random
+
+    stems = names.stems(random.Random(0))
+    first = [next(stems)[:5] for _ in range(500)]
+    assert len(set(first)) == 500
+
+
+def test_every_relation_has_taught_and_untaught_queries(world: World) -> None:
+    for relation, (subject_type, object_type, fewest, most) in RELATIONS.items():
+        facts = [fact for fact in world.facts if fact.relation == relation]
+        assert {(f.subject.type, f.object.type) for f in facts} == {(subject_type, object_type)}
+        answers = Counter(fact.subject for fact in facts)
+        assert len(answers) == SampleSettings().queries
+        assert min(answers.values()) == fewest and max(answers.values()) == most
+        times = {fact.subject: fact.times for fact in facts}
+        assert all(fact.times == times[fact.subject] for fact in facts)
+        share = sum(often == 0 for often in times.values()) / len(times)
+        assert 0.45 < share < 0.55
+        assert {1, 2, 4} <= set(times.values())
+
+
+def test_other_facts_are_never_probed(world: World) -> None:
+    probed = {(fact.subject, fact.relation) for fact in world.facts}
+    assert not any((fact.subject, fact.relation) in probed for fact in world.other_facts)
+    answers = {(fact.subject, fact.object) for fact in world.facts}
+    assert not any((fact.subject, fact.object) in answers for fact in world.other_facts)
+
+
+def test_the_hierarchy_is_four_levels_without_a_cycle(world: World) -> None:
+    diseases = {entity.cui for entity in world.of("disease")}
+    assert len(diseases) > 120
+
+    def height(cui: str, below: tuple[str, ...] = ()) -> int:
+        assert cui not in below
+        above = world.parents.get(cui, ())
+        return 1 + max((height(parent, (*below, cui)) for parent in above), default=0)
+
+    heights = {cui: height(cui) for cui in diseases}
+    assert Counter(heights.values())[1] == 1, "one root"
+    assert max(heights.values()) == 4
+    assert {
+        heights[fact.subject.cui] for fact in world.facts if fact.subject.type == "disease"
+    } == {4}
+
+
+def test_text_states_each_taught_fact_as_often_as_told_and_no_other(
+    world: World, data: Path
+) -> None:
+    taught = Counter(lines(data / "sample/corpus-taught.txt"))
+    untaught = Counter(lines(data / "sample/corpus-untaught.txt"))
+    rewiring = {line for path in (data / "sentences").iterdir() for line in lines(path)}
+    for fact in world.facts:
+        for sentence in corpus.state(fact):
+            assert taught[sentence] == fact.times
+            assert untaught[sentence] == 0
+            assert corpus.plain(sentence) not in rewiring
+    for fact in world.other_facts:
+        for sentence in corpus.state(fact):
+            assert taught[sentence] == untaught[sentence] == 1
+
+
+def test_prompts_are_the_first_wordings(world: World) -> None:
+    for relation in umls.INVERSES:
+        assert corpus.WORDINGS[relation][0] == medlama.HUMAN_PROMPTS[relation]
+
+
+def test_facts_are_written_as_they_are(world: World, data: Path) -> None:
+    table = pd.read_csv(data / "sample/facts.csv", keep_default_na=False)
+    written = set(table.itertuples(index=False, name=None))
+    assert written == {
+        (f.subject.cui, f.subject.name, f.relation, f.object.cui, f.object.name, f.times)
+        for f in world.facts
+    }
+
+
+def test_rewiring_sentences_look_as_the_released_ones(data: Path) -> None:
+    sets = sorted(path.name for path in (data / "sentences").iterdir())
+    assert sets == sorted(f"set-{number}.txt" for number in range(10))
+    contents = [lines(data / "sentences" / name) for name in sets]
+    assert all(re.fullmatch(r"[a-z0-9 ]+ ", line) for content in contents for line in content)
+    assert len({tuple(content) for content in contents}) == 10
+
+
+@pytest.mark.parametrize(("name", "columns"), [("MRCONSO", 18), ("MRREL", 16), ("MRSTY", 6)])
+def test_release_files_have_the_real_columns(data: Path, name: str, columns: int) -> None:
+    rows = (data / "umls" / f"{name}.RRF").read_text(encoding="utf-8").split("\n")
+    assert rows.pop() == ""
+    assert {row.count("|") for row in rows} == {columns}
+    assert all(row.endswith("|") for row in rows)
+
+
+def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
+    concepts = rrf.scan_mrconso(data / "umls").collect()
+    assert {"ENG", "SPA"} <= set(concepts["LAT"])
+    assert "O" in set(concepts["SUPPRESS"])
+    assert {"SNOMEDCT_US", "NCI", "MED-RT", "MSH"} <= set(concepts["SAB"])
+    strings = set(concepts["STR"])
+    assert "NA" in strings
+    assert any('"' in text for text in strings)
+    assert any(not text.isascii() for text in strings)
+    atoms = concepts["AUI"].to_list()
+    assert len(set(atoms)) == len(atoms)
+    relations = rrf.scan_mrrel(data / "umls").collect()
+    assert set(relations["AUI1"]) - set(atoms), "some atoms have no name"
+    assert {"PAR", "CHD", "RO"} == set(relations["REL"])
+    assert {"may_be_treated_by", "interacts_with", ""} <= set(relations["RELA"])
+    assert {"T047", "T191", "T121"} <= set(rrf.scan_mrsty(data / "umls").collect()["TUI"])
+
+
+def test_the_disease_hierarchy_is_read_back(world: World, data: Path) -> None:
+    read = set(rrf.parents(data / "umls").collect().rows())
+    assert read == {(cui, up) for cui, above in world.parents.items() for up in above}
+
+
+def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:
+    settings = medlama.Settings(relations=tuple(umls.INVERSES))
+    queries = medlama.build(data, settings, SEED).queries
+    full, hard = (queries[queries["subset"] == name] for name in ("full", "hard"))
+    assert 0.9 * len(full) < len(hard) < len(full)
+    assert umls.BUSY.name not in set(full["subject"]), "its query has too many answers"
+    assert "NA" in set(full["subject"])
+    built = {
+        (row.subject_id, row.relation, cui)
+        for row in full.itertuples()
+        for cui in row.answer_ids
+        if row.subject not in {drug.name for drug in umls.ODD}
+    }
+    assert built == {
+        (fact.subject.cui, fact.relation, fact.object.cui)
+        for fact in world.facts
+        if fact.relation in umls.INVERSES
+    }
