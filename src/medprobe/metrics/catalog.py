@@ -34,6 +34,9 @@ METRICS: Final[dict[str, Metric]] = {
         "own subject first", "neither", 0.0, 1.0, "a diagnostic of retrieval: how often it echoes"
     ),
     "f1": Metric("F1", "higher", 0.0, 1.0, "of the positive class; Alghanmi et al. 2021"),
+    "f1_as_released": Metric(
+        "F1 as released", "higher", 0.0, 1.0, "the authors' code: over positive examples alone"
+    ),
     "perplexity": Metric(
         "perplexity", "lower", 1.0, float("inf"), "Salazar et al. 2020 for masked models"
     ),

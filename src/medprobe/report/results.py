@@ -34,9 +34,12 @@ class Results:
         return self.comparison[chosen]
 
     def subsets(self, benchmark: str) -> list[str]:
-        """The benchmark's subsets, without their parts; `full` first."""
-        names = set(self.rows(benchmark)["subset"])
-        return sorted((name for name in names if "/" not in name), key=lambda x: (x != "full", x))
+        """The benchmark's subsets, without their parts; those with its main metric first, of these
+        `full` or `target` first."""
+        rows = self.rows(benchmark)
+        judged = set(rows.loc[rows["metric"] == self.primary(benchmark), "subset"])
+        names = {name for name in rows["subset"] if "/" not in name}
+        return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
 
     def primary(self, benchmark: str) -> str:
         """The metric that the benchmark is judged by, or the first there is."""

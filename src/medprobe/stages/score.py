@@ -1,9 +1,10 @@
 """Stage `score`: every number of the project, from the predictions on disk.
 
-A benchmark whose metric is not accuracy says so in its own file, by one of two functions:
-`values(predictions, folder)` gives one row an item with columns `variant, replicate, query_id,
-subset, relation` and one for each metric, which are averaged here like accuracy; or
-`score(predictions, folder, params)` gives the finished scores (metrics that are no mean, as F1).
+Tables of ranks are scored by accuracy, tables with a column `perplexity` by its mean. A benchmark
+with another metric says so in its own file, by one of two functions: `values(predictions, folder)`
+gives one row an item with columns `variant, replicate, query_id, subset, relation` and one for each
+metric, which are averaged here like accuracy; `score(predictions, folder, params)` gives the
+finished scores (metrics that are no mean, as F1).
 """
 
 import json

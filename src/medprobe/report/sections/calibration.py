@@ -39,11 +39,13 @@ def _table(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> st
     metric, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     look = metric_of(metric)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=metric)
-    rows = without_sweeps(rows).set_index(["model", "method"])
+    rows = without_sweeps(rows).set_index(["model", "method"]).sort_index()
     body: list[list[str | Cell]] = []
     apart = 0
     for taught, untaught in pairs:
-        for method in rows.loc[taught].index.intersection(rows.loc[untaught].index):
+        for method in (method for model, method in rows.index if model == taught):
+            if (untaught, method) not in rows.index:
+                continue
             a, b = rows.loc[(taught, method)], rows.loc[(untaught, method)]
             won = (a["value"] < b["value"]) == (look.better == "lower") and a["value"] != b["value"]
             clear = won and not overlap(a, b)
@@ -51,6 +53,8 @@ def _table(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> st
             verdict = "taught, intervals apart" if clear else "taught, intervals overlap"
             cells = [_cell(metric, one) for one in (a, b)]
             body.append([f"{taught} / {untaught}", method, *cells, verdict if won else "untaught"])
+    if not body:
+        return ""
     sentence = (
         f"Taught models are above untaught ones, with {100 * results.confidence:.0f} % intervals "
         f"that do not overlap, in {apart} of {len(body)} comparisons."
@@ -61,7 +65,8 @@ def _table(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> st
 
 def _cell(metric: str, row: pd.Series) -> Cell:
     value, low, high = (shown(metric, row[key]) for key in ("value", "low", "high"))
-    return Cell(f"{value}  [{low}, {high}]".replace(" %", ""), row["value"], row["value"])
+    shade = row["value"] if metric_of(metric).share else None
+    return Cell(f"{value}  [{low}, {high}]".replace(" %", ""), row["value"], shade)
 
 
 def _times(results: Results, benchmark: str, model: str) -> str:

@@ -18,9 +18,10 @@ def section(results: Results, benchmark: str) -> str:
 
 def _subset(results: Results, benchmark: str, subset: str) -> str:
     rows = without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
-    if rows.empty:
+    there = [name for name in [results.primary(benchmark), *SHOWN] if name in set(rows["metric"])]
+    if not there:
         return ""
-    metric = results.primary(benchmark)
+    metric = there[0]
     first = rows[rows["metric"] == metric]
     look = metric_of(metric)
     label = f"{look.title}, macro" + (", per cent" if look.share else "")
@@ -77,6 +78,7 @@ def _table(rows: pd.DataFrame) -> str:
                 text += f"  [{shown(metric, one['low'])}, {shown(metric, one['high'])}]"
             shade = one["value"] if metric_of(metric).share else None
             cells.append(Cell(text.replace(" %", ""), one["value"], shade))
-        body.append([*cells, Cell(str(int(part["n"].iloc[0])), float(part["n"].iloc[0]))])
+        n = part["n"].max()
+        body.append([*cells, Cell(f"{n:,.0f}", n) if n > 0 else "–"])
     heads = [metric_of(m).title + (", %" if metric_of(m).share else "") for m in metrics]
     return html.table(["model", "method", *heads, "queries"], body)

@@ -4,7 +4,7 @@ from medprobe.report import figures, html
 from medprobe.report.html import Cell
 from medprobe.report.results import Results, metric_of, shown, without_sweeps
 
-MEANS = ["macro", "micro"]
+MEANS = ["macro", "micro", "weighted"]
 
 
 def section(results: Results, benchmark: str) -> str:
@@ -12,10 +12,10 @@ def section(results: Results, benchmark: str) -> str:
     subset, metric = results.subsets(benchmark)[0], results.primary(benchmark)
     rows = without_sweeps(results.rows(benchmark, subset=subset, metric=metric))
     single = rows[~rows["relation"].isin(MEANS)]
-    if single["relation"].nunique() < 2:
+    macro = rows[rows["relation"] == "macro"].sort_values("value", kind="stable")
+    if single["relation"].nunique() < 2 or macro.empty:
         return ""
     look = metric_of(metric)
-    macro = rows[rows["relation"] == "macro"].sort_values("value", kind="stable")
     method = macro.iloc[0 if look.better == "lower" else -1]["method"]
     drawn = single[single["method"] == method].sort_values(["relation", "model"])
     label = look.title + (", per cent" if look.share else "")
