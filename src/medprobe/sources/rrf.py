@@ -88,7 +88,8 @@ def _scan(
     """A checked file, its lines split into fields; with a `sieve`, lines that have one of these
     texts as any of their fields."""
     if not path.is_file():
-        raise BadInput(path, "no such file", "put the UMLS release's RRF files in this folder")
+        remedy = "put a UMLS release's RRF files there, or run `medprobe sample`"
+        raise BadInput(path, "no such file", remedy)
     lines = pl.scan_lines(path, name="text", row_index_name="line", row_index_offset=1, glob=False)
     _check(path, lines, columns, keys)
     if sieve:

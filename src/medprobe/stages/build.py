@@ -18,8 +18,6 @@ def build(name: str, params: Params) -> None:
         there = list(params.benchmarks)
         raise BadInput("params.yaml", f"benchmarks: no section '{name}'{nearest(name, there)}")
     settings = section(found.Settings, params.benchmarks[name], f"params.yaml: benchmarks.{name}")
-    if not places.DATA.is_dir():
-        raise BadInput(places.DATA, "no such folder", "run `medprobe sample`, or put sources there")
     made = found.build(places.DATA, settings, params.seed)
     made = replace(made, notes={**made.notes, "statistics": statistics(made)})
     made.write(places.BENCHMARKS / name)
