@@ -8,12 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import torch
+from transformers import GenerationConfig
+
+from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.heads import bounded
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, split_prompt, text_slots
 from medprobe.errors import BadInput
 
 OPENING: Final = "<extra_id_0>"
 CLOSING: Final = "<extra_id_1>"
+STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,7 @@ def frames(model: Model, prompts: Iterable[str], where: Sequence[object]) -> lis
         return [
             Frame(tuple(source), Slot((*start, opening), (closing,), " ")) for source in sources
         ]
-    if tokenizer.bos_token_id is not None:
-        start.append(tokenizer.bos_token_id)
+    start += [tokenizer.bos_token_id] * _bos(model)
     slots = text_slots(tokenizer, prompts, where, start)
     end = tokenizer.eos_token_id
     return [
@@ -69,3 +74,52 @@ def frames(model: Model, prompts: Iterable[str], where: Sequence[object]) -> lis
 def _blank(before: str, sentinels: bool) -> str:
     """A blank before T5's sentinel as the text has it; BART's mask takes the blank in."""
     return " " if sentinels and before != before.rstrip() else ""
+
+
+def generate(
+    model: Model, frames: Sequence[Frame], beams: int, cap: int, budget: int
+) -> list[list[tuple[list[int], float]]]:
+    """The `beams` best token sequences that beam search writes for each frame, best first, with the
+    mean log-probability of their tokens; of at most `cap` tokens each.
+
+    T5's family starts behind the opening sentinel and ends with the closing one, BART's starts
+    behind the beginning of a text. What a frame gets does not depend on the others.
+    """
+    sentinels = writes_sentinels(model)
+    start = frames[0].target.before[: 2 if sentinels else 1 + _bos(model)]
+    ends = {model.tokenizer.eos_token_id, *(frames[0].target.after if sentinels else ())}
+    config = GenerationConfig(
+        num_beams=beams,
+        num_return_sequences=beams,
+        max_new_tokens=cap,
+        do_sample=False,
+        eos_token_id=sorted(ends),
+        pad_token_id=model.tokenizer.pad_token_id,
+        decoder_start_token_id=start[0],
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    model.model.generation_config = GenerationConfig()  # a checkpoint's habits do not apply
+    counts = [beams * cap // STEPS_KEPT + 1] * len(frames)
+
+    def compute(batch: list[int]) -> list[list[tuple[list[int], float]]]:
+        found = []
+        for part in bounded(batch, counts, model.model.config.vocab_size):
+            ids, attention = padded(
+                [frames[i].source for i in part], model.tokenizer.pad_token_id, model.device
+            )
+            begin = torch.tensor([start] * len(part), device=model.device)
+            out = model.model.generate(
+                ids, attention_mask=attention, decoder_input_ids=begin, generation_config=config
+            )
+            written = [row[len(start) :] for row in out.sequences.tolist()]
+            pairs = list(zip(written, out.sequences_scores.tolist(), strict=True))
+            found += [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
+        return found
+
+    with torch.inference_mode():
+        return in_batches([beams * (len(f.source) + cap) for f in frames], budget, compute)
+
+
+def _bos(model: Model) -> int:
+    return int(model.tokenizer.bos_token_id is not None)

@@ -1,0 +1,99 @@
+"""Generation (BART, T5, SciFive): beam search writes what stands in the slot.
+
+T5's family writes the answer alone; of what BART's family writes, the prompt's own text is taken
+off. See `engine.seq2seq`.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.engine import ranking, seq2seq
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids, check_window, split_prompt
+from medprobe.params import EngineParams, Section
+
+
+class Generative:
+    """Ranks generated texts by the mean log-probability of their tokens.
+
+    `rouge_l` is a further column: ROUGE-L's F against the best answer, by the package rouge-score.
+    """
+
+    KINDS = ("seq2seq",)
+
+    class Settings(Section):
+        """The paper's: ten beams, of which all are kept."""
+
+        beams: int = Field(10, gt=0)
+        spare: int = Field(4, ge=0)  # tokens that may be written beyond the longest answer's
+
+    def __init__(
+        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.folder = folder
+        self.model = load(folder, "seq2seq", engine)
+        self.settings = settings
+        self.budget = engine.token_budget
+
+    def inputs(self) -> list[Path]:
+        """The files that results depend on."""
+        return [self.folder]
+
+    def passes(self) -> list[str]:
+        """One."""
+        return [""]
+
+    def rank(
+        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
+    ) -> pd.DataFrame:
+        """The k best texts of each query; the candidates play no part. Nothing is written beyond
+        the length of the longest answer to these queries, plus `spare` tokens.
+
+        Raises BadInput for a prompt without exactly one slot or longer than the model's window.
+        """
+        where = [f"query {query}" for query in queries["query_id"]]
+        frames = seq2seq.frames(self.model, queries["prompt"], where)
+        for frame, query in zip(frames, where, strict=True):
+            check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
+        cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
+        found = seq2seq.generate(self.model, frames, self.settings.beams, cap, self.budget)
+        rows = []
+        for query, sequences in zip(queries.itertuples(), found, strict=True):
+            scores: dict[str, float] = {}
+            for ids, score in sequences:
+                text = self._answer(ids, str(query.prompt))
+                scores[text] = max(score, scores.get(text, score))
+            best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+            for row in ranking.rows(str(query.query_id), best):
+                rows.append({**row, "rouge_l": rouge_l(row["prediction"], list(query.answers))})
+        return pd.DataFrame(rows)
+
+    def _cap(self, frames: list[seq2seq.Frame], answers: list[str]) -> int:
+        """The most tokens to write: the longest answer, and what BART's family writes around it."""
+        around = 0
+        if not seq2seq.writes_sentinels(self.model):
+            around = max(len(f.target.before) + len(f.target.after) for f in frames)
+        longest = max(len(ids) for ids in answer_ids(self.model.tokenizer, answers, " "))
+        return longest + around + self.settings.spare
+
+    def _answer(self, ids: list[int], prompt: str) -> str:
+        """The text of an answer: what was written, without the prompt's own text."""
+        text = " ".join(self.model.tokenizer.decode(ids, skip_special_tokens=True).split())
+        if seq2seq.writes_sentinels(self.model):
+            return text
+        before, after = (" ".join(part.split()) for part in split_prompt(prompt))
+        return text.removeprefix(before).removesuffix(after).strip()
+
+
+def rouge_l(text: str, answers: list[str]) -> float:
+    """ROUGE-L's F of a text against the answer it is nearest to.
+
+    >>> rouge_l("acute renal failure", ["chronic renal failure", "fever"])
+    0.6666666666666666
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeL"])
+    return max(float(scorer.score(answer, text)["rougeL"].fmeasure) for answer in answers)
