@@ -170,7 +170,7 @@ def test_the_stage_writes_tables_and_statistics(
     monkeypatch.chdir(tmp_path)
     chosen = params.Params(benchmarks={"medlama": {"relations": ["may_treat"]}})
     with pytest.raises(
-        BadInput, match="data/umls/MRREL.RRF: no such file; .* or run `medprobe sample`"
+        BadInput, match=r"data/umls/MRREL.RRF: no such file; .* or run `medprobe sample`"
     ):
         build_stage("medlama", chosen)
     write_umls(tmp_path / "data", CONCEPTS, TREATS)
