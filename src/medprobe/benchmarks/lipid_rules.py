@@ -32,6 +32,7 @@ _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|al|approx|ca|Figs?|Tabs?|Nos?|Dr|Prof|Mr|Mrs|St|spp?|subsp|var|resp)"
     r"|(?:^|[\s(])[A-Z])\.$"
 )
+LONGEST: Final = 12  # characters back from a mark in which an abbreviation is looked for
 
 
 class Prompt(NamedTuple):
@@ -49,7 +50,7 @@ def sentences(text: str) -> list[str]:
     """
     found, start = [], 0
     for end in _END.finditer(text):
-        if not _NO_END.search(text, start, end.start() + 1):
+        if not _NO_END.search(text, max(start, end.start() - LONGEST), end.start() + 1):
             found.append(text[start : end.end()].strip())
             start = end.end()
     rest = text[start:].strip()
