@@ -26,6 +26,7 @@ LOCK = {
         "pretrain@taught": {"outs": [{"path": "outputs/models/taught", "md5": "m1"}]},
         "rewire@taught-set-0": {"outs": [{"path": "outputs/rewired/taught/set-0", "md5": "r1"}]},
         "probe@taught": {
+            "cmd": "medprobe probe taught contrastive",
             "params": {"params.yaml": {"seed": 5, "methods.contrastive": {"layer": 7}}},
             "outs": [{"path": "outputs/predictions/taught/contrastive", "md5": "p1"}],
         },
@@ -182,4 +183,5 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path) -> None:
     nowhere = tmp_path / "none"
     assert lineage.hashes(nowhere, nowhere) == {}
     assert lineage.recorded_params(Path("outputs"), nowhere) is None
+    assert lineage.stage(Path("outputs"), nowhere) == "probe"
     assert lineage.flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "d": [1]}

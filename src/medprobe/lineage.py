@@ -37,10 +37,21 @@ def inputs(model: str, benchmark: str, known: dict[str, str]) -> dict[str, str]:
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
     """The parameters under which the stage that made `out` last ran, by their dotted names, or
     None where DVC has no record of it."""
-    for stage in _read(lock).get("stages", {}).values():
-        if any(Path(entry["path"]) == out for entry in stage["outs"]):
-            return flat(stage.get("params", {}).get("params.yaml", {}))
-    return None
+    made = _maker(out, lock)
+    return flat(made.get("params", {}).get("params.yaml", {})) if made else None
+
+
+def stage(out: Path, lock: Path = LOCK) -> str:
+    """The command whose stage makes `out`, or `probe` where DVC has no record of it."""
+    words = str(_maker(out, lock).get("cmd", "")).split()
+    return words[1] if words[:1] == ["medprobe"] and len(words) > 1 else "probe"
+
+
+def _maker(out: Path, lock: Path) -> dict[str, Any]:
+    for entry in _read(lock).get("stages", {}).values():
+        if any(Path(made["path"]) == out for made in entry["outs"]):
+            return dict(entry)
+    return {}
 
 
 def flat(content: Any, prefix: str = "") -> dict[str, Any]:

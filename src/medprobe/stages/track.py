@@ -57,7 +57,7 @@ def _content(model: str, method: str, table: Path, params: Params, fresh: bool) 
     return tracking.Content(
         metrics=_metrics(scores),
         params=recorded if recorded is not None else _params(method, params),
-        tags=_tags(model, benchmark, folder, params),
+        tags=_tags(model, table, folder, params),
         parts=_parts(per_query(table, places.BENCHMARKS)),
         files={**_figures(scores, benchmark, model, method), **_tables(table, folder, params)},
     )
@@ -98,23 +98,24 @@ def _params(method: str, params: Params) -> dict[str, Any]:
     return lineage.flat(content)
 
 
-def _tags(model: str, benchmark: str, folder: Path, params: Params) -> dict[str, str]:
-    hashes = lineage.inputs(model, benchmark, lineage.hashes())
+def _tags(model: str, table: Path, folder: Path, params: Params) -> dict[str, str]:
+    hashes = lineage.inputs(model, table.stem, lineage.hashes())
+    stage = lineage.stage(table.parent)
     made = hashes.get(f"outputs/models/{model}", "unknown")
     kind, revision = "unknown", "unknown"
     with suppress(BadInput):  # predictions of a model that params.yaml no longer names
         kind, entry = params.models.find(model)
         revision = entry.revision or f"dvc:{made}"
-    candidates = pd.read_parquet(folder / "candidates.parquet", columns=["subset", "name"])
-    sets = {
-        f"candidates.{subset}": candidate_hash(part["name"])
-        for subset, part in candidates.groupby("subset", sort=True)
-    }
+    sets: dict[str, str] = {}
+    if (folder / "candidates.parquet").is_file():
+        candidates = pd.read_parquet(folder / "candidates.parquet", columns=["subset", "name"])
+        for subset, part in candidates.groupby("subset", sort=True):
+            sets[f"candidates.{subset}"] = candidate_hash(part["name"])
     return {
-        "stage": "probe",
+        "stage": stage,
         "kind": kind,
         "mlflow.source.git.commit": lineage.commit(),
-        "mlflow.source.name": "medprobe probe",
+        "mlflow.source.name": f"medprobe {stage}",
         "model.revision": revision,
         **{f"dvc.{path}": md5 for path, md5 in hashes.items()},
         **sets,
