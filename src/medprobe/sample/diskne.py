@@ -16,13 +16,14 @@ from typing import Final, Literal
 from medprobe.sample.world import Entity, Fact, World
 from medprobe.sources.annotation import KEEP, SHEET
 
-DISEASES: Final = 24  # diseases with positives; those whose facts were read most
+DISEASES: Final = 16  # diseases with positives; those whose facts were read most
+FACTS: Final = 2  # facts of a disease and relation that premises tell of, at most
 DIMENSIONS: Final = 500  # of cui2vec
-OBSERVATIONS: Final = {  # relation: category, and what a premise says of the fact's other end
-    "disease_may_have_finding": ("symptoms", "the patient complains of {} ."),
-    "may_treat": ("treatments", "the patient recovered under {} ."),
-    "disease_diagnosed_by": ("tests", "the first test was {} ."),
-    "disease_treated_by": ("procedures", "{} was performed ."),
+OBSERVATIONS: Final = {  # relation: category, and what premises say of the fact's other end
+    "disease_may_have_finding": ("symptoms", ("the patient complains of {} .",)),
+    "may_treat": ("treatments", ("the patient recovered under {} .", "{} was given .")),
+    "disease_diagnosed_by": ("tests", ("the first test was {} .", "confirmed by {} .")),
+    "disease_treated_by": ("procedures", ("{} was performed .", "surgery consisted of {} .")),
 }
 TERMS: Final = "history of {} ."
 STATEMENTS: Final = ("The patient has {}.", "Patient with {}.", "{}", "This patient has a {}.")
@@ -68,21 +69,29 @@ def _pairs(world: World, rng: random.Random) -> Iterator[Pair]:
             about.setdefault(disease, []).append(fact)
     order = sorted(about, key=lambda one: (-sum(fact.times for fact in about[one]), one.cui))
     by_cui = {entity.cui: entity for entity in world.entities}
-    for disease in order[:DISEASES]:
+    for place, disease in enumerate(order[:DISEASES]):
         others = rng.sample(order[:DISEASES], 4)
-        for fact in about[disease]:
-            category, premise = OBSERVATIONS[fact.relation]
-            thing = fact.object if fact.subject == disease else fact.subject
-            text = premise.format(thing.name)
-            yield _positive(text, disease, category, rng)
-            yield _other(text, rng.choice(others), rng)
+        for category, premise in _premises(disease, about[disease]):
+            yield _positive(premise, disease, category, rng)
+            yield _other(premise, rng.choice(others), rng)
         for synonym in disease.synonyms:
             yield _positive(TERMS.format(synonym), disease, "terminological", rng)
-        above = by_cui[world.parents[disease.cui][0]]
-        yield _positive(TERMS.format(disease.name), above, "terminological", rng)
+        if place % 4 == 0:
+            above = by_cui[world.parents[disease.cui][0]]
+            yield _positive(TERMS.format(disease.name), above, "terminological", rng)
         denial = rng.choice(DENIALS).format(disease.name)
-        yield Pair("no family history ." if "mother" not in denial else denial, denial, disease)
-        yield Pair(f"history of {disease.name} .", "The patient is ill.", disease)
+        yield Pair("family history was taken .", denial, disease)
+        yield Pair(TERMS.format(disease.name), "The patient is ill.", disease)
+
+
+def _premises(disease: Entity, facts: list[Fact]) -> Iterator[tuple[str, str]]:
+    """`(category, premise)` from a disease's facts, every wording of each."""
+    for relation, (category, wordings) in OBSERVATIONS.items():
+        told = [fact for fact in facts if fact.relation == relation]
+        for fact in told[: FACTS * 2 // len(wordings)]:
+            thing = fact.object if fact.subject == disease else fact.subject
+            for wording in wordings:
+                yield category, wording.format(thing.name)
 
 
 def _positive(premise: str, disease: Entity, category: str, rng: random.Random) -> Pair:

@@ -57,7 +57,8 @@ def finetune(model: str, params: Params) -> None:
     jobs = [
         job for name in settings.variants for job in _jobs(name, settings.seeds, examples, splits)
     ]
-    done = track(jobs, f"{model}, DisKnE", console=Console(stderr=True), disable=None)
+    console = Console(stderr=True)
+    done = track(jobs, f"{model}, DisKnE", console=console, disable=not console.is_terminal)
     table = pd.concat([_part(classifier, job, about) for job in done], ignore_index=True)
     out = places.PREDICTIONS / model / "classifier"
     with replacing(out / "diskne-curves.csv") as path:
@@ -126,8 +127,8 @@ def _learn(classifier: Classifier, job: Job) -> tuple[NDArray[np.float64], list[
         labels = job.examples["label"].to_numpy()[known]
         return logistic_regression(features[known], labels, features[test]), []
     texts = classifier.tokenize(job.examples, variant)
-    parts = ([texts[row] for row in rows] for rows in (train, validation, test))
-    return classifier.fine_tune(*parts, seed=job.seed or 0)
+    learnt, held, asked = ([texts[row] for row in rows] for rows in (train, validation, test))
+    return classifier.fine_tune(learnt, held, asked, job.seed or 0)
 
 
 def _predictions(
