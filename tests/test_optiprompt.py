@@ -1,0 +1,169 @@
+import pytest
+import torch
+import transformers
+
+import probing
+from medprobe import places
+from medprobe.errors import BadInput
+from medprobe.methods.optiprompt import Optiprompt
+from medprobe.params import EngineParams
+from medprobe.tables import QUERY_COLUMNS, write_table
+
+SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
+ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
+TEMPLATE = "[X] may treat and prevent [Y] ."
+
+
+def table(count, template=TEMPLATE):
+    prompts = [template.replace("[X]", subject) for subject in SUBJECTS[:count]]
+    rows = probing.queries(prompts)
+    rows["subject"] = SUBJECTS[:count]
+    rows["answers"] = [[answer, "alias"] for answer in ANSWERS[:count]]
+    rows["answer_ids"] = [[f"A{i}", f"A{i}"] for i in range(count)]
+    return rows
+
+
+def method(folder, **settings):
+    chosen = Optiprompt.Settings(**{"epochs": 2, "batch": 3, "masks": 3, **settings})
+    prober = Optiprompt("m", folder, chosen, EngineParams(), 7)
+    without_dropout(prober.model.model)
+    return prober
+
+
+def without_dropout(network):
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+
+
+def slow_vectors(folder, train, seed):
+    """Five more rows of the whole embedding, gradients for all weights, head over all positions."""
+    vectors, epochs, batch = 5, 2, 3
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    network = transformers.AutoModelForMaskedLM.from_pretrained(folder)
+    without_dropout(network)
+    words = tokenizer(" may treat and prevent", add_special_tokens=False)["input_ids"]
+    size = network.get_input_embeddings().num_embeddings
+    network.resize_token_embeddings(size + vectors, mean_resizing=False)
+    weights = network.get_input_embeddings().weight
+    with torch.no_grad():
+        for i in range(vectors):
+            weights[size + i] = weights[words[i * len(words) // vectors]]
+    examples = []
+    for row in train.itertuples():
+        prompt = f"{row.subject} [Y] ."
+        answer = probing.piece_ids(tokenizer, prompt, row.answers[0])
+        ids = probing.masked_ids(tokenizer, prompt, len(answer))
+        at = ids.index(tokenizer.mask_token_id)
+        ids[at:at] = range(size, size + vectors)
+        examples.append((ids, at + vectors, answer))
+    torch.manual_seed(seed)
+    optimizer = torch.optim.Adam([weights], lr=3e-3)
+    steps = epochs * -(-len(examples) // batch)
+    warm, step = max(1, int(steps * 0.1)), 0
+    for _ in range(epochs):
+        order = torch.randperm(len(examples)).tolist()
+        for start in range(0, len(order), batch):
+            logs = []
+            for i in order[start : start + batch]:
+                ids, at, answer = examples[i]
+                found = network(torch.tensor([ids])).logits[0, :, :size].log_softmax(-1)
+                logs += [found[at + place, token] for place, token in enumerate(answer)]
+            network.zero_grad()
+            (-sum(logs) / len(logs)).backward()
+            weights.grad[:size] = 0
+            factor = min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+            optimizer.param_groups[0]["lr"] = 3e-3 * factor
+            optimizer.step()
+            step += 1
+    return weights[size:].detach()
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+def test_vectors_equal_those_of_the_slow_implementation(arch, tiny_model):
+    train = table(4)
+    found = method(tiny_model(arch)).train(train, train.iloc[:0], 7)
+    expected = slow_vectors(tiny_model(arch), train, 7)
+    assert found.shape == expected.shape
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+
+
+def test_the_language_model_stays_as_it_is(tiny_model):
+    prober = method(tiny_model("bert"))
+    before = {name: value.clone() for name, value in prober.model.model.state_dict().items()}
+    prober.train(table(4), table(2), 7)
+    after = prober.model.model.state_dict()
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+
+
+def test_the_best_epoch_on_dev_is_taken(tiny_model, monkeypatch):
+    prober = method(tiny_model("bert"), epochs=3)
+    seen = []
+
+    def accuracy(dev):
+        vectors = prober.model.model.get_input_embeddings().vectors.detach().clone()
+        seen.append(vectors)
+        return [0.1, 0.5, 0.5, 0.2][len(seen) - 1]
+
+    monkeypatch.setattr(prober, "_accuracy", accuracy)
+    best = prober.train(table(4), table(2), 7)
+    assert len(seen) == 4
+    assert torch.equal(best, seen[1])
+    assert not torch.equal(best, seen[2])
+
+
+def test_training_teaches(tiny_model):
+    prober = method(tiny_model("bert"), epochs=60, learning_rate=0.1, batch=4)
+    train = table(1)
+    losses = []
+    for epochs in (0, 60):
+        vectors = prober.train(train, train if not epochs else train.iloc[:0], 7)
+        losses.append(loss(prober, train, vectors))
+    assert losses[1] < losses[0]
+
+
+def loss(prober, train, vectors):
+    from medprobe.engine import soft
+
+    with torch.no_grad(), soft.installed(prober.model, vectors):
+        return soft.losses(prober.model, prober._examples(train)).item()
+
+
+def write_splits(folder, template=TEMPLATE):
+    (folder / "toy").mkdir(parents=True)
+    for name, count in (("train", 3), ("dev", 2)):
+        write_table(table(count, template), folder / "toy" / f"{name}.parquet", QUERY_COLUMNS)
+
+
+def test_each_seed_is_a_replicate(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
+    write_splits(tmp_path)
+    prober = method(tiny_model("bert"), seeds=2)
+    assert prober.passes() == ["7", "8"]
+    found = prober.rank(table(4), probing.candidates(), 5, "8")
+    assert found["replicate"].unique().tolist() == ["8"]
+    assert found.groupby("query_id").size().tolist() == [5] * 4
+    again = method(tiny_model("bert"), seeds=2).rank(table(4), probing.candidates(), 5, "8")
+    probing.same(again, found, 1e-6)
+
+
+def test_a_slot_before_its_subject_stays_there(tiny_model):
+    prober = method(tiny_model("bert"))
+    first, last = (
+        prober.slots(table(1, template))[0]
+        for template in ("[Y] is treated by [X] .", "[X] treats [Y] .")
+    )
+    size = len(prober.model.tokenizer)
+    assert [i for i in first.after if i >= size] == [i for i in last.before if i >= size]
+    assert not [i for i in (*first.before, *last.after) if i >= size]
+
+
+def test_a_benchmark_without_train_split_is_refused(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
+    prober = method(tiny_model("bert"))
+    with pytest.raises(BadInput, match=r"train.parquet: no such table"):
+        prober.rank(table(2), probing.candidates(), 5, "7")
+    write_splits(tmp_path)
+    with pytest.raises(BadInput, match="no rows of relation other"):
+        prober.rank(table(2).assign(relation="other"), probing.candidates(), 5, "7")
