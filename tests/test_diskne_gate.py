@@ -1,0 +1,174 @@
+"""DisKnE's gate: each kind of planted leak is caught, and named."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import made_diskne
+from medprobe.benchmarks import diskne
+from medprobe.errors import BadInput
+from medprobe.stages.validate import validate
+
+EXPECTATIONS = Path(__file__).parents[1] / "expectations"
+Tables = dict[str, pd.DataFrame]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The benchmark as it is built."""
+    folder = tmp_path_factory.mktemp("clean")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        made_diskne.write(folder / "data")
+        settings = diskne.Settings(mediqa=None, negatives=2, positives=1)
+        diskne.build(folder / "data", settings, seed=1).write(folder / "diskne")
+    return folder / "diskne"
+
+
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's suites, told of this small world's counts."""
+    folder = tmp_path_factory.mktemp("suites")
+    for path in EXPECTATIONS.glob("diskne.*.json"):
+        content = json.loads(path.read_text())
+        for listed in content["expectations"]:
+            built = "built" in listed["kwargs"].get("row_condition", "")
+            if listed["type"] == "expect_positives_to_have_negatives" and built:
+                listed["kwargs"]["n"] = 2
+            if listed["type"] == "expect_positives_to_number" and built:
+                listed["kwargs"]["min_value"] = 0
+        (folder / path.name).write_text(json.dumps(content))
+    return folder
+
+
+def gate(clean: Path, suites: Path, out: Path, change: Callable[[Tables], None]) -> None:
+    tables = {path.stem: pd.read_parquet(path) for path in clean.glob("*.parquet")}
+    change(tables)
+    (out / "diskne").mkdir()
+    for name, table in tables.items():
+        table.to_parquet(out / "diskne" / f"{name}.parquet")
+    validate("diskne", out / "diskne", suites, out / "validation")
+
+
+def test_the_clean_benchmark_passes(clean: Path, suites: Path, tmp_path: Path) -> None:
+    gate(clean, suites, tmp_path, lambda tables: None)
+    assert json.loads((tmp_path / "validation/result.json").read_text())["success"]
+
+
+def _trained(tables: Tables, target: str, split: str = "train") -> str:
+    """An example that trains the target."""
+    splits = tables["splits"]
+    rows = splits[(splits["target"] == target) & (splits["split"] == split)]
+    return str(rows["example_id"].iloc[0])
+
+
+def _put(tables: Tables, example: str, column: str, text: str) -> None:
+    examples = tables["examples"]
+    examples.loc[examples["example_id"] == example, column] = text
+
+
+def synonym_in_premise(tables: Tables) -> None:
+    _put(tables, _trained(tables, "C0000004"), "premise", "Had the flu last year.")
+
+
+def abbreviation_in_hypothesis(tables: Tables) -> None:
+    _put(tables, _trained(tables, "C0000001"), "full_hypothesis", "The patient has AST.")
+
+
+def canonical_name(tables: Tables) -> None:
+    _put(tables, _trained(tables, "C0000005"), "hypothesis", "Measles")
+
+
+def validation_row_of_the_target(tables: Tables) -> None:
+    splits = tables["splits"]
+    own = splits[(splits["target"] == "C0000001") & (splits["split"] == "test")].index[0]
+    splits.loc[own, "split"] = "validation"
+
+
+def descendant_as_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    row = examples.index[(examples["pair_id"] == "p4") & (examples["label"] == 0)][0]
+    examples.loc[row, ["cui", "hypothesis"]] = ["C0000003", "acute gout"]
+
+
+def ancestor_as_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    row = examples.index[(examples["pair_id"] == "p5") & (examples["label"] == 0)][0]
+    examples.loc[row, ["cui", "hypothesis"]] = ["C0000002", "gout"]
+
+
+def doubled_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    first, second = examples.index[examples["kind"] == "similar"][:2]
+    columns = ["cui", "hypothesis"]
+    examples.loc[second, columns] = examples.loc[first, columns]
+
+
+def missing_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    tables["examples"] = examples.drop(examples.index[examples["kind"] == "random"][0])
+
+
+def negative_of_no_positive(tables: Tables) -> None:
+    examples, names = tables["examples"], tables["names"]
+    tables["names"] = pd.concat([names, names.tail(1).assign(cui="C0000077", name="rickets")])
+    row = examples.index[examples["label"] == 0][0]
+    examples.loc[row, ["cui", "hypothesis"]] = ["C0000077", "rickets"]
+
+
+def malformed_cui(tables: Tables) -> None:
+    _put(tables, "0000", "cui", "C001")
+
+
+def unknown_cui(tables: Tables) -> None:
+    _put(tables, "0000", "original_cui", "C0000088")
+
+
+def label_outside(tables: Tables) -> None:
+    tables["examples"].loc[0, "label"] = 2
+
+
+def other_name(tables: Tables) -> None:
+    _put(tables, "0000", "hypothesis", "wheezing")
+
+
+def other_disease_tested(tables: Tables) -> None:
+    splits = tables["splits"]
+    row = splits.index[(splits["target"] == "C0000001") & (splits["split"] == "train")][0]
+    splits.loc[row, "split"] = "test"
+
+
+PLANTS = [
+    (synonym_in_premise, r"C0000004 train .*'flu' in its premise"),
+    (abbreviation_in_hypothesis, r"C0000001 train .*pair p\d: 'AST' in its full_hypothesis"),
+    (canonical_name, r"C0000005 train .*'Measles' in its hypothesis"),
+    (validation_row_of_the_target, r"C0000001 validation 0000: reason = 'pair p1: C0000001 is"),
+    (descendant_as_negative, r"expect_negatives_to_be_unrelated.*\n.*C0000002.*C0000003"),
+    (ancestor_as_negative, r"expect_negatives_to_be_unrelated.*\n.*C0000003.*C0000002"),
+    (doubled_negative, r"expect_compound_columns_to_be_unique.*\n.*p1"),
+    (missing_negative, r"expect_positives_to_have_negatives.*'random'.*\n +0000 p1"),
+    (negative_of_no_positive, r"expect_negatives_to_be_of_other_positives.*\n.*C0000077"),
+    (malformed_cui, r"expect_column_values_to_match_regex.*\n.*C001"),
+    (unknown_cui, r"expect_cuis_to_be_known.*\n.*C0000088"),
+    (label_outside, r"expect_column_values_to_be_in_set.*'label'.*\n.*label = 2"),
+    (other_name, r"expect_names_to_be_of_their_cuis.*\n.*wheezing"),
+    (other_disease_tested, r"expect_test_examples_to_be_of_the_target.*\n.*C0000001"),
+]
+
+
+@pytest.mark.parametrize(("plant", "message"), PLANTS, ids=[plant.__name__ for plant, _ in PLANTS])
+def test_a_planted_fault_is_caught_and_named(  # noqa: PLR0917
+    clean: Path,
+    suites: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    plant: Callable[[Tables], None],
+    message: str,
+) -> None:
+    with pytest.raises(BadInput, match="expect_"):
+        gate(clean, suites, tmp_path, plant)
+    assert re.search(message, capsys.readouterr().out)
