@@ -1,0 +1,190 @@
+"""Rewiring of Contrastive-Probe (Meng et al., ACL 2022, section 3): an encoder learns to bring a
+sentence without its tail near that tail, by InfoNCE over all texts of a batch.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import torch
+from pydantic import Field
+
+from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.encode import tokenize
+from medprobe.engine.load import Model
+from medprobe.errors import BadInput
+from medprobe.files import replacing
+from medprobe.params import Section
+
+Cut = Literal["released", "tail"]
+STATE: Final = "training.pt"  # beside the newest kept checkpoint: what the next step needs
+
+
+class RewireSettings(Section):
+    """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
+
+    sets: list[str] = Field(["set-0"], min_length=1)  # files of data/sentences, each a replicate
+    max_sentences: int = Field(10_000, gt=1)
+    mask_ratio: float = Field(0.5, ge=0, le=1)  # a cut takes at most one word more than this share
+    cut: Cut = "released"  # or tail: exactly the last words
+    max_length: int = Field(48, gt=2)  # tokens
+    learning_rate: float = Field(2e-5, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    dropout: float = Field(0.1, ge=0, lt=1)
+    temperature: float = Field(0.04, gt=0)
+    batch: int = Field(192, gt=1)  # pairs
+    steps: int = Field(200, gt=0)
+    checkpoint_every: int = Field(50, gt=0)
+
+
+def cut_tail(
+    sentence: str, mask: str, ratio: float, draw: random.Random, rule: Cut = "released"
+) -> tuple[str, str] | None:
+    """`(query, answer)`: m of a sentence's n words are cut out, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask`
+    stands in their place; None where the sentence is too short for the cut.
+
+    Words are what stands between blanks. As `released`, the cut starts one word early, so that the
+    last "word" stays: in lines that end in a blank that one is empty. `tail` ignores blanks at the
+    ends and cuts the very last words.
+
+    >>> cut_tail("aspirin may prevent a stroke .", "[MASK]", 0.2, random.Random(1))
+    ('aspirin may prevent a [MASK] .', 'stroke')
+    """
+    words = sentence.split(" ") if rule == "released" else sentence.split()
+    count = draw.randint(1, 1 + int(ratio * len(words)))
+    start = len(words) - count - (rule == "released")
+    answer = " ".join(words[start : start + count])
+    query = " ".join([*words[:start], mask, *words[start + count :]])
+    whole = start >= 0 and answer.strip() and query.replace(mask, "").strip()
+    return (query, answer) if whole else None
+
+
+def make_pairs(
+    sentences: Sequence[str], mask: str, settings: RewireSettings, seed: str
+) -> list[tuple[str, str]]:
+    """One pair a sentence, in the order of the sentences; the cuts are drawn from `seed`."""
+    draw = random.Random(seed)
+    cuts = [
+        cut_tail(line, mask, settings.mask_ratio, draw, settings.cut)
+        for line in sentences[: settings.max_sentences]
+    ]
+    return [pair for pair in cuts if pair]
+
+
+def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Mean InfoNCE loss of 2N vectors [2N, d], the i-th and the (N+i)-th a pair: each should be
+    nearest, by cosine over `temperature`, to its partner among all 2N - 1 others.
+    """
+    unit = torch.nn.functional.normalize(vectors.float(), dim=1)
+    itself = torch.eye(len(unit), dtype=torch.bool, device=unit.device)
+    likeness = (unit @ unit.T / temperature).masked_fill(itself, -torch.inf)
+    partner = torch.arange(len(unit), device=unit.device).roll(len(unit) // 2)
+    return torch.nn.functional.cross_entropy(likeness, partner)
+
+
+def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[int]]:
+    """The pairs of each step: epochs in a new order each, their last batch as small as it comes."""
+    epoch = 0
+    while steps > 0:
+        order = random.Random(f"{seed} epoch {epoch}").sample(range(pairs), pairs)
+        for start in range(0, pairs, batch):
+            if steps > 0:
+                yield order[start : start + batch]
+            steps -= 1
+        epoch += 1
+
+
+def train(
+    model: Model,
+    pairs: Sequence[tuple[str, str]],
+    settings: RewireSettings,
+    *,
+    seed: str,
+    folder: Path,
+    done: Callable[[int, float], None] = lambda step, loss: None,
+) -> list[float]:
+    """Rewire `model` in place and write `folder/step-<n>` every so many steps; returns the losses.
+
+    A stopped training goes on from the newest checkpoint of `folder`, and gives what an
+    uninterrupted one gives. `done` hears of each finished step. Raises BadInput where the loss is
+    no number any more.
+    """
+    network = model.model
+    for part in network.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = settings.dropout
+    adam = torch.optim.AdamW(
+        network.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        fused=True,
+    )
+    losses = _go_on(model, adam, folder)
+    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+    network.train()
+    order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
+    for step, chosen in enumerate(order[len(losses) :], start=len(losses) + 1):
+        torch.manual_seed(random.Random(f"{seed} step {step}").getrandbits(63))
+        texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
+        loss = info_nce(_first_states(model, [rows[i] for i in texts]), settings.temperature)
+        adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+        losses.append(loss.item())
+        if not losses[-1] < float("inf"):
+            raise BadInput(
+                f"rewire {model.name}, step {step}",
+                "the loss is no number",
+                "lower rewire.learning_rate",
+            )
+        if step % settings.checkpoint_every == 0 or step == settings.steps:
+            _keep(model, adam, losses, folder / f"step-{step}")
+        done(step, losses[-1])
+    network.eval()
+    return losses
+
+
+def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """The last layer's first states [rows, d], with gradients: all texts in one pass, those of like
+    length together.
+    """
+
+    def compute(batch: list[int]) -> torch.Tensor:
+        ids, mask = padded([rows[i] for i in batch], model.tokenizer.pad_token_id, model.device)
+        found: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return found[:, 0]
+
+    lengths = [len(row) for row in rows]
+    return torch.stack(in_batches(lengths, model.token_budget, compute))
+
+
+def checkpoints(folder: Path) -> dict[int, Path]:
+    """The checkpoints `step-<n>` in a folder by their steps, in order."""
+    found = {int(path.name.removeprefix("step-")): path for path in folder.glob("step-*")}
+    return dict(sorted(found.items()))
+
+
+def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path) -> None:
+    """Write a checkpoint and, beside it, what the next step needs; that of older ones goes."""
+    with replacing(target) as path:
+        model.model.save_pretrained(path)
+        model.tokenizer.save_pretrained(path)
+        torch.save({"adam": adam.state_dict(), "losses": losses}, path / STATE)
+    for older in checkpoints(target.parent).values():
+        if older != target:
+            (older / STATE).unlink(missing_ok=True)
+
+
+def _go_on(model: Model, adam: torch.optim.Optimizer, folder: Path) -> list[float]:
+    """Put model and optimiser where the newest checkpoint left them; returns the losses so far."""
+    from safetensors.torch import load_file
+
+    for path in reversed(checkpoints(folder).values()):
+        if (path / STATE).is_file():
+            model.model.load_state_dict(load_file(path / "model.safetensors"))
+            state = torch.load(path / STATE, weights_only=True, map_location=model.device)
+            adam.load_state_dict(state["adam"])
+            losses: list[float] = state["losses"]
+            return losses
+    return []

