@@ -61,6 +61,7 @@ PARAMS = Params.model_validate(
             "masked": {"bert": {"folder": "x"}},
             "causal": {"gpt": {"folder": "x"}},
         },
+        "benchmarks": {"medlama": {}},
         "methods": {"alphabetical": {"benchmarks": ["medlama"]}},
     }
 )

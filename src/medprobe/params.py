@@ -64,11 +64,13 @@ class Models(Section):
 
 
 class ProbeParams(Section):
-    """Which methods probe the models of each kind, contrastive aside."""
+    """Which methods probe the models of each kind, contrastive aside, and which benchmarks masked
+    models and encoders are fine-tuned for."""
 
     masked: list[str] = []
     causal: list[str] = []
     seq2seq: list[str] = []
+    finetune: list[str] = []
 
 
 class ScoreParams(Section):

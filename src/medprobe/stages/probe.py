@@ -47,9 +47,12 @@ def probe(model: str, method: str, params: Params) -> None:
         "code": fingerprint(_code(found)),
     }
     for name in names:
+        rules = benchmarks.find(name)
+        if name not in params.benchmarks:
+            continue
         folder = places.BENCHMARKS / name
         table = pd.concat(_parts(prober, Benchmark.read(folder), about), ignore_index=True)
-        table = with_hits(table, Benchmark.read(folder), benchmarks.find(name))
+        table = with_hits(table, Benchmark.read(folder), rules)
         out = places.PREDICTIONS / model / method / f"{name}.parquet"
         write_table(table, out, PREDICTION_COLUMNS)
     track(params, model, method)
