@@ -254,13 +254,13 @@ def _with_hardness(queries: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
-    """All names of each subset, of subjects and answers, each once and with the first of its CUIs
-    in alphabetical order; sorted by name."""
-    ends = [
-        queries[["subset", "subject", "subject_id"]].set_axis(["subset", "name", "id"], axis=1),
-        queries[["subset", "answers", "answer_ids"]]
-        .set_axis(["subset", "name", "id"], axis=1)
-        .explode(["name", "id"]),
-    ]
-    names = pd.concat(ends, ignore_index=True).sort_values(["subset", "name", "id"])
-    return names.drop_duplicates(["subset", "name"]).assign(type="").reset_index(drop=True)
+    """All names of each subset, each once and with the first of its CUIs in alphabetical order;
+    sorted by name. A name's type is `answer` where any query has it as one, else `subject`."""
+    columns = ["subset", "name", "id"]
+    answers = queries[["subset", "answers", "answer_ids"]].set_axis(columns, axis=1)
+    answers = answers.explode(["name", "id"]).assign(type="answer")
+    subjects = queries[["subset", "subject", "subject_id"]].set_axis(columns, axis=1)
+    names = pd.concat([answers, subjects.assign(type="subject")], ignore_index=True)
+    types = names.groupby(["subset", "name"])["type"].min()  # answer comes before subject
+    names = names.sort_values(columns).drop_duplicates(["subset", "name"]).drop(columns="type")
+    return names.join(types, on=["subset", "name"]).reset_index(drop=True)
