@@ -111,6 +111,24 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
         return finish(names)
 
 
+def stacked(shares: pd.DataFrame, label: str) -> str:
+    """A bar a row, named by the row's index, made of the row's shares, a colour a column."""
+    names, lines = list(shares), list(shares.index)
+    with _drawing(0.9 + 0.34 * max(1, len(lines))) as (axes, finish):
+        left = 0 * shares.iloc[:, 0].to_numpy(float)
+        for place, name in enumerate(names):
+            width = 100 * shares[name].to_numpy(float)
+            colour = COLOURS[place % len(COLOURS)]
+            axes.barh(range(len(lines)), width, left=left, height=0.7, color=colour, label=name)
+            left = left + width
+        axes.set_yticks(range(len(lines)), [_spaced(line) for line in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_xlim(0, 100)
+        axes.grid(False, axis="y")
+        axes.set_xlabel(label)
+        return finish(names)
+
+
 @contextmanager
 def _drawing(height: float) -> Iterator[tuple[Any, Callable[[list[str]], str]]]:
     """A set of axes to draw on, and the function that ends the drawing as SVG, given the names of

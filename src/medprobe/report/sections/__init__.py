@@ -9,6 +9,7 @@ from collections.abc import Callable
 from medprobe.report.results import Results
 from medprobe.report.sections import (
     calibration,
+    context,
     differences,
     lengths,
     models,
@@ -21,6 +22,7 @@ from medprobe.report.sections import (
 
 OF_ONE: list[Callable[[Results, str], str]] = [
     models.section,
+    context.section,
     calibration.section,
     relations.section,
     sweeps.section,

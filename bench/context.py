@@ -1,0 +1,178 @@
+"""Context variance: steps scored a second against the straightforward way, and indexing of notes.
+
+    python -m bench.context           # a few minutes on two free cores
+
+Scoring: a random model of BERT-base's size, steps of one invented case, candidates as long as
+MedLAMA's. Straightforward is one input at a time, the head over all positions, full sorts: with a
+row a candidate, run on a few and scaled up by their number ("a row a candidate"); or, less so, with
+a row a number of masks ("a row a length"). Indexing: notes in NOTEEVENTS.csv's form, searched for
+500,000 names, twice: peak memory must not follow the size of the notes.
+"""
+
+import csv
+import multiprocessing
+import random
+import resource
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from bench import methods as shared
+from medprobe.benchmarks.context_steps import Evidence, Limits, steps
+from medprobe.engine.load import load, use_threads
+from medprobe.engine.slots import answer_ids, masked_slots
+from medprobe.methods.rank_change import RankChange
+from medprobe.params import EngineParams
+from medprobe.sources.documents import scan
+from medprobe.sources.notes import COLUMNS, read
+from medprobe.sources.texts import Document
+
+CANDIDATES = 2_000
+TERMS = 500_000
+MEGABYTES = (25, 100)
+STEPS = 3  # of those scored the straightforward way
+ROWS = 24  # candidates of each of these
+
+
+def case(names: list[str], seed: int) -> pd.DataFrame:
+    """The steps of a document that mentions a subject and ten entities, five of them correct."""
+    rng = random.Random(seed)
+    told, mentions, text = names[:10], [], "patient with subject"
+    for name in told:
+        text += " " + " ".join(rng.choices(shared.SYLLABLES, k=rng.randint(3, 12))) + " "
+        mentions.append((len(text), len(text) + len(name), name))
+        text += name
+    evidence = Evidence(
+        resource="notes",
+        document=Document("1", text),
+        mentions=[(13, 20, "subject"), *mentions],
+        relation="has",
+        subject_id="subject",
+        fact_id=told[4],
+        prompt="subject has symptoms such as [Y].",
+        correct=frozenset(told[::2]),
+        pool=frozenset(names),
+    )
+    rows = pd.DataFrame(steps(evidence, Limits(10, 400), 1, Counter()))
+    return rows.rename(columns={"tracked_ids": "tracked", "shown_ids": "shown"})
+
+
+def scoring(folder: Path) -> None:
+    """Steps a second, ours and straightforward; the ranks must agree."""
+    shared.bert(folder)
+    names = shared.names(CANDIDATES, 3)
+    queries = case(names, 1)
+    candidates = pd.DataFrame({"name": names, "type": "has"})
+    method = RankChange("bench", folder, RankChange.Settings(), EngineParams(device="cpu"), 1)
+    method.rank(queries.head(1), candidates, 10, "")  # loads the model
+    begin = time.perf_counter()
+    found = method.rank(queries, candidates, 10, "")
+    ours = len(queries) / (time.perf_counter() - begin)
+    contexts = queries["context_id"].nunique()
+    print(f"{contexts} contexts, {len(queries)} steps, {CANDIDATES:,} candidates")
+    print(
+        f"ours                 {ours:8.2f} steps/s  {ours * contexts / len(queries):.3f} contexts/s"
+    )
+    few = queries.drop_duplicates("prompt").sample(STEPS, random_state=1)
+    for name, each in (("a row a candidate", True), ("a row a length", False)):
+        slow = straightforward(folder, few, names, found, each)
+        print(f"{name:<20} {slow:8.4f} steps/s  ours is {ours / slow:.1f} times as fast")
+
+
+@torch.inference_mode()
+def straightforward(
+    folder: Path, queries: pd.DataFrame, names: list[str], found: pd.DataFrame, each: bool
+) -> float:
+    """Steps a second, one input at a time: one for `each` candidate, or one for each length."""
+    model = load(folder, "masked", EngineParams(device="cpu"))
+    mask = model.tokenizer.mask_token_id
+    seconds = 0.0
+    for row in queries.itertuples():
+        (slot,) = masked_slots(model.tokenizer, [row.prompt], ["bench"])
+        ids = answer_ids(model.tokenizer, names, slot.left)
+        chosen = list(range(len(names)))[:: len(names) // ROWS] if each else list(range(len(names)))
+        begin = time.perf_counter()
+        cache: dict[int, torch.Tensor] = {}
+        scores = {}
+        for number in chosen:
+            count = len(ids[number])
+            if each or count not in cache:
+                text = torch.tensor([slot.fill([mask] * count)])
+                logits = model.model(text).logits[0, slot.positions(count)]
+                cache[count] = logits.log_softmax(-1)
+            tokens = torch.tensor(ids[number])[:, None]
+            scores[names[number]] = float(cache[count].gather(1, tokens).mean())
+        ranked = sorted(scores, key=lambda name: (-scores[name], name))
+        seconds += (time.perf_counter() - begin) * len(names) / len(chosen)
+        if not each:
+            own = found[found["query_id"] == row.query_id]
+            for one in own.itertuples():
+                assert abs(ranked.index(one.prediction) + 1 - one.rank) <= 1, "ranks differ"
+    return len(queries) / seconds
+
+
+def terms() -> list[tuple[str, str]]:
+    """Half a million invented names of one to four words, each an entity's own."""
+    rng = random.Random(1)
+    words = sorted({"".join(rng.choices(shared.SYLLABLES, k=2)) for _ in range(60_000)})
+    made = {" ".join(rng.choices(words, k=rng.choice((1, 2, 2, 3, 4)))) for _ in range(TERMS * 2)}
+    return [(name, f"C{number:07d}") for number, name in enumerate(sorted(made)[:TERMS])]
+
+
+def write_notes(path: Path, megabytes: int, names: list[tuple[str, str]]) -> None:
+    """Notes of some 5,000 characters, a term in each twelve words."""
+    rng = random.Random(2)
+    written = number = 0
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(COLUMNS)
+        while written < megabytes * 1_000_000:
+            words = rng.choices(shared.SYLLABLES, k=700)
+            words[::12] = [rng.choice(names)[0] for _ in words[::12]]
+            text = "\n".join(" ".join(words[at : at + 12]) for at in range(0, len(words), 12))
+            number += 1
+            rows.writerow([number, 1, 1, "2150-01-01", "", "", "Report", "", 1, "", text])
+            written += len(text)
+
+
+def measure(path: Path, folder: Path) -> tuple[float, float, int, int]:
+    """Seconds to make the finder, seconds to index, mentions, and peak memory in MiB."""
+    names = terms()
+    begin = time.perf_counter()
+    scan(iter(()), names, folder)
+    ready = time.perf_counter()
+    counts = scan(read(path, Counter()), names, folder)
+    done = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return ready - begin, done - ready - (ready - begin), counts["mentions"], peak
+
+
+def indexing(folder: Path) -> None:
+    """Each size in a process of its own."""
+    names = terms()
+    print(f"{len(names):,} terms")
+    for megabytes in MEGABYTES:
+        path = folder / f"{megabytes}.csv"
+        write_notes(path, megabytes, names)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            built, seconds, mentions, peak = pool.apply(measure, (path, folder))
+        print(
+            f"{megabytes:>4} MB of notes: finder {built:.1f} s, index {seconds:.1f} s "
+            f"({megabytes / seconds:.1f} MB/s), {mentions:,} mentions, peak {peak:,} MiB"
+        )
+
+
+def main() -> None:
+    """Run all measurements."""
+    print(f"threads: {use_threads()}")
+    with tempfile.TemporaryDirectory() as folder:
+        indexing(Path(folder))
+        scoring(Path(folder) / "bert")
+
+
+if __name__ == "__main__":
+    main()
