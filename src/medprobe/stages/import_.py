@@ -14,7 +14,7 @@ def import_released(what: str, folder: Path, data: Path) -> None:
 
     Raises BadInput for the first thing that is wrong; nothing is copied then.
     """
-    importers = {"medlama": import_medlama}
+    importers = {"medlama": import_medlama, "annotation": import_annotation}
     if what not in importers:
         raise BadInput(what, f"nothing to import by this name{nearest(what, list(importers))}")
     importers[what](folder, data)
@@ -46,6 +46,29 @@ def import_medlama(folder: Path, data: Path) -> pd.DataFrame:
     print(
         f"copied to {data / 'medlama'}; now: set `released: medlama` in params.yaml, dvc add data"
     )
+    return report
+
+
+def import_annotation(folder: Path, data: Path) -> pd.DataFrame:
+    """Bring DisKnE's released annotation files into `data/diskne`, in place of what is there.
+
+    Checks every row and returns, and prints, the number of rows by file, category and label.
+    """
+    from medprobe.sources.annotation import read_released
+
+    files = sorted(folder.glob("DisknE_*_annotation.csv"))
+    if not files:
+        raise BadInput(
+            folder, "no DisknE_*_annotation.csv", "give the released files' folder"
+        )
+    rows = pd.concat([read_released(path).assign(file=path.stem) for path in files])
+    report = rows.groupby(["file", "category", "label"]).size().rename("rows").reset_index()
+    print(report.to_string(index=False))
+    with replacing(data / "diskne") as target:
+        target.mkdir()
+        for path in files:
+            shutil.copyfile(path, target / path.name)
+    print(f"copied to {data / 'diskne'}; now: dvc add data")
     return report
 
 
