@@ -8,6 +8,7 @@ from medprobe import benchmarks as registry
 from medprobe import places
 from medprobe.files import replacing
 from medprobe.params import Models, Params
+from medprobe.report.context import trajectory
 from medprobe.report.page import render
 from medprobe.report.results import Results
 from medprobe.report.tables import SIGNIFICANCE, comparison, significance, write_csv
@@ -22,12 +23,14 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     scores. The same input gives the same bytes.
     """
     numbers = comparison(places.METRICS)
+    template_free = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params)
+    moves = {"context-trajectory": trajectory(places.PREDICTIONS, places.BENCHMARKS)}
     results = Results(
         comparison=numbers,
         significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
         benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
         statistics=_statistics(places.BENCHMARKS),
-        analyses=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params),
+        analyses=template_free | moves,
         published=published_names(params.models),
         confidence=params.score.confidence,
     )
@@ -36,8 +39,10 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         (folder / "figures").mkdir(parents=True)
         write_csv(results.comparison, folder / "comparison.csv")
         write_csv(results.significance, folder / "significance.csv")
-        for name, table in results.analyses.items():
+        for name, table in template_free.items():
             write_csv(table, folder / f"template-free-{name}.csv")
+        for name, table in moves.items():
+            write_csv(table, folder / f"{name}.csv")
         for name, svg in results.figures.items():
             (folder / "figures" / f"{name.replace(':', '-')}.svg").write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")

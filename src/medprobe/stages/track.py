@@ -20,8 +20,9 @@ from medprobe.files import replacing
 from medprobe.keep import fingerprint
 from medprobe.metrics.summary import Scores, metrics_of
 from medprobe.params import Params
+from medprobe.report.context import BENCHMARK, trajectory
 from medprobe.report.results import Results
-from medprobe.report.sections import relations, sweeps
+from medprobe.report.sections import context, relations, sweeps
 from medprobe.report.tables import COMPARISON, SIGNIFICANCE, rows_of
 from medprobe.stages.score import FACTS, per_query, score_table, tables
 from medprobe.tables import candidate_hash
@@ -149,12 +150,21 @@ def _figures(scores: Scores, benchmark: str, model: str, method: str) -> dict[st
         comparison=found,
         significance=pd.DataFrame(columns=SIGNIFICANCE),
         benchmarks={benchmark: registry.find(benchmark).METADATA},
+        analyses=_moves(benchmark, model),
     )
     if found.empty or not results.subsets(benchmark):
         return {}
-    for section in (relations.section, sweeps.section):
+    for section in (relations.section, sweeps.section, context.section):
         section(results, benchmark)
     return {f"figures/{name.replace(':', '-')}.svg": svg for name, svg in results.figures.items()}
+
+
+def _moves(benchmark: str, model: str) -> dict[str, pd.DataFrame]:
+    """How ranks move in one context, for the benchmark that asks for it."""
+    if benchmark != BENCHMARK:
+        return {}
+    table = trajectory(places.PREDICTIONS, places.BENCHMARKS)
+    return {"context-trajectory": table[table["model"] == model]}
 
 
 def _tables(table: Path, folder: Path, params: Params) -> dict[str, str]:
