@@ -7,16 +7,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from medprobe.benchmarks import biolama, lama, lipid
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.errors import BadInput
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.params import EngineParams, Models, Params, section
 from medprobe.report import template_free
 from medprobe.report.cut_off import cut_off
+from medprobe.report.data_sets import DATA_SETS
 from medprobe.report.papers import papers
 from medprobe.report.results import Results
 from medprobe.report.sections.template_free import section as template_free_section
 from medprobe.report.tables import comparison
+from medprobe.stages.sample import sample
 from medprobe.stages.score import score
 from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
 
@@ -258,3 +261,50 @@ def test_the_published_tables_have_the_averages_that_the_paper_prints() -> None:
     assert mean("6", "squad", "", "acc_at_1") == pytest.approx(17, abs=0.7)  # printed cut short
     assert mean("6", "squad", "distractors", "acc_at_1") == pytest.approx(8.7, abs=0.5)
     assert mean("6", "ctd", "", "acc_at_10") == pytest.approx(1.5, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def sample_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = tmp_path_factory.mktemp("sample") / "data"
+    sample(data, {"queries": 20, "reserve": 8}, seed=5)
+    return data
+
+
+def test_the_sample_world_is_written_alike_each_time(sample_world: Path, tmp_path: Path) -> None:
+    again = tmp_path / "data"
+    sample(again, {"queries": 20, "reserve": 8}, seed=5)
+    for part in ("lama", "pubmed", "entities"):
+        files = [path for path in (sample_world / part).rglob("*") if path.is_file()]
+        assert files
+        for path in files:
+            assert path.read_bytes() == (again / path.relative_to(sample_world)).read_bytes()
+
+
+def test_the_sample_world_holds_all_ten_data_sets(sample_world: Path) -> None:
+    made = {
+        "biolama": biolama.build(
+            sample_world, biolama.Settings(distractors={"ctd": "wikidata", "wikidata": "ctd"}), 0
+        ),
+        "lama": lama.build(sample_world, lama.Settings(), 0),
+        "lipid": lipid.build(sample_world, lipid.Settings(), 0),
+    }
+    for data in DATA_SETS:
+        queries = made[data.benchmark].queries
+        assert (queries["subset"] == data.subset).sum() >= 15, data
+    names = made["biolama"].candidates
+    more = names[(names["subset"] == "ctd") & (names["type"] == DISTRACTOR)]["name"]
+    ctd, wikidata = (set(names[names["subset"] == one]["name"]) for one in ("ctd", "wikidata"))
+    assert len(more) and set(more) <= wikidata and ctd == wikidata
+    rules = made["lipid"].notes["dropped"]["rule"].tolist()
+    assert {"abstract deleted", "abstract revised", "abstract before the cut-off"} <= set(rules)
+    assert {"sentence: several mentions", "sentence: filter word: ("} <= set(rules)
+    rules = made["lama"].notes["dropped"]["rule"].tolist()
+    assert "object twice" in rules
+
+
+def test_the_sample_worlds_sentences_are_what_taught_models_read(sample_world: Path) -> None:
+    read = (sample_world / "sample/corpus-taught.txt").read_text().lower()
+    plain = read.replace(" .\n", ".\n").splitlines()
+    queries = lipid.build(sample_world, lipid.Settings(), 0).queries
+    stated = queries["sentence"].str.lower().isin(plain)
+    assert 0.3 < stated.mean() < 0.7  # half of the facts are never taught

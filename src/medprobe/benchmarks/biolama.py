@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import Field
 
 from medprobe.benchmarks import Metadata
+from medprobe.benchmarks.distractors import with_distractors
 from medprobe.errors import BadInput, nearest
 from medprobe.params import Section
 from medprobe.sources import biolama
@@ -34,6 +36,7 @@ class Settings(Section):
     sources: tuple[Source, ...] = biolama.SOURCES
     relations: tuple[str, ...] = ()  # only these; all where empty
     candidates: Literal["objects", "entities"] = "objects"  # entities: subjects as well
+    distractors: dict[Source, Source] = Field({})  # a source: another one, whose names are added
 
 
 def build(data: Path, settings: Settings, seed: int) -> Benchmark:
@@ -65,7 +68,12 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             problem = f"no relation '{relation}'{nearest(relation, known)}"
             raise BadInput("params.yaml: benchmarks.biolama", problem)
     train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
-    return Benchmark(test, pd.concat(candidates), others={"train": train, "dev": dev})
+    table = pd.concat(candidates)
+    benchmark = Benchmark(test, table, others={"train": train, "dev": dev})
+    for source, other in settings.distractors.items():
+        added = table.loc[table["subset"] == other, "name"]
+        benchmark = with_distractors(benchmark, source, added)
+    return benchmark
 
 
 def normalise(text: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 
-from medprobe.tables import Benchmark
+from medprobe.tables import DISTRACTOR, Benchmark
 
 
 def statistics(benchmark: Benchmark) -> pd.DataFrame:
@@ -12,12 +12,13 @@ def statistics(benchmark: Benchmark) -> pd.DataFrame:
 
     Columns: subset, relation, queries, subjects (distinct), answers (sum over queries),
     distinct_answers, answers_per_query (mean), answer_characters (mean over queries of their
-    answers' mean length), candidates (distinct names, in the rows `all` only).
+    answers' mean length), candidates (distinct names of its own, in the rows `all` only).
     """
     rows = []
     for subset, queries, candidates in benchmark.subsets():
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
-            names = candidates["name"].nunique() if relation == "all" else None
+            own = candidates[candidates["type"] != DISTRACTOR]
+            names = own["name"].nunique() if relation == "all" else None
             rows.append(
                 {"subset": subset, "relation": relation, **_counts(part), "candidates": names}
             )
