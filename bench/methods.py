@@ -1,0 +1,296 @@
+"""Queries a second of the probing methods against the straightforward implementations, in one run.
+
+    python -m bench.methods           # a few minutes on two free cores
+    python -m bench.methods --full    # likelihood over all 25,000 candidates, not the longest only
+
+Models have random weights and the sizes of BERT-base, GPT-2 and T5-base; names and prompts are as
+long as MedLAMA's. Straightforward is: one query at a time, one row a candidate or beam, the head
+over all positions. Where that takes hours it runs on a few candidates and its time is scaled up by
+the number of rows ("scaled").
+"""
+
+import argparse
+import multiprocessing
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+import transformers
+from tokenizers import pre_tokenizers
+
+from medprobe.engine.load import use_threads
+from medprobe.methods.fill_mask import FillMask
+from medprobe.methods.generative import Generative
+from medprobe.methods.likelihood import Likelihood
+from medprobe.methods.mask_average import MaskAverage
+from medprobe.methods.xfactr import Xfactr
+from medprobe.params import EngineParams
+
+CANDIDATES = 5_000  # for mask average
+MANY = 25_000  # for likelihood's memory
+GIB = 2**30
+SYLLABLES = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrstx"]
+
+
+def name(rng: random.Random) -> str:
+    """An invented name: 6 to 7 tokens and 21 characters in the mean, as MedLAMA's are."""
+    words = rng.choice((1, 2, 2, 3, 3, 4))
+    return " ".join("".join(rng.choices(SYLLABLES, k=rng.randint(2, 3))) for _ in range(words))
+
+
+def names(count: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    return sorted({name(rng) for _ in range(count * 2)})[:count]
+
+
+def queries(count: int) -> pd.DataFrame:
+    subjects, answers = names(count, 1), names(2 * count, 2)
+    rows = [
+        (f"q{i}", "bench", "may_treat", subject, "C1", f"{subject} might treat [Y] .")
+        for i, subject in enumerate(subjects)
+    ]
+    columns = ["query_id", "benchmark", "relation", "subject", "subject_id", "prompt"]
+    made = pd.DataFrame(rows, columns=columns)
+    made["answers"] = [answers[2 * i : 2 * i + 2] for i in range(count)]
+    return made
+
+
+def candidates(count: int) -> pd.DataFrame:
+    return pd.DataFrame({"name": names(count, 3), "type": ""})
+
+
+def bert(folder: Path) -> Path:
+    """BERT-base with random weights and a vocabulary of syllables."""
+    letters = list("abcdefghijklmnopqrstuvwxyz.,()-0123456789")
+    words = ["might", "treat", *letters, *SYLLABLES]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *(f"##{w}" for w in words)]
+    vocabulary += [f"[unused{i}]" for i in range(30_522 - len(vocabulary))]
+    places = {piece: place for place, piece in enumerate(vocabulary)}
+    transformers.BertTokenizer(vocab=places, model_max_length=512).save_pretrained(folder)
+    return _save(transformers.BertForMaskedLM(transformers.BertConfig()), folder)
+
+
+def gpt2(folder: Path) -> Path:
+    """GPT-2 with random weights and a vocabulary of syllables."""
+    vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges: dict[tuple[str, str], None] = {}
+    for start in ("Ġ", ""):
+        for word in ("might", "treat", *SYLLABLES):
+            piece = start + word
+            for end in range(2, len(piece) + 1):
+                merges[piece[: end - 1], piece[end - 1]] = None
+    vocabulary += [left + right for left, right in merges]
+    vocabulary += [f"unused{i}" for i in range(50_256 - len(vocabulary))]
+    places = {piece: place for place, piece in enumerate([*vocabulary, "<|endoftext|>"])}
+    tokenizer = transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)
+    tokenizer.save_pretrained(folder)
+    return _save(transformers.GPT2LMHeadModel(transformers.GPT2Config()), folder)
+
+
+def t5(folder: Path) -> Path:
+    """T5-base with random weights and a vocabulary of syllables."""
+    words = ["might", "treat", ".", *"abcdefghijklmnopqrstuvwxyz", *SYLLABLES]
+    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -4.0)]
+    pieces += [(piece, -6.0) for word in words for piece in (word, f"▁{word}")]
+    pieces += [(f"unused{i}", -20.0) for i in range(32_000 - len(pieces))]
+    transformers.T5Tokenizer(vocab=pieces, extra_ids=100).save_pretrained(folder)
+    config = transformers.T5Config(
+        d_model=768, d_ff=3072, num_layers=12, num_heads=12, vocab_size=32_128,
+        decoder_start_token_id=0,
+    )  # fmt: skip
+    return _save(transformers.T5ForConditionalGeneration(config), folder)
+
+
+def _save(model: Any, folder: Path) -> Path:
+    model.save_pretrained(folder)
+    return folder
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def masked_model(folder: Path) -> tuple[Any, Any]:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return tokenizer, transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+
+
+Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours, straightforward
+
+
+def bench_fill_mask(folder: Path) -> Figure:
+    asked = queries(64)
+    method = FillMask("m", folder, FillMask.Settings(), EngineParams(), 0)
+    method.rank(asked[:8], candidates(10), 10, "")
+    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 64
+    tokenizer, model = masked_model(folder)
+
+    def straightforward() -> None:
+        for prompt in asked["prompt"][:16]:
+            ids = tokenizer(prompt.replace("[Y]", "[MASK]"), return_tensors="pt")
+            with torch.no_grad():
+                found = model(**ids).logits.softmax(-1)
+            place = ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+            found[0, place].sort(descending=True)
+
+    return "fill_mask", 64, ours, seconds(straightforward) / 16, "batches of one"
+
+
+def bench_mask_average(folder: Path) -> Figure:
+    asked, known, tried = queries(4), candidates(CANDIDATES), 64
+    method = MaskAverage("m", folder, MaskAverage.Settings(), EngineParams(), 0)
+    ours = seconds(lambda: method.rank(asked, known, 10, "")) / 4
+    tokenizer, model = masked_model(folder)
+    sample = random.Random(0).sample(known["name"].tolist(), tried)
+
+    def straightforward() -> None:
+        prompt = asked["prompt"][0]
+        for start in range(0, tried, 32):
+            pieces = [
+                tokenizer(n, add_special_tokens=False)["input_ids"]
+                for n in sample[start : start + 32]
+            ]
+            texts = [prompt.replace("[Y]", " ".join(["[MASK]"] * len(p))) for p in pieces]
+            ids = tokenizer(texts, padding=True, return_tensors="pt")
+            with torch.no_grad():
+                found = model(**ids).logits.log_softmax(-1)
+            for row, tokens in enumerate(pieces):
+                at = (ids["input_ids"][row] == tokenizer.mask_token_id).nonzero()[:, 0].tolist()
+                sum(found[row, p, t].item() for p, t in zip(at, tokens, strict=True))
+
+    theirs = seconds(straightforward) * CANDIDATES / tried
+    note = f"{CANDIDATES:,} candidates; batches of 32 rows, scaled from {tried} rows"
+    return "mask_average", 4, ours, theirs, note
+
+
+def bench_xfactr(folder: Path) -> list[Figure]:
+    figures = []
+    asked, tried = queries(8), 1
+    method = Xfactr("m", folder, Xfactr.Settings(), EngineParams(), 0)
+    tokenizer, model = masked_model(folder)
+    for decoding in method.passes():
+        method.rank(asked[:1], candidates(10), 10, decoding)
+        ours = seconds(lambda: method.rank(asked, candidates(10), 10, decoding)) / 8  # noqa: B023
+        calls: list[int] = []
+        _count_calls(method, asked[:tried], decoding, calls)
+
+        def straightforward() -> None:
+            for length in calls:  # noqa: B023
+                ids = torch.full((1, length), tokenizer.mask_token_id)
+                model(ids).logits.log_softmax(-1).topk(5)  # gradients are kept, as peers do
+
+        note = f"{len(calls) // tried} calls a query, batches of one"
+        figures.append((f"xfactr {decoding}", 8, ours, seconds(straightforward) / tried, note))
+    return figures
+
+
+def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list[int]) -> None:
+    """The lengths of all inputs that a loop over queries, numbers of masks and beams would read."""
+    from medprobe.engine import filling
+
+    guess = filling._guess
+
+    def counting(model: Any, slots: Any, searches: Any, *rest: Any) -> Any:
+        for search in searches:
+            calls.extend(len(slots[search.prompt].fill(ids)) for ids in search.inputs)
+        return guess(model, slots, searches, *rest)
+
+    filling._guess = counting
+    try:
+        method.rank(asked, candidates(10), 10, decoding)
+    finally:
+        filling._guess = guess
+
+
+def bench_generative(folder: Path) -> Figure:
+    asked, tried = queries(8), 1
+    method = Generative("m", folder, Generative.Settings(), EngineParams(), 0)
+    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 8
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    cap = method._cap([], sorted(a for row in asked["answers"] for a in row))
+
+    def straightforward(most: int) -> None:
+        for prompt in asked["prompt"][:tried]:
+            ids = tokenizer(prompt.replace("[Y]", "<extra_id_0>"), return_tensors="pt")["input_ids"]
+            model.generate(ids, num_beams=10, num_return_sequences=10, max_new_tokens=most)
+
+    same_cap = seconds(lambda: straightforward(cap)) / tried
+    theirs = seconds(lambda: straightforward(80)) / tried
+    note = f"batches of one, 80 new tokens; {same_cap / ours:.1f}× at the same {cap} tokens"
+    return "generative", 8, ours, theirs, note
+
+
+def bench_likelihood(folder: Path, full: bool) -> Figure:
+    known = candidates(MANY)["name"].tolist()
+    longest = sorted(known, key=len)[-600:]
+    some = random.Random(0).sample(known, 240)
+    method = Likelihood("m", folder, Likelihood.Settings(), EngineParams(), 0)
+    asked = queries(1)
+
+    def rank(chosen: Sequence[str]) -> None:
+        method.rank(asked, pd.DataFrame({"name": chosen}), 10, "")
+
+    ours = seconds(lambda: rank(some)) * MANY / 240
+    rank(known if full else longest)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    def straightforward() -> None:
+        for answer in some[:24]:
+            text = "<|endoftext|>" + asked["prompt"][0].replace("[Y]", answer)
+            ids = tokenizer(text, return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                model(ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])
+
+    theirs = seconds(straightforward) * MANY / 24
+    measured = f"{MANY:,} candidates" if full else f"the longest 600 of {MANY:,}"
+    note = f"{MANY:,} candidates, both scaled (240, 24 rows); peak {peak:.1f} GiB with {measured}"
+    return "likelihood", 1, ours, theirs, note
+
+
+BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
+    "fill_mask": (bench_fill_mask, bert),
+    "mask_average": (bench_mask_average, bert),
+    "xfactr": (bench_xfactr, bert),
+    "generative": (bench_generative, t5),
+    "likelihood": (bench_likelihood, gpt2),
+}
+
+
+def run(which: str, full: bool) -> list[Figure]:
+    """One method's figures; in a process of its own, so that its peak of memory is its own."""
+    use_threads()
+    torch.manual_seed(0)
+    bench, make = BENCHES[which]
+    with tempfile.TemporaryDirectory() as folder:
+        place = make(Path(folder))
+        found = bench(place, full) if which == "likelihood" else bench(place)
+    return found if isinstance(found, list) else [found]
+
+
+def main() -> None:
+    """Print a line a method."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("methods", nargs="*", default=list(BENCHES))
+    told = parser.parse_args()
+    print(f"{'method':<20}{'queries':>8}{'s/query':>10}{'queries/s':>11}{'ratio':>8}  against")
+    for which in told.methods:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            for label, count, ours, theirs, note in pool.apply(run, (which, told.full)):
+                figures = f"{count:>8}{ours:>10.3f}{1 / ours:>11.3g}{theirs / ours:>7.1f}×"
+                print(f"{label:<20}{figures}  {note}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
