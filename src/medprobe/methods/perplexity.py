@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
-import torch
 
-from medprobe.engine import load, masked
-from medprobe.engine.batching import in_batches, padded
+from medprobe.engine import causal, load, masked
 from medprobe.errors import BadInput
 from medprobe.metrics.perplexity import perplexity
 from medprobe.params import EngineParams, ModelKind, Section
@@ -107,18 +105,7 @@ def causal_log_probs(
     encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     rows = [ids if start is None else [start, *ids] for ids in encoded]
     rows = _fitting(model, rows, where)
-    budget = min(model.token_budget, masked.LOGITS_AT_ONCE // model.model.config.vocab_size)
-
-    def compute(batch: list[int]) -> list[list[float]]:
-        ids, attention = padded(
-            [rows[i] for i in batch], model.tokenizer.pad_token_id, model.device
-        )
-        logits = model.model(ids, attention_mask=attention).logits[:, :-1].float()
-        scores = logits.log_softmax(-1).gather(2, ids[:, 1:, None])[:, :, 0].tolist()
-        return [row[: len(rows[i]) - 1] for i, row in zip(batch, scores, strict=True)]
-
-    with torch.inference_mode():
-        return in_batches([len(row) for row in rows], budget, compute)
+    return causal.log_likelihood(model, rows, model.token_budget)
 
 
 def _fitting(model: load.Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
