@@ -1,5 +1,6 @@
 """The sample models' tokenizers and architectures: as the published models have, but small."""
 
+import string
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ T5_SPECIAL = ["<pad>", "</s>", "<unk>", *(f"<extra_id_{i}>" for i in range(8))]
 
 
 def tokenizer(kind: ModelKind, texts: list[Path], vocabulary: int) -> Any:
-    """A fast tokenizer of at most `vocabulary` pieces, learnt from all the corpora, so that all
+    """A fast tokenizer of `vocabulary` pieces, learnt from all the corpora, so that all
     sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
     byte-level pairs, as GPT-2 has, for the others, with T5's slots `<extra_id_0>` and so on."""
     files = [str(path) for path in sorted(texts)]
@@ -41,20 +42,22 @@ def tokenizer(kind: ModelKind, texts: list[Path], vocabulary: int) -> Any:
 
 
 def _word_pieces(files: list[str], vocabulary: int) -> Any:
-    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    pieces.normalizer = normalizers.BertNormalizer(lowercase=True)
-    pieces.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    pieces.decoder = decoders.WordPiece()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocabulary, special_tokens=BERT_SPECIAL, show_progress=False
+    """BERT's tokenizer. Its pieces are learnt as byte pairs and then told apart by whether they
+    begin a word: the library's own trainer of word pieces draws them anew in each run."""
+    lower, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    learner = Tokenizer(models.BPE())
+    learner.normalizer, learner.pre_tokenizer = lower, words
+    text = "".join(Path(file).read_text(encoding="utf-8") for file in files)
+    letters = sorted({*lower.normalize_str(text + string.printable)} - {*string.whitespace})
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary, initial_alphabet=letters, show_progress=False
     )
-    pieces.train(files, trainer)
-    pieces.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    learner.train(files, trainer)
+    learnt = sorted(learner.get_vocab())
+    known = [*BERT_SPECIAL, *learnt, *(f"##{piece}" for piece in learnt)]
+    return BertTokenizer(
+        vocab={piece: number for number, piece in enumerate(known)}, model_max_length=POSITIONS
     )
-    return BertTokenizer(tokenizer_object=pieces, model_max_length=POSITIONS)
 
 
 def _pairs(files: list[str], vocabulary: int, kind: ModelKind) -> Any:
