@@ -21,6 +21,6 @@ class Recipe(Section):
     layers: int = Field(3, gt=0)
     hidden: int = Field(192, gt=0)
     dropout: float = Field(0.0, ge=0, lt=1)
-    steps: int = Field(1600, gt=0)
+    steps: int = Field(2000, gt=0)
     batch: int = Field(64, ge=8)  # sentences in a step
-    learning_rate: float = Field(2e-3, gt=0)
+    learning_rate: float = Field(1.5e-3, gt=0)
