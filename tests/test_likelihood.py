@@ -6,13 +6,14 @@ import transformers
 import probing
 from medprobe.errors import BadInput
 from medprobe.methods.likelihood import Likelihood
+from medprobe.methods.mask_average import MaskAverage
 from medprobe.params import EngineParams
 
 NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 
 
 def method(folder, budget=8192, **settings):
-    chosen = Likelihood.Settings(**settings)
+    chosen = Likelihood.Settings(**{"shortlist": 0, **settings})
     return Likelihood("m", folder, chosen, EngineParams(token_budget=budget), 0)
 
 
@@ -130,6 +131,21 @@ def test_the_whole_word_variants_can_be_left_out(tiny_model):
     candidates = probing.candidates(NAMES)
     found = method(tiny_model("bert"), whole_word=False).rank(queries, candidates, 2, "")
     assert found["variant"].unique().tolist() == ["", "per_token"]
+
+
+def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
+    queries, folder = probing.queries(probing.PROMPTS[:2]), tiny_model("bert")
+    everything = method(folder).rank(queries, probing.candidates(NAMES), 10, "")
+    some = method(folder, shortlist=4).rank(queries, probing.candidates(NAMES), 10, "")
+    average = MaskAverage("m", folder, MaskAverage.Settings(), EngineParams(), 0)
+    best = average.rank(queries, probing.candidates(NAMES), 4, "")
+    best = best[best["variant"] == ""].groupby("query_id")["prediction"].agg(set)
+    kept = [
+        p in best[q] for q, p in zip(everything["query_id"], everything["prediction"], strict=True)
+    ]
+    expected = everything[kept].reset_index(drop=True)
+    expected["rank"] = expected.groupby(["query_id", "variant"]).cumcount() + 1
+    probing.same(some, expected)
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])

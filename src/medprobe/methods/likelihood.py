@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.load import Head, Model, inspect, load
@@ -23,9 +24,10 @@ from medprobe.engine.slots import (
     text_slots,
     too_long,
 )
+from medprobe.methods.mask_average import mean_log_probs
 from medprobe.params import EngineParams, ModelKind, Section
 
-Scores = dict[str, np.ndarray]  # variant → a score for each name
+Scored = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 Groups = list[tuple[int, ...]]  # places that are masked together
 
 
@@ -36,8 +38,13 @@ class Likelihood:
     KINDS: tuple[ModelKind, ...] = ("causal", "seq2seq", "masked")
 
     class Settings(Section):
-        """How masked models are scored; nothing to choose for others."""
+        """How masked models are scored; nothing to choose for others.
 
+        Each of a masked model's scores takes a pass for every token, so that only names which mask
+        average ranks among the best `shortlist` are scored; 0 is all names.
+        """
+
+        shortlist: int = Field(50, ge=0)
         masked: Literal["answer", "prompt"] = "prompt"  # which tokens are masked in turn
         whole_word: bool = True  # score words masked as a whole, too
 
@@ -72,13 +79,13 @@ class Likelihood:
         score = self._masked if self.kind == "masked" else self._written
         scored = score(queries["prompt"].tolist(), where, names)
         rows = []
-        for query, variants in zip(queries["query_id"], scored, strict=True):
+        for query, (among, variants) in zip(queries["query_id"], scored, strict=True):
             for variant, scores in variants.items():
                 order = ranking.best(scores, k)
-                rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
+                rows += ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 
-    def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scores]:
+    def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a model that writes from left to right, prompt by prompt."""
         tokenizer = self.model.tokenizer
         if self.kind == "seq2seq":
@@ -98,12 +105,13 @@ class Likelihood:
             )
             totals = np.array([sum(before) + sum(scores) for scores in after])
             counts = np.array([len(before) + len(scores) for scores in after])
-            yield {"": totals, "per_token": totals / counts}
+            yield names, {"": totals, "per_token": totals / counts}
 
-    def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scores]:
+    def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a masked model, prompt by prompt."""
         for prompt, query in zip(prompts, where, strict=True):
-            rows, places = _filled(self.model, prompt, query, names, self.settings.masked)
+            among = self._shortlist(prompt, query, names)
+            rows, places = _filled(self.model, prompt, query, among, self.settings.masked)
             tokens: list[Groups] = [[(place,) for place, _ in row] for row in places]
             variants = {"": tokens}
             if self.settings.whole_word:
@@ -119,7 +127,14 @@ class Likelihood:
                 totals = np.array(list(map(_total, groups, found, chosen)))
                 scores[variant] = totals
                 scores[f"{variant}_per_token".lstrip("_")] = totals / counts
-            yield scores
+            yield among, scores
+
+    def _shortlist(self, prompt: str, query: str, names: list[str]) -> list[str]:
+        """The names to score, by name."""
+        if not self.settings.shortlist:
+            return names
+        (averages,) = mean_log_probs(self.model, [prompt], [query], names, self.budget)
+        return [names[i] for i in sorted(ranking.best(averages, self.settings.shortlist))]
 
 
 def _filled(

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 
 from medprobe.engine import masked, ranking
-from medprobe.engine.load import load
+from medprobe.engine.load import Model, load
 from medprobe.engine.slots import answer_ids, check_window, masked_slots
 from medprobe.params import EngineParams, Section
 from medprobe.tables import DISTRACTOR
@@ -69,44 +69,53 @@ class MaskAverage:
         rows = []
         for start in range(0, len(queries), QUERIES_AT_ONCE):
             chunk = queries.iloc[start : start + QUERIES_AT_ONCE]
-            for query, scores in zip(chunk["query_id"], self.scores(chunk, names), strict=True):
+            prompts = chunk["prompt"].tolist()
+            where = [f"query {query}" for query in chunk["query_id"]]
+            found = mean_log_probs(self.model, prompts, where, names, self.budget)
+            for query, scores in zip(chunk["query_id"], found, strict=True):
                 for variant, among in variants.items():
                     order = among[ranking.best(scores[among], k)]
                     rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 
-    def scores(self, queries: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-        """The score of each name for each query, (queries, names), float32."""
-        where = [f"query {query}" for query in queries["query_id"]]
-        slots = masked_slots(self.model.tokenizer, queries["prompt"], where)
-        lengths = {left: self._by_length(names, left) for left in {slot.left for slot in slots}}
-        for slot, query in zip(slots, where, strict=True):
-            longest = max(lengths[slot.left])
-            name = names[int(lengths[slot.left][longest][0][0])]
-            check_window(slot, [[0] * longest], self.model.max_length, query, [name])
-        work = [(i, n) for i, slot in enumerate(slots) for n in lengths[slot.left]]
-        mask = self.model.tokenizer.mask_token_id
-        rows = [slots[i].fill([mask] * n) for i, n in work]
-        positions = [slots[i].positions(n) for i, n in work]
-        found = np.empty((len(slots), len(names)), dtype=np.float32)
 
-        def keep(item: int, log_prob: torch.Tensor) -> None:
-            i, n = work[item]
-            at, tokens = lengths[slots[i].left][n]
-            found[i, at] = log_prob.gather(1, tokens).mean(0).cpu().numpy()
+def mean_log_probs(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str], budget: int
+) -> np.ndarray:
+    """The score of each name in each prompt's slot, (prompts, names), float32.
 
-        masked.log_probs(self.model, rows, positions, self.budget, keep)
-        return found
+    `where` names each prompt in errors. Raises BadInput as `MaskAverage.rank` does.
+    """
+    slots = masked_slots(model.tokenizer, prompts, where)
+    lengths = {left: _by_length(model, names, left) for left in {slot.left for slot in slots}}
+    for slot, query in zip(slots, where, strict=True):
+        longest = max(lengths[slot.left])
+        name = names[int(lengths[slot.left][longest][0][0])]
+        check_window(slot, [[0] * longest], model.max_length, query, [name])
+    work = [(i, n) for i, slot in enumerate(slots) for n in lengths[slot.left]]
+    mask = model.tokenizer.mask_token_id
+    rows = [slots[i].fill([mask] * n) for i, n in work]
+    positions = [slots[i].positions(n) for i, n in work]
+    found = np.empty((len(slots), len(names)), dtype=np.float32)
 
-    def _by_length(
-        self, names: Sequence[str], left: str
-    ) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
-        """For each number of tokens n: which names have it, and their tokens, (n, names)."""
-        at = defaultdict(list)
-        ids = answer_ids(self.model.tokenizer, names, left)
-        for i, tokens in enumerate(ids):
-            at[len(tokens)].append(i)
-        return {
-            n: (np.array(of_n), torch.tensor([ids[i] for i in of_n]).T.to(self.model.device))
-            for n, of_n in at.items()
-        }
+    def keep(item: int, log_prob: torch.Tensor) -> None:
+        i, n = work[item]
+        at, tokens = lengths[slots[i].left][n]
+        found[i, at] = log_prob.gather(1, tokens).mean(0).cpu().numpy()
+
+    masked.log_probs(model, rows, positions, budget, keep)
+    return found
+
+
+def _by_length(
+    model: Model, names: Sequence[str], left: str
+) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
+    """For each number of tokens n: which names have it, and their tokens, (n, names)."""
+    at = defaultdict(list)
+    ids = answer_ids(model.tokenizer, names, left)
+    for i, tokens in enumerate(ids):
+        at[len(tokens)].append(i)
+    return {
+        n: (np.array(of_n), torch.tensor([ids[i] for i in of_n]).T.to(model.device))
+        for n, of_n in at.items()
+    }
