@@ -23,6 +23,7 @@ class Metric:
 _LAMA = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
 _TIED = "expected acc@k where equal scores are drawn in random order"
 _UCM = "Understand-Confuse-Misunderstand: the context-variance paper's share of rank changes"
+_RC = "the context-variance paper's Table 1: ranks after a step less those before it"
 
 METRICS: Final[dict[str, Metric]] = {
     "acc_at_1": Metric("acc@1", "higher", 0.0, 1.0, _LAMA),
@@ -43,4 +44,13 @@ METRICS: Final[dict[str, Metric]] = {
     "understand": Metric("Understand", "higher", 0.0, 1.0, _UCM),
     "confuse": Metric("Confuse", "lower", 0.0, 1.0, _UCM),
     "misunderstand": Metric("Misunderstand", "lower", 0.0, 1.0, _UCM),
+    **{
+        f"rc_{series}": Metric(f"rank change of {of}", "neither", float("-inf"), float("inf"), _RC)
+        for series, of in {
+            "target": "the target",
+            "added": "the added entity",
+            "correct": "other correct objects",
+            "incorrect": "incorrect entities",
+        }.items()
+    },
 }

@@ -54,7 +54,7 @@ def _metrics(results: Results) -> str:
     rows = []
     for name in names:
         one = metric_of(name)
-        unit = "per cent" if one.share else f"from {one.low:g}"
+        unit = "per cent" if one.share else f"from {one.low:g}".replace("from -inf", "any number")
         rows.append([one.title, f"{one.better} is better", unit, one.source])
     rows = [[a, b.replace("neither is better", "a diagnostic"), c, d] for a, b, c, d in rows]
     return html.table(["metric", "direction", "unit", "source"], rows)
