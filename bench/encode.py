@@ -116,7 +116,7 @@ def main() -> None:
     """Print the figures."""
     threads = use_threads()
     what, names, tokenizer = names_and_tokenizer()
-    model = bert_base(tokenizer, EngineParams().token_budget)
+    model = bert_base(tokenizer, 512)
     encode(model, names[:64], LENGTH)
     padded_way(model, names[:128])
     before = matrix_rate()

@@ -61,7 +61,7 @@ def main() -> None:
     threads = use_threads()
     what, lines = sentences()
     _, _, tokenizer = names_and_tokenizer()
-    model = bert_base(tokenizer, EngineParams().token_budget)
+    model = bert_base(tokenizer, 512)
     pairs = make_pairs(lines, tokenizer.mask_token, SETTINGS, "bench")
     with tempfile.TemporaryDirectory() as folder:
         # the one checkpoint at the end is part of the work

@@ -27,7 +27,7 @@ class EngineParams(Section):
 
     device: Literal["auto", "cpu", "cuda"] = "auto"
     precision: Literal["float32", "bfloat16"] = "float32"
-    token_budget: int = Field(512, gt=0)  # tokens in a batch, padding counted; more on a GPU
+    token_budget: int | None = Field(None, gt=0)  # tokens in a batch, padding counted; none: auto
     offline: bool = False  # use only folders and the hub's local cache
 
 

@@ -33,6 +33,8 @@ AUTO_CLASSES: Final[dict[Head, Any]] = {
     "classifier": transformers.AutoModelForSequenceClassification,
 }
 UNLIMITED: Final = 512  # tokens, for models with relative positions and no limit of their own
+CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
+GPU_TOKENS: Final = 65_536
 SHOWN: Final = 3  # names of missing weights that an error lists
 
 
@@ -113,7 +115,15 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
     model = model.to(device).eval()
-    return Model(folder.name, model, tokenizer, device, dtype, length, engine.token_budget)
+    budget = engine.token_budget or token_budget(device, config)
+    return Model(folder.name, model, tokenizer, device, dtype, length, budget)
+
+
+def token_budget(device: torch.device, config: Any) -> int:
+    """Tokens in a batch that suit a device: on a CPU what its caches hold (512 for a BERT-base,
+    more for smaller models: docs/performance.md), on a GPU enough to keep it busy."""
+    width = getattr(config, "hidden_size", None) or config.d_model
+    return max(64, CPU_VALUES // width) if device.type == "cpu" else GPU_TOKENS
 
 
 def read_config(folder: Path) -> Any:

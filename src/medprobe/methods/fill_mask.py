@@ -28,7 +28,6 @@ class FillMask:
     ) -> None:
         self.folder = folder
         self.model = load(folder, "masked", engine)
-        self.budget = engine.token_budget
         tokenizer = self.model.tokenizer
         special = set(tokenizer.all_special_ids)
         self.names = [tokenizer.decode([i]).strip() for i in range(len(tokenizer))]
@@ -66,7 +65,7 @@ class FillMask:
         mask = self.model.tokenizer.mask_token_id
         rows = [slot.fill([mask]) for slot in slots]
         positions = [slot.positions(1) for slot in slots]
-        found = masked.log_probs(self.model, rows, positions, self.budget, keep)
+        found = masked.log_probs(self.model, rows, positions, self.model.token_budget, keep)
         table = []
         for row, slot, predictions in zip(queries.itertuples(), slots, found, strict=True):
             ids = answer_ids(self.model.tokenizer, list(row.answers), slot.left)

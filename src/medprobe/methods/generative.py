@@ -35,7 +35,6 @@ class Generative:
         self.folder = folder
         self.model = load(folder, "seq2seq", engine)
         self.settings = settings
-        self.budget = engine.token_budget
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -58,7 +57,7 @@ class Generative:
         for frame, query in zip(frames, where, strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
-        found = seq2seq.generate(self.model, frames, self.settings.beams, cap, self.budget)
+        found = seq2seq.generate(self.model, frames, self.settings.beams, cap, self.model.token_budget)
         rows = []
         for query, sequences in zip(queries.itertuples(), found, strict=True):
             scores: dict[str, float] = {}

@@ -56,7 +56,6 @@ class Likelihood:
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
         self.model = load(folder, self.kind, engine)
         self.settings = settings
-        self.budget = engine.token_budget
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -101,7 +100,7 @@ class Likelihood:
             check_window(slot, answers, self.model.max_length, query, names)
             rests = [[*answer, *slot.after] for answer in answers]
             before, after = causal.continuations(
-                self.model, slot.before, rests, self.budget, frame.source
+                self.model, slot.before, rests, self.model.token_budget, frame.source
             )
             totals = np.array([sum(before) + sum(scores) for scores in after])
             counts = np.array([len(before) + len(scores) for scores in after])
@@ -120,7 +119,7 @@ class Likelihood:
                 list(dict.fromkeys(group for kind in of_name for group in kind))
                 for of_name in zip(*variants.values(), strict=True)
             ]
-            found = masked.pseudo_log_likelihood(self.model, rows, groups, self.budget)
+            found = masked.pseudo_log_likelihood(self.model, rows, groups, self.model.token_budget)
             counts = np.array([len(row) for row in tokens])
             scores = {}
             for variant, chosen in variants.items():
@@ -133,7 +132,7 @@ class Likelihood:
         """The names to score, by name."""
         if not self.settings.shortlist:
             return names
-        (averages,) = mean_log_probs(self.model, [prompt], [query], names, self.budget)
+        (averages,) = mean_log_probs(self.model, [prompt], [query], names, self.model.token_budget)
         return [names[i] for i in sorted(ranking.best(averages, self.settings.shortlist))]
 
 

@@ -40,7 +40,6 @@ class MaskAverage:
     ) -> None:
         self.folder = folder
         self.model = load(folder, "masked", engine)
-        self.budget = engine.token_budget
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -71,7 +70,7 @@ class MaskAverage:
             chunk = queries.iloc[start : start + QUERIES_AT_ONCE]
             prompts = chunk["prompt"].tolist()
             where = [f"query {query}" for query in chunk["query_id"]]
-            found = mean_log_probs(self.model, prompts, where, names, self.budget)
+            found = mean_log_probs(self.model, prompts, where, names, self.model.token_budget)
             for query, scores in zip(chunk["query_id"], found, strict=True):
                 for variant, among in variants.items():
                     order = among[ranking.best(scores[among], k)]

@@ -48,7 +48,6 @@ class Optiprompt:
         self.model = load(folder, "masked", engine)
         self.model.model.requires_grad_(False)
         self.settings = settings
-        self.budget = engine.token_budget
         self.seed = seed
         self.decoding = Decoding("confidence", "none", settings.masks, settings.beam)
 
@@ -73,7 +72,7 @@ class Optiprompt:
         vectors = self.train(train, dev, int(which))
         slots = self.slots(queries)
         with soft.installed(self.model, vectors):
-            found = filling.fill(self.model, slots, self.decoding, self.budget)
+            found = filling.fill(self.model, slots, self.decoding, self.model.token_budget)
         return predictions(self.model, queries, slots, found, k=k, replicate=which)
 
     def train(self, train: pd.DataFrame, dev: pd.DataFrame, seed: int) -> torch.Tensor:
@@ -161,7 +160,7 @@ class Optiprompt:
         if dev.empty:
             return 0.0
         slots = self.slots(dev)
-        found = filling.fill(self.model, slots, self.decoding, self.budget)
+        found = filling.fill(self.model, slots, self.decoding, self.model.token_budget)
         return float(predictions(self.model, dev, slots, found, k=1)["hit"].mean())
 
 

@@ -10,6 +10,7 @@ so the numbers that it gets are the numbers of copying alone.
 """
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,8 @@ import numpy as np
 import pandas as pd
 
 from medprobe.engine import causal
-from medprobe.engine.load import Model, inspect, load
+from medprobe.engine import load as checkpoints
+from medprobe.engine.load import Model, load
 from medprobe.engine.slots import answer_ids, check_window, text_slots
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.params import EngineParams, Section
@@ -49,7 +51,7 @@ class RankChange:
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
-        return [self.folder]
+        return [self.folder, Path(inspect.getfile(MaskAverage))]
 
     def passes(self) -> list[str]:
         """The model, then the control."""
@@ -129,7 +131,7 @@ def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 def _scorer(model: str, folder: Path, engine: EngineParams, seed: int) -> Scorer:
     """How names are scored for this kind of model."""
-    if "masked" in inspect(folder).kinds:
+    if "masked" in checkpoints.inspect(folder).kinds:
         return MaskAverage(model, folder, MaskAverage.Settings(), engine, seed).scores
     loaded = load(folder, "causal", engine)
     return partial(causal_scores, loaded)

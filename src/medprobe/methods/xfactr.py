@@ -50,7 +50,6 @@ class Xfactr:
         self.folder = folder
         self.model = load(folder, "masked", engine)
         self.settings = settings
-        self.budget = engine.token_budget
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -72,7 +71,7 @@ class Xfactr:
         masks = [0] * self.settings.masks
         for slot, query in zip(slots, where, strict=True):
             check_window(slot, [masks], self.model.max_length, query, [f"{len(masks)} masks"])
-        found = fill(self.model, slots, self.decoding(which), self.budget)
+        found = fill(self.model, slots, self.decoding(which), self.model.token_budget)
         return predictions(self.model, queries, slots, found, k=k, variant=which)
 
     def decoding(self, name: str) -> Decoding:

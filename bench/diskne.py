@@ -1,0 +1,141 @@
+"""DisKnE: fine-tuning against the padded, reloading way of the released code; a build at full size.
+
+    python -m bench.diskne            # some minutes on two free cores
+
+Both ways train the same random encoder of BERT-base's width on the same premises, as long as
+MedNLI's, with the same batches of eight. Straightforward: tokenised and loaded anew for each
+disease, each text padded to 256 tokens. Few steps are timed, and counted up to a disease's epoch.
+"""
+
+import random
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+
+from bench import methods as shared
+from medprobe.benchmarks.diskne_negatives import assemble, choose, replaceable
+from medprobe.benchmarks.diskne_splits import split
+from medprobe.engine.load import load, use_threads
+from medprobe.methods.classifier import VARIANTS, Classifier, ClassifierSettings
+from medprobe.params import EngineParams
+from medprobe.sources.cui2vec import Vectors
+from medprobe.sources.hierarchy import Hierarchy
+
+LAYERS = 3  # of BERT-base's width
+EXAMPLES = 160  # of a disease's training split; a real one has some 6,000
+LONGEST = 256
+POSITIVES, DISEASES, NAMES = 640, 250, 100_000
+ENGINE = EngineParams(device="cpu")
+
+
+def examples(count: int, seed: int) -> pd.DataFrame:
+    """Premises of 5 to 60 words, most of them some 20, as in MedNLI."""
+    rng = random.Random(seed)
+    lengths = [min(60, max(5, round(rng.lognormvariate(3.0, 0.5)))) for _ in range(count)]
+    texts = [" ".join(rng.choices(shared.SYLLABLES, k=length)) for length in lengths]
+    diseases = [" ".join(rng.choices(shared.SYLLABLES, k=2)) for _ in texts]
+    labels = [int(place % 11 == 0) for place in range(count)]
+    return pd.DataFrame({"premise": texts, "hypothesis": diseases, "label": labels})
+
+
+def fine_tuning(folder: Path) -> None:
+    shared.bert(folder)
+    table = examples(EXAMPLES, 1)
+    settings = ClassifierSettings(epochs=1)
+    ours = Classifier(folder, settings, ENGINE)
+    texts = ours.tokenize(table, VARIANTS[""])
+    ours.fine_tune(texts[:8], texts[:8], texts[:8], seed=0)  # loads the model
+    held = texts[:16]
+    begin = time.perf_counter()
+    ours.fine_tune(texts, held, held, seed=0)
+    fast = time.perf_counter() - begin
+    begin = time.perf_counter()
+    straightforward(folder, table, settings)
+    slow = time.perf_counter() - begin
+    print(f"fine-tuning, {EXAMPLES} examples, one epoch of a disease: ours {fast:.1f} s")
+    print(f"padded to {LONGEST} and reloaded {slow:.1f} s: ours is {slow / fast:.1f} times as fast")
+
+
+def straightforward(folder: Path, table: pd.DataFrame, settings: ClassifierSettings) -> None:
+    """Load, tokenise, one epoch, validate and test sixteen examples each."""
+    torch.manual_seed(0)
+    loaded = load(folder, "classifier", ENGINE)
+    rows = loaded.tokenizer(
+        table["premise"].tolist(),
+        table["hypothesis"].tolist(),
+        truncation="only_first",
+        padding="max_length",
+        max_length=LONGEST,
+        return_tensors="pt",
+    )
+    labels = torch.tensor(table["label"].tolist())
+    optimiser = torch.optim.AdamW(loaded.model.parameters(), lr=settings.learning_rate)
+    loaded.model.train()
+    for batch in torch.randperm(len(table)).split(settings.batch):
+        optimiser.zero_grad()
+        logits = loaded.model(**{name: value[batch] for name, value in rows.items()}).logits
+        torch.nn.functional.cross_entropy(logits, labels[batch]).backward()
+        torch.nn.utils.clip_grad_norm_(loaded.model.parameters(), 1.0)
+        optimiser.step()
+    loaded.model.eval()
+    with torch.inference_mode():
+        for batch in torch.arange(16).repeat(2).split(settings.batch):
+            loaded.model(**{name: value[batch] for name, value in rows.items()})
+
+
+def building() -> None:
+    """A set of the paper's size: negatives, examples and splits, after the sources are read."""
+    rng, generator = random.Random(2), np.random.default_rng(2)
+    cuis = [f"C{number:07d}" for number in range(DISEASES)]
+    every = [" ".join(rng.choices(shared.SYLLABLES, k=rng.choice((2, 3, 4)))) for _ in range(NAMES)]
+    owners = cuis + rng.choices(cuis, k=NAMES - DISEASES)
+    names = pd.DataFrame({"cui": owners, "name": every})
+    names["preferred"] = ~names["cui"].duplicated()
+    vectors = Vectors(generator.standard_normal((DISEASES, 500), dtype=np.float32), {})
+    vectors.rows.update({cui: row for row, cui in enumerate(cuis)})
+    tree = Hierarchy((cuis[place], cuis[place // 3]) for place in range(1, DISEASES))
+    texts = examples(POSITIVES, 3)
+    chosen = rng.choices(cuis, k=POSITIVES)
+    positives = pd.DataFrame(
+        {
+            "pair_id": [f"p{place}" for place in range(POSITIVES)],
+            "category": "tests",
+            "cui": chosen,
+            "original_cui": chosen,
+            "premise": texts["premise"],
+            "full_hypothesis": "The patient has " + texts["hypothesis"],
+            "start": 16,
+            "end": 16 + texts["hypothesis"].str.len(),
+            "label": 1,
+            "kind": "positive",
+            "origin": "built",
+        }
+    )
+    begin = time.perf_counter()
+    kept = replaceable(positives, tree, vectors, 10, Counter())
+    made = assemble(kept, choose(kept, tree, vectors, 10, 1), names)
+    by_target = names.groupby("cui")["name"].agg(list)
+    splits = split(made, {cui: by_target[cui] for cui in cuis}, 0.1, 1)
+    seconds = time.perf_counter() - begin
+    print(
+        f"build: {len(kept)} positives, {len(made):,} examples, {DISEASES} target diseases with "
+        f"{NAMES:,} names: {len(splits):,} rows of splits in {seconds:.1f} s"
+    )
+
+
+def main() -> None:
+    transformers.utils.logging.set_verbosity_error()
+    use_threads()
+    building()
+    with tempfile.TemporaryDirectory() as folder:
+        fine_tuning(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
