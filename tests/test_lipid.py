@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from medprobe.benchmarks import lipid
 from medprobe.benchmarks.lipid_rules import FILTER_WORDS, Prompt, prompt, sentences
-from medprobe.benchmarks.lipid_sheet import read_sheet, write_sheet
+from medprobe.benchmarks.lipid_sheet import draw_sheet, read_sheet
 from medprobe.errors import BadInput
 from medprobe.sources.mentions import Mentions
 from medprobe.tables import Benchmark
@@ -261,8 +261,8 @@ def sheet(tmp_path: Path, *said: str) -> Path:
     names = ["Aspirin", "Aspirin", "BRX2", "BRX2", "BRX2"]
     texts = [f"{name} {verb}." for name, verb in zip(names, verbs, strict=True)]
     benchmark = build(tmp_path, [record(n, text) for n, text in enumerate(texts)])
-    write_sheet(benchmark.queries, tmp_path / "sheet.csv", seed=1, size=6)
-    head, *lines = (tmp_path / "sheet.csv").read_text().splitlines()
+    benchmark.write(tmp_path / "out")
+    head, *lines = (tmp_path / "out/annotation.csv").read_text().splitlines()
     assert all(line.endswith(",,") for line in lines)
     filled = [line[:-1] + words for line, words in zip(sorted(lines), said, strict=True)]
     (tmp_path / "sheet.csv").write_text("\n".join([head, *filled]) + "\n")
@@ -281,12 +281,18 @@ def test_a_filled_sheet_gives_kappa(tmp_path: Path) -> None:
 
 def test_the_same_seed_draws_the_same_sheet(tmp_path: Path) -> None:
     records = [record(number, f"Aspirin has {number} uses.") for number in range(40)]
+    records.append(record(50, "BRX2 acts."))
     queries = build(tmp_path, records).queries
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write_sheet(queries, tmp_path / name, seed, size=10)
-    a, b, c = ((tmp_path / name).read_text() for name in "abc")
-    assert a == b != c
-    assert len(a.splitlines()) == 11
+    a, b, c = (draw_sheet(queries, seed, size=10) for seed in (1, 1, 2))
+    assert a.equals(b) and not a.equals(c)
+    assert a["subset"].value_counts().to_dict() == {"chem": 5, "gene": 1}
+
+
+def test_a_filled_sheet_is_read_by_the_build(tmp_path: Path) -> None:
+    path = sheet(tmp_path, "yes,yes", "yes,no", "no,no", "yes,yes", "no,no")
+    settings = lipid.Settings(annotated=Path(path.name))
+    found = lipid.build(tmp_path, settings, 0).notes["agreement"]
+    assert found["subset"].tolist() == ["chem", "gene", "all"]
 
 
 def test_an_answer_that_is_neither_is_named(tmp_path: Path) -> None:

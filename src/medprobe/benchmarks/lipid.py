@@ -15,6 +15,7 @@ from pydantic import Field
 
 from medprobe.benchmarks import Metadata
 from medprobe.benchmarks.lipid_rules import Prompt, prompt, sentences
+from medprobe.benchmarks.lipid_sheet import draw_sheet, read_sheet
 from medprobe.params import Section
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
@@ -31,19 +32,25 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """Where LIPID's sources are, relative to `data/`, and from when its sentences may be."""
+    """Where LIPID's sources are, relative to `data/`, and from when its sentences may be.
+
+    `annotated` is a copy of the sheet `annotation.csv` of the built benchmark, filled in by two
+    people.
+    """
 
     submitted_after: date = date(2021, 12, 31)  # the paper's: no abstract known to its models
     pubmed: Path = Path("pubmed")
     entities: dict[str, Path] = Field(
         {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
     )
+    annotated: Path | None = None
 
 
 def build(data: Path, settings: Settings, seed: int) -> Benchmark:
-    """Build LIPID, one subset an entity list. Nothing in it is drawn at random.
+    """Build LIPID, one subset an entity list. Only the annotation sheet is drawn at random.
 
-    Raises BadInput for broken files, empty lists and names that stand twice in a list.
+    Raises BadInput for broken files, empty lists, names that stand twice in a list, and a sheet
+    that is not filled in.
     """
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     finder = Mentions(
@@ -61,7 +68,13 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             for name in names
         ]
     )
-    notes = {"dropped": _counts(dropped), "appearances": appearances(queries)}
+    notes = {
+        "dropped": _counts(dropped),
+        "appearances": appearances(queries),
+        "annotation": draw_sheet(queries, seed),
+    }
+    if settings.annotated is not None:
+        notes["agreement"] = read_sheet(data / settings.annotated)
     return Benchmark(queries.reset_index(drop=True), candidates, notes)
 
 

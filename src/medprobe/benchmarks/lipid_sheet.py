@@ -10,27 +10,25 @@ from typing import Final
 import pandas as pd
 
 from medprobe.errors import BadInput
-from medprobe.files import replacing
 from medprobe.metrics.agreement import agreement
 
 ANNOTATORS: Final = ["factual_1", "factual_2"]
 COLUMNS: Final = ["query_id", "subset", "sentence", "answer", *ANNOTATORS]
+FILL_IN: Final = "fill in the annotation.csv of outputs/benchmarks/lipid"
 ANSWERS: Final = {"yes": True, "no": False}
 
 
-def write_sheet(queries: pd.DataFrame, path: Path, seed: int, size: int = 200) -> None:
-    """Write `size` random prompts as CSV, the same number of each subset, in random order, with two
-    empty columns for yes or no. The sentences are PubMed's: keep the file out of git.
-    """
-    share = size // queries["subset"].nunique()
+def draw_sheet(queries: pd.DataFrame, seed: int, size: int = 200) -> pd.DataFrame:
+    """`size` random prompts, the same number of each subset, in random order, with two empty
+    columns for yes or no."""
+    share = size // max(queries["subset"].nunique(), 1)
     parts = [
         part.sample(min(share, len(part)), random_state=seed)
         for _, part in queries.groupby("subset", sort=True)
     ]
-    drawn = pd.concat(parts).sample(frac=1, random_state=seed)
+    drawn = pd.concat([queries[:0], *parts]).sample(frac=1, random_state=seed)
     sheet = drawn.assign(answer=drawn["answers"].str[0], **dict.fromkeys(ANNOTATORS, ""))
-    with replacing(path) as scratch:
-        sheet[COLUMNS].to_csv(scratch, index=False, lineterminator="\n")
+    return sheet[COLUMNS]
 
 
 def read_sheet(path: Path) -> pd.DataFrame:
@@ -53,7 +51,7 @@ def _rows(path: Path) -> list[tuple[str, bool, bool]]:
     try:
         stream = path.open(encoding="utf-8-sig", newline="")
     except FileNotFoundError:
-        raise BadInput(path, "no such file", "write a sheet first and fill it in") from None
+        raise BadInput(path, "no such file", FILL_IN) from None
     rows = []
     with stream:
         reader = csv.DictReader(stream)
@@ -67,5 +65,5 @@ def _rows(path: Path) -> list[tuple[str, bool, bool]]:
                     raise BadInput(where, f"{column} is {word!r}", "write yes or no")
             rows.append((row["subset"], ANSWERS[said[0]], ANSWERS[said[1]]))
     if not rows:
-        raise BadInput(path, "no row in it", "write a sheet first and fill it in")
+        raise BadInput(path, "no row in it", FILL_IN)
     return rows

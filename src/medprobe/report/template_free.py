@@ -40,6 +40,7 @@ def analyses(
         "frequent": frequent(predictions, benchmarks),
         "distractors": distractors(comparison, benchmarks),
         "cut-off": cut_off(params.models, benchmarks, _probed(comparison)),
+        **_notes(benchmarks / "lipid"),
     }
     return {name: table for name, table in made.items() if len(table)}
 
@@ -235,6 +236,12 @@ def distractors(comparison: pd.DataFrame, benchmarks: Path) -> pd.DataFrame:
     )
     sizes = [_sizes(benchmarks / row.benchmark, row.subset) for row in table.itertuples()]
     return table.assign(entities=[a for a, _ in sizes], entities_more=[b for _, b in sizes])
+
+
+def _notes(folder: Path) -> dict[str, pd.DataFrame]:
+    """How often LIPID's entities appear, and how far its annotators agree."""
+    paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
+    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
 
 
 def _probed(comparison: pd.DataFrame) -> list[str]:

@@ -21,7 +21,7 @@ def section(results: Results) -> str:
         _templates(results),
         _overconfidence(results),
         _distractors(results),
-        _cut_off(results),
+        _lipid(results),
     ]
     if not any(parts):
         return ""
@@ -170,17 +170,22 @@ def _distractors(results: Results) -> str:
     )
 
 
-def _cut_off(results: Results) -> str:
-    """Which models may have read LIPID's sentences."""
-    table = results.analyses.get("cut-off")
-    if table is None:
-        return ""
-    late = table[table["verdict"] != "unseen"]
-    sentences = [f"{row.model}: {row.verdict}." for row in late.itertuples()]
-    head = "LIPID's sentences are unseen by a model whose training ended before their cut-off."
-    return html.section(
-        "Who may have read the sentences?", html.paragraph(head, *sentences) + _table(table, {})
-    )
+def _lipid(results: Results) -> str:
+    """Its entities, its annotators, and which models may have read its sentences."""
+    content = ""
+    if (counts := results.analyses.get("appearances")) is not None:
+        about = "Prompts, entities, and how many prompts an entity has."
+        content += html.paragraph(about) + _table(counts, {"mean": "{:.2f}", "std": "{:.2f}"})
+    if (said := results.analyses.get("agreement")) is not None:
+        shares = dict.fromkeys(["yes_first", "yes_second", "agreed"], "{:.1%}")
+        about = "Two annotators on whether prompts state facts; kappa is Cohen's."
+        content += html.paragraph(about) + _table(said, {**shares, "kappa": "{:.2f}"})
+    if (table := results.analyses.get("cut-off")) is not None:
+        late = table[table["verdict"] != "unseen"]
+        head = "Sentences are unseen by a model whose training ended before their cut-off."
+        flags = [f"{row.model}: {row.verdict}." for row in late.itertuples()]
+        content += html.paragraph(head, *flags) + _table(table, {})
+    return html.section("LIPID: entities, annotators, and who may have read it", content)
 
 
 def _table(table: pd.DataFrame, formats: dict[str, str]) -> str:
