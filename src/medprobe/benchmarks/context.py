@@ -28,8 +28,8 @@ from medprobe.tables import CANDIDATE_COLUMNS, Benchmark
 
 METADATA = Metadata(
     description="how the rank of an object moves as a context grows around it",
-    citation="Yao et al. 2023, Context Variance Evaluation of Pretrained Language Models for Prompt-based "
-    "Biomedical Knowledge Probing",
+    citation="Yao et al. 2023, Context Variance Evaluation of Pretrained Language Models for "
+    "Prompt-based Biomedical Knowledge Probing",
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement; the articles' own",
     sources=("umls", "notes", "articles"),
     primary_metric="understand",
