@@ -25,7 +25,6 @@ from bench import methods as shared
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, use_threads
 from medprobe.engine.search import nearest
-from medprobe.params import EngineParams
 
 NAMES = 1024
 QUERIES = 64

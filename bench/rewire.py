@@ -17,7 +17,6 @@ from bench import methods as shared
 from bench.encode import bert_base, names_and_tokenizer, seconds
 from medprobe.engine.load import Model, use_threads
 from medprobe.engine.rewiring import RewireSettings, batch_order, info_nce, make_pairs, train
-from medprobe.params import EngineParams
 
 RELEASED = Path("../shared/data/sentences/pubmed_sents_no_punkt_10k_0")
 SETTINGS = RewireSettings(steps=2, checkpoint_every=1_000)

@@ -3,6 +3,7 @@ import pytest
 import transformers
 
 import probing
+from medprobe.engine import masked
 from medprobe.errors import BadInput
 from medprobe.methods.xfactr import DECODINGS, Xfactr
 from medprobe.params import EngineParams, section
@@ -130,6 +131,16 @@ def test_batch_size_and_neighbours_do_not_matter(decoding, tiny_model):
     found = together.rank(queries, probing.candidates(), 10, decoding)
     parts = [alone.rank(queries.iloc[[i]], probing.candidates(), 10, decoding) for i in range(4)]
     probing.same(found, pd.concat(parts, ignore_index=True))
+
+
+def test_a_prompt_of_two_subsets_is_decoded_once(tiny_model, monkeypatch):
+    prober = method(tiny_model("bert"))
+    full, hard = probing.queries(probing.PROMPTS), probing.queries(probing.PROMPTS[1:3])
+    first = prober.rank(full, probing.candidates(), 10, "confidence")
+    monkeypatch.setattr(masked, "log_probs", lambda model, rows, *rest: [] if not rows else 1 / 0)
+    again = prober.rank(hard, probing.candidates(), 10, "confidence")
+    expected = first[first["query_id"].isin(["q1", "q2"])]["prediction"]
+    assert again["prediction"].tolist() == expected.tolist()
 
 
 def test_an_answer_with_exactly_these_tokens_is_a_hit(tiny_model):

@@ -57,7 +57,9 @@ class Generative:
         for frame, query in zip(frames, where, strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
-        found = seq2seq.generate(self.model, frames, self.settings.beams, cap, self.model.token_budget)
+        found = seq2seq.generate(
+            self.model, frames, self.settings.beams, cap, self.model.token_budget
+        )
         rows = []
         for query, sequences in zip(queries.itertuples(), found, strict=True):
             scores: dict[str, float] = {}

@@ -74,6 +74,15 @@ class Xfactr:
         found = fill(self.model, slots, self.decoding(which), self.model.token_budget)
         return predictions(self.model, queries, slots, found, k=k, variant=which)
 
+    def _fillings(self, prompts: list[str], slots: list[Slot], which: str) -> list[list[Filling]]:
+        """The fillings of each prompt; a prompt of several subsets is decoded once."""
+        known = self.decoded.setdefault(which, {})
+        pairs = zip(prompts, slots, strict=True)
+        new = {prompt: slot for prompt, slot in pairs if prompt not in known}
+        found = fill(self.model, list(new.values()), self.decoding(which), self.budget)
+        known.update(zip(new, found, strict=True))
+        return [known[prompt] for prompt in prompts]
+
     def decoding(self, name: str) -> Decoding:
         """One decoding by name, such as `order+order`."""
         initial, _, refinement = name.partition("+")
