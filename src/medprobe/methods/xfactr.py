@@ -50,6 +50,7 @@ class Xfactr:
         self.folder = folder
         self.model = load(folder, "masked", engine)
         self.settings = settings
+        self.decoded: dict[str, dict[str, list[Filling]]] = {}  # by decoding, by prompt
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -71,7 +72,7 @@ class Xfactr:
         masks = [0] * self.settings.masks
         for slot, query in zip(slots, where, strict=True):
             check_window(slot, [masks], self.model.max_length, query, [f"{len(masks)} masks"])
-        found = fill(self.model, slots, self.decoding(which), self.model.token_budget)
+        found = self._fillings(queries["prompt"].tolist(), slots, which)
         return predictions(self.model, queries, slots, found, k=k, variant=which)
 
     def _fillings(self, prompts: list[str], slots: list[Slot], which: str) -> list[list[Filling]]:
@@ -79,7 +80,8 @@ class Xfactr:
         known = self.decoded.setdefault(which, {})
         pairs = zip(prompts, slots, strict=True)
         new = {prompt: slot for prompt, slot in pairs if prompt not in known}
-        found = fill(self.model, list(new.values()), self.decoding(which), self.budget)
+        budget = self.model.token_budget
+        found = fill(self.model, list(new.values()), self.decoding(which), budget)
         known.update(zip(new, found, strict=True))
         return [known[prompt] for prompt in prompts]
 
