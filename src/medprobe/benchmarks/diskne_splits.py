@@ -70,20 +70,25 @@ def split(
     a pair is on one side only.
     """
     mentions = touched(examples, names, match)
-    ids = examples["example_id"].to_numpy()
-    pairs = examples["pair_id"].to_numpy()
-    parts = []
+    original = examples["original_cui"].to_numpy()
+    pairs, distinct = pd.factorize(examples["pair_id"], sort=True)
+    places = []  # (target, split, example) of each row, as places in their lists
     for place, target in enumerate(names):
-        test = (examples["original_cui"] == target).to_numpy()
+        test = original == target
         train = ~mentions[:, place] & ~test
-        distinct = np.unique(pairs[train].astype(object))
         generator = np.random.default_rng([seed, place])
-        held = generator.permutation(distinct)[: max(1, round(share * len(distinct)))]
-        validation = train & np.isin(pairs.astype(object), held)
-        for name, rows in (
-            ("train", train & ~validation),
-            ("validation", validation),
-            ("test", test),
-        ):
-            parts.append(pd.DataFrame({"target": target, "split": name, "example_id": ids[rows]}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=SPLITS, dtype=str)
+        mixed = generator.permutation(np.unique(pairs[train]))
+        held = np.zeros(len(distinct), dtype=bool)
+        held[mixed[: max(1, round(share * len(mixed)))]] = True
+        validation = train & held[pairs]
+        for number, rows in enumerate((train & ~validation, validation, test)):
+            found = np.flatnonzero(rows)
+            places.append((np.full_like(found, place), np.full_like(found, number), found))
+    lists = (list(names), ["train", "validation", "test"], examples["example_id"].tolist())
+    columns = np.concatenate(places, axis=1) if places else np.empty((3, 0), dtype=np.intp)
+    return pd.DataFrame(
+        {
+            column: pd.Series(values, dtype=str).take(taken).reset_index(drop=True)
+            for column, values, taken in zip(SPLITS, lists, columns, strict=True)
+        }
+    )
