@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import probing
 from medprobe.engine.load import load
 from medprobe.errors import BadInput
+from medprobe.methods import mask_average
 from medprobe.methods.rank_change import COPY, RankChange, ranks
 from medprobe.params import EngineParams
 
@@ -49,21 +51,21 @@ def ranked(scores: dict[str, float]) -> dict[str, int]:
     return {name: rank for rank, name in enumerate(order, start=1)}
 
 
-def masked_score(model: object, prompt: str, name: str) -> float:
-    pieces = probing.piece_ids(model.tokenizer, prompt, name)  # type: ignore[attr-defined]
-    ids = probing.masked_ids(model.tokenizer, prompt, len(pieces))  # type: ignore[attr-defined]
-    found = probing.log_probs(model.model, ids)  # type: ignore[attr-defined]
-    places = [at for at, token in enumerate(ids) if token == model.tokenizer.mask_token_id]  # type: ignore[attr-defined]
+def masked_score(model: Any, prompt: str, name: str) -> float:
+    pieces = probing.piece_ids(model.tokenizer, prompt, name)
+    ids = probing.masked_ids(model.tokenizer, prompt, len(pieces))
+    found = probing.log_probs(model.model, ids)
+    places = [at for at, token in enumerate(ids) if token == model.tokenizer.mask_token_id]
     return float(np.mean([found[at, piece] for at, piece in zip(places, pieces, strict=True)]))
 
 
-def causal_score(model: object, prompt: str, name: str) -> float:
-    tokenizer = model.tokenizer  # type: ignore[attr-defined]
+def causal_score(model: Any, prompt: str, name: str) -> float:
+    tokenizer = model.tokenizer
     before, after = prompt.split(" [Y]")
     start = [tokenizer.bos_token_id]
     context = start + tokenizer(before)["input_ids"]
     whole = start + tokenizer(before + " " + name + after)["input_ids"]
-    found = probing.log_probs(model.model, whole)  # type: ignore[attr-defined]
+    found = probing.log_probs(model.model, whole)
     rest = range(len(context), len(whole))
     return float(np.mean([found[at - 1, whole[at]] for at in rest]))
 
@@ -98,13 +100,15 @@ def test_ranks_do_not_depend_on_the_batch(tiny_model: Callable[[str], Path], arc
 def test_equal_prompts_are_scored_once(
     tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = method(tiny_model("bert"))
-    made.rank(steps(), probing.candidates(), 10, "")
-    assert made.score is not None
     seen: list[str] = []
-    score = made.score
-    made.score = lambda queries, names: seen.extend(queries["prompt"]) or score(queries, names)
-    made.rank(steps(), probing.candidates(), 10, "")
+    real = mask_average.mean_log_probs
+
+    def spy(model: Any, prompts: list[str], *rest: Any) -> np.ndarray:
+        seen.extend(prompts)
+        return real(model, prompts, *rest)
+
+    monkeypatch.setattr(mask_average, "mean_log_probs", spy)
+    method(tiny_model("bert")).rank(steps(), probing.candidates(), 10, "")
     assert sorted(seen) == sorted(set(PROMPTS))
 
 

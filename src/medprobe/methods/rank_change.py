@@ -10,23 +10,21 @@ so the numbers that it gets are the numbers of copying alone.
 """
 
 import hashlib
-import inspect
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 
 from medprobe.engine import causal
 from medprobe.engine import load as checkpoints
-from medprobe.engine.load import Model, load
+from medprobe.engine.load import Model
 from medprobe.engine.slots import answer_ids, check_window, text_slots
-from medprobe.methods.mask_average import MaskAverage
+from medprobe.methods import mask_average
 from medprobe.params import EngineParams, Section
 
-Scorer = Callable[[pd.DataFrame, Sequence[str]], np.ndarray]  # queries, names → (queries, names)
 PROMPTS_AT_ONCE: Final = 512
 COPY: Final = "copy"
 
@@ -45,13 +43,12 @@ class RankChange:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.model, self.folder, self.engine = model, folder, engine
+        self.folder, self.engine = folder, engine
         self.settings, self.seed = settings, seed
-        self.score: Scorer | None = None  # loaded when a pass needs it
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
-        return [self.folder, Path(inspect.getfile(MaskAverage))]
+        return [self.folder, Path(mask_average.__file__)]
 
     def passes(self) -> list[str]:
         """The model, then the control."""
@@ -99,10 +96,21 @@ class RankChange:
             score = self._copied if which == COPY else self._scores
             yield from zip(rows, score(one_each, names), strict=True)
 
+    @cached_property
+    def kind(self) -> Literal["masked", "causal"]:
+        """Which of the kinds the checkpoint serves."""
+        return "masked" if "masked" in checkpoints.inspect(self.folder).kinds else "causal"
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, loaded when a pass first needs it."""
+        return checkpoints.load(self.folder, self.kind, self.engine)
+
     def _scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
-        if self.score is None:
-            self.score = _scorer(self.model, self.folder, self.engine, self.seed)
-        return self.score(queries, names)
+        prompts = queries["prompt"].tolist()
+        where = [f"query {query}" for query in queries["query_id"]]
+        score = mask_average.mean_log_probs if self.kind == "masked" else mean_log_probs
+        return score(self.model, prompts, where, names, self.engine.token_budget)
 
     def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
         """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
@@ -129,24 +137,17 @@ def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
     return found
 
 
-def _scorer(model: str, folder: Path, engine: EngineParams, seed: int) -> Scorer:
-    """How names are scored for this kind of model."""
-    if "masked" in checkpoints.inspect(folder).kinds:
-        return MaskAverage(model, folder, MaskAverage.Settings(), engine, seed).scores
-    loaded = load(folder, "causal", engine)
-    return partial(causal_scores, loaded)
-
-
-def causal_scores(model: Model, queries: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """The mean log-probability, for each query and name, of the name's tokens and of what follows
-    them in the prompt; what stands before is read once for all names."""
-    where = [f"query {query}" for query in queries["query_id"]]
-    slots = text_slots(model.tokenizer, queries["prompt"], where, causal.start_ids(model))
+def mean_log_probs(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str], budget: int
+) -> np.ndarray:
+    """Under a causal model, for each prompt and name, the mean log-probability of the name's tokens
+    and of what follows them; what stands before is read once for all names."""
+    slots = text_slots(model.tokenizer, prompts, where, causal.start_ids(model))
     ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
     found = np.empty((len(slots), len(names)))
     for number, (slot, query) in enumerate(zip(slots, where, strict=True)):
         check_window(slot, ids[slot.left], model.max_length, query, names)
         rests = [[*answer, *slot.after] for answer in ids[slot.left]]
-        _, scores = causal.continuations(model, slot.before, rests, model.token_budget)
+        _, scores = causal.continuations(model, slot.before, rests, budget)
         found[number] = [sum(score) / len(score) for score in scores]
     return found
