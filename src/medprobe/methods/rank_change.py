@@ -110,7 +110,7 @@ class RankChange:
         prompts = queries["prompt"].tolist()
         where = [f"query {query}" for query in queries["query_id"]]
         score = mask_average.mean_log_probs if self.kind == "masked" else mean_log_probs
-        return score(self.model, prompts, where, names, self.engine.token_budget)
+        return score(self.model, prompts, where, names, self.model.token_budget)
 
     def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
         """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
