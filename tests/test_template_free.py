@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from medprobe import places
 from medprobe.benchmarks import biolama, lama, lipid
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.errors import BadInput
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.params import EngineParams, Models, Params, section
-from medprobe.report import template_free
+from medprobe.params import EngineParams, Models, Params, TrackParams, section
+from medprobe.report import template_free, template_free_run
 from medprobe.report.cut_off import cut_off
 from medprobe.report.data_sets import DATA_SETS
 from medprobe.report.papers import papers
@@ -112,7 +113,8 @@ def world(folder: Path) -> Params:
     models = {
         "masked": {"good": {"folder": "a", "trained_until": "2022-05-01"}, "poor": {"folder": "b"}}
     }
-    return section(Params, {"models": models, "score": {"bootstrap": 50}}, "params")
+    content = {"models": models, "score": {"bootstrap": 50}, "track": {"text": True}}
+    return section(Params, content, "params")
 
 
 def _answers(model: str, row: Any) -> pd.DataFrame:
@@ -238,6 +240,27 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
         "distractors",
     }
     assert "good: trained after the cut-off" in page
+
+
+def test_one_run_holds_all_tables_and_drawings(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = world(tmp_path)
+    for name in ("predictions", "benchmarks"):
+        monkeypatch.setattr(places, name.upper(), tmp_path / name)
+    quiet = params.model_copy(update={"track": TrackParams()})
+    run = template_free_run.result(quiet, {"lama/good/mask_average": "1", "medlama/x/y": "1"})
+    assert run is not None and template_free_run.result(quiet, {"medlama/x/y": "1"}) is None
+    content = run.content()
+    tables = {name for name in content.files if name.endswith(".csv")}
+    assert tables == {f"{name}.csv" for name in results.analyses}
+    assert "figures/template-free-rankings.svg" in content.files
+    assert content.metrics["general/tau"] == 1
+    assert "n00" not in "".join(content.files.values())  # names may be licensed
+    other = template_free_run.result(quiet, {"lama/good/mask_average": "1", "medlama/x/y": "2"})
+    newer = template_free_run.result(quiet, {"lama/good/mask_average": "2"})
+    assert other is not None and newer is not None
+    assert run.key == other.key != newer.key
 
 
 def test_no_data_no_chapter() -> None:

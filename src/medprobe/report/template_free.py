@@ -27,7 +27,10 @@ FREQUENT: Final = 15  # entities of the paper's Figure 1
 def analyses(
     comparison: pd.DataFrame, predictions: Path, benchmarks: Path, params: Params
 ) -> dict[str, pd.DataFrame]:
-    """All analyses by name; those without data are left out."""
+    """All analyses by name; those without data are left out.
+
+    Names of entities, which may be licensed, are in them only where `track.text` says so.
+    """
     scores = per_data_set(comparison)
     made = {
         "rankings": rankings(scores),
@@ -42,7 +45,12 @@ def analyses(
         "cut-off": cut_off(params.models, benchmarks, _probed(comparison)),
         **_notes(benchmarks / "lipid"),
     }
-    return {name: table for name, table in made.items() if len(table)}
+    hidden = [] if params.track.text else ["entity", "favourite"]
+    return {
+        name: table.drop(columns=hidden, errors="ignore")
+        for name, table in made.items()
+        if len(table)
+    }
 
 
 def per_data_set(comparison: pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from medprobe.files import replacing
 from medprobe.keep import fingerprint
 from medprobe.metrics.summary import Scores, metrics_of
 from medprobe.params import Params
+from medprobe.report import template_free_run
 from medprobe.report.context import BENCHMARK, trajectory
 from medprobe.report.results import Results
 from medprobe.report.sections import context, relations, sweeps
@@ -35,7 +36,8 @@ TEXT = ["prompt", "answers"]  # columns of queries that may be licensed
 def track(params: Params, model: str | None = None, method: str | None = None) -> None:
     """Log every prediction table on disk, or those of one model and method that were just made.
 
-    The whole run also writes `outputs/tracked.json`: the keys of all results, for DVC.
+    The whole run also logs the comparison of template-based and template-free data sets, and writes
+    `outputs/tracked.json`: the keys of all results, for DVC.
     """
     client, keys, fresh = tracking.connect(), {}, model is not None
     for name, under, table in tables(places.PREDICTIONS):
@@ -45,6 +47,8 @@ def track(params: Params, model: str | None = None, method: str | None = None) -
             tracking.record(client, tracking.Result(table.stem, name, under, key, content))
             keys["/".join((table.stem, name, under))] = key
     if not fresh:
+        if (together := template_free_run.result(params, keys)) is not None:
+            tracking.record(client, together)
         with replacing(TRACKED) as path:
             path.write_text(json.dumps(keys, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
