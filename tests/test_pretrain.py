@@ -130,10 +130,10 @@ def test_joined_sentences_fit_the_window() -> None:
 
 def test_slots_are_single_pieces_of_sequence_models() -> None:
     pieces = tokenizer("seq2seq", list(Path("data/sample").glob("corpus-*.txt")), 500)
-    slot = pieces.convert_tokens_to_ids("<extra_id_0>")
-    ids = pieces("it might treat <extra_id_0> .").input_ids
-    assert ids.count(slot) == 1 and ids[-1] == pieces.eos_token_id
-    assert pieces.convert_ids_to_tokens(ids)[-4:] == ["Ġtreat", "<extra_id_0>", "Ġ.", "</s>"]
+    ids = pieces("it might treat<mask> .").input_ids
+    assert ids.count(pieces.mask_token_id) == 1
+    assert (ids[0], ids[-1]) == (pieces.bos_token_id, pieces.eos_token_id)
+    assert pieces.convert_ids_to_tokens(ids)[-4:] == ["Ġtreat", "<mask>", "Ġ.", "</s>"]
 
 
 def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from tokenizers import (
     trainers,
 )
 from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
     BertTokenizer,
     GPT2Config,
     GPT2LMHeadModel,
     PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
 )
 
 from medprobe.params import ModelKind
@@ -30,13 +30,13 @@ from medprobe.sample.settings import Recipe
 
 POSITIONS = 256  # the longest input, in pieces
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-T5_SPECIAL = ["<pad>", "</s>", "<unk>", *(f"<extra_id_{i}>" for i in range(8))]
+PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
 
 
 def tokenizer(kind: ModelKind, texts: list[Path], vocabulary: int) -> Any:
     """A fast tokenizer of `vocabulary` pieces, learnt from all the corpora, so that all
     sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
-    byte-level pairs, as GPT-2 has, for the others, with T5's slots `<extra_id_0>` and so on."""
+    byte-level pairs, as GPT-2 and BART have, for the others."""
     files = [str(path) for path in sorted(texts)]
     return _word_pieces(files, vocabulary) if kind == "masked" else _pairs(files, vocabulary, kind)
 
@@ -66,30 +66,33 @@ def _pairs(files: list[str], vocabulary: int, kind: ModelKind) -> Any:
     pieces.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=T5_SPECIAL,
+        special_tokens=PAIR_SPECIAL,
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
     pieces.train(files, trainer)
-    if kind == "seq2seq":
+    pieces.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    if kind == "causal":
+        begin, more = "</s>", {}
+    else:
+        begin, more = "<s>", {"mask_token": "<mask>"}
         pieces.post_processor = processors.TemplateProcessing(
-            single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
+            single="<s> $A </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
         )
-    pieces.add_special_tokens([AddedToken(slot, lstrip=True) for slot in T5_SPECIAL[3:]])
     return PreTrainedTokenizerFast(
         tokenizer_object=pieces,
         model_max_length=POSITIONS,
         pad_token="<pad>",
-        bos_token="</s>",
+        bos_token=begin,
         eos_token="</s>",
         unk_token="<unk>",
-        extra_special_tokens=T5_SPECIAL[3:],
+        **more,
     )
 
 
 def untrained(kind: ModelKind, recipe: Recipe, vocabulary: int) -> Any:
     """A model of a kind and of the recipe's size, its weights drawn from torch's generator."""
-    return {"masked": _bert, "causal": _gpt2, "seq2seq": _t5}[kind](recipe, vocabulary)
+    return {"masked": _bert, "causal": _gpt2, "seq2seq": _bart}[kind](recipe, vocabulary)
 
 
 def _bert(recipe: Recipe, vocabulary: int) -> Any:
@@ -123,18 +126,23 @@ def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
     return GPT2LMHeadModel(config)
 
 
-def _t5(recipe: Recipe, vocabulary: int) -> Any:
-    config = T5Config(
+def _bart(recipe: Recipe, vocabulary: int) -> Any:
+    config = BartConfig(
         vocab_size=vocabulary,
         d_model=recipe.hidden,
-        d_kv=64,
-        d_ff=4 * recipe.hidden,
-        num_layers=recipe.layers,
-        num_decoder_layers=recipe.layers,
-        num_heads=recipe.hidden // 64,
-        dropout_rate=recipe.dropout,
+        encoder_layers=recipe.layers,
+        decoder_layers=recipe.layers,
+        encoder_attention_heads=recipe.hidden // 64,
+        decoder_attention_heads=recipe.hidden // 64,
+        encoder_ffn_dim=4 * recipe.hidden,
+        decoder_ffn_dim=4 * recipe.hidden,
+        max_position_embeddings=POSITIONS,
+        dropout=recipe.dropout,
+        attention_dropout=recipe.dropout,
         pad_token_id=0,
+        bos_token_id=3,
         eos_token_id=1,
+        decoder_start_token_id=1,
+        forced_eos_token_id=None,
     )
-    config.decoder_start_token_id = 0
-    return T5ForConditionalGeneration(config)
+    return BartForConditionalGeneration(config)

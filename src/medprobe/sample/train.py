@@ -1,8 +1,8 @@
 """Training of the sample models: small, on the sample world's text, in about a minute.
 
 Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4) and now
-and then another piece; sequence-to-sequence models to fill the slot `<extra_id_0>` (Raffel et al.
-2020, section 3.1.4) with a name; causal ones the next piece.
+and then another piece; sequence-to-sequence models to write a text anew in which one name is
+masked (Lewis et al. 2020, section 2.2); causal ones the next piece.
 """
 
 import random
@@ -196,16 +196,22 @@ def causal_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
 
 
 def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
-    """Mean cross-entropy of one hidden name, after `<extra_id_0>` and before `<extra_id_1>`."""
-    slot, close = pieces.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
+    """Mean cross-entropy of the whole text, written anew from one with a name masked."""
     inputs, targets = [], []
     for sentence in batch:
         start, end = rng.choice(sentence.names)
-        shown = [*sentence.pieces[:start], slot, *sentence.pieces[end:]]
-        inputs.append([*shown, pieces.eos_token_id])
-        targets.append([slot, *sentence.pieces[start:end], close, pieces.eos_token_id])
+        shown = [*sentence.pieces[:start], pieces.mask_token_id, *sentence.pieces[end:]]
+        inputs.append([pieces.bos_token_id, *shown, pieces.eos_token_id])
+        targets.append([pieces.bos_token_id, *sentence.pieces, pieces.eos_token_id])
+    start = model.config.decoder_start_token_id
+    states = model.model(
+        input_ids=_pad(inputs, 0),
+        attention_mask=_attention(inputs),
+        decoder_input_ids=_pad([[start, *target[:-1]] for target in targets], 0),
+    )[0]
     label = _pad(targets, IGNORE)
-    return model(input_ids=_pad(inputs, 0), attention_mask=_attention(inputs), labels=label).loss
+    at = label != IGNORE
+    return cross_entropy(model.lm_head(states[at]), label[at])
 
 
 LOSSES: dict[ModelKind, Callable[[Any, Any, list[Sentence], random.Random], Tensor]] = {
