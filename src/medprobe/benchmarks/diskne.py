@@ -77,7 +77,7 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
         negatives = choose(positives, hierarchy, vectors, settings.negatives, seed)
     else:
         negatives = _placed(given, positives)
-    cuis = sorted({*positives["cui"], *negatives["cui"]})
+    cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
     names = _names(data / settings.umls, cuis)
     examples = assemble(positives, negatives, names)
     by_target = names.groupby("cui")["name"].agg(list)
@@ -141,14 +141,21 @@ def _with_texts(
 
 
 def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
-    """The negatives of released files as `position` (of their positive), `kind`, `cui`."""
-    keys = ["pair_id", "category", "original_cui"]
-    place = positives[keys].drop_duplicates().reset_index(names="position")
-    found = given.merge(place, on=keys, how="left")
-    for row in found[found["position"].isna()].head(1).itertuples():
+    """The negatives of released files: `position` (of their positive), `kind, original_cui, cui`.
+
+    Where no positive has their pair, category and disease, theirs is the one of pair and category.
+    """
+    exact, loose = ["pair_id", "category", "original_cui"], ["pair_id", "category"]
+    found = pd.Series(np.nan, index=given.index)
+    for keys in (exact, loose):
+        place = positives.drop_duplicates(keys).reset_index(names="position")[[*keys, "position"]]
+        found = found.fillna(
+            given.merge(place, on=keys, how="left").set_index(given.index)["position"]
+        )
+    for row in given[found.isna()].head(1).itertuples():
         raise BadInput("diskne", f"negative {row.cui} of pair {row.pair_id} has no positive")
-    found["position"] = found["position"].astype(int)
-    return found[["position", "kind", "cui"]].sort_values("position", kind="stable")
+    placed = given[["kind", "original_cui", "cui"]].assign(position=found.astype(int))
+    return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
 def _names(umls: Path, cuis: list[str]) -> pd.DataFrame:

@@ -52,7 +52,8 @@ def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
 def choose(
     positives: pd.DataFrame, hierarchy: Hierarchy, vectors: Vectors, n: int, seed: int
 ) -> pd.DataFrame:
-    """`position, kind, cui`: `n` similar and `n` random negatives of each positive, by its place.
+    """`position, kind, original_cui, cui`: `n` similar and `n` random negatives of each positive,
+    by its place.
 
     The pool are the diseases of all positives. Similar are those nearest by cosine, ties by CUI;
     they are the same for all positives of a disease. Random ones are drawn for each positive.
@@ -63,9 +64,9 @@ def choose(
     rows = []
     for position, cui in enumerate(positives["cui"]):
         drawn = generator.choice(len(pool[cui]), n, replace=False)
-        rows += [(position, "similar", other) for other in nearest[cui]]
-        rows += [(position, "random", pool[cui][place]) for place in drawn]
-    return pd.DataFrame(rows, columns=["position", "kind", "cui"])
+        rows += [(position, "similar", cui, other) for other in nearest[cui]]
+        rows += [(position, "random", cui, pool[cui][place]) for place in drawn]
+    return pd.DataFrame(rows, columns=["position", "kind", "original_cui", "cui"])
 
 
 def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
@@ -76,9 +77,9 @@ def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFra
     its name `disease`; `premise`; `full_hypothesis`, where the disease is at `[start:end]`; origin.
     """
     preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
-    copies = positives.loc[negatives["position"]].assign(
-        kind=negatives["kind"].to_numpy(), cui=negatives["cui"].to_numpy(), label=0
-    )
+    copies = positives.loc[negatives["position"]].assign(label=0)
+    for column in ("kind", "original_cui", "cui"):
+        copies[column] = negatives[column].to_numpy()
     copies["full_hypothesis"] = [
         replace_disease(row.full_hypothesis, row.start, row.end, preferred[row.cui])
         for row in copies.itertuples()

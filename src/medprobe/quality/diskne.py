@@ -98,8 +98,8 @@ def expect_pairs_to_be_on_one_side(rows: pd.DataFrame) -> pd.Series:
     """Columns `target, split, example_id`: no pair's examples both train and validate."""
     target, split, example = rows.columns
     pairs = rows[example].map(tables.get()["examples"].set_index("example_id")["pair_id"])
-    sides = rows[split].groupby([rows[target], pairs]).transform("nunique")
-    return (rows[split] == "test") | (sides == 1)
+    sides = rows[split].where(rows[split] != "test").groupby([rows[target], pairs])
+    return (rows[split] == "test") | (sides.transform("nunique") == 1)
 
 
 def _mentioned() -> dict[tuple[str, str], str]:
