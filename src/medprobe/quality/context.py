@@ -45,15 +45,16 @@ def expect_steps_to_be_nested(ids: pd.Series) -> pd.Series:
     steps = tables.get()["queries"].set_index("query_id")
     passages = dict(zip(steps.index, _passages(steps), strict=True))
     shown = {step: set(names) for step, names in steps["shown"].items()}
+    rows = {row.Index: row for row in steps.itertuples()}
 
     def nested(step: str) -> bool:
-        row = steps.loc[step]
-        if row["step"] == 0:
+        row = rows[step]
+        if row.step == 0:
             return not passages[step] and not shown[step]
-        before = f"{row['context_id']}/{row['step'] - 1}"
-        if before not in shown or shown[step] != shown[before] | {row["added"]}:
+        before = f"{row.context_id}/{row.step - 1}"
+        if before not in shown or shown[step] != shown[before] | {row.added}:
             return False
-        return row["kind"] != "real" or passages[before] in passages[step]
+        return row.kind != "real" or passages[before] in passages[step]
 
     return ids.map(nested)
 
