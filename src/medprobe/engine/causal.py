@@ -52,8 +52,8 @@ def continuations(
     continuations those of its tokens after the prefix.
 
     An encoder-decoder model reads `source` once, and prefix and rests are what its decoder writes.
-    Both prefix and rests must not be empty. Memory is bounded by `budget` tokens in a batch, prefix
-    and source counted with each row, however many continuations there are.
+    Both prefix and rests must not be empty. `budget` is the tokens of rests in a batch: memory is
+    bounded however many continuations there are.
     """
     with torch.inference_mode():
         more = _encoded(model, source) if source else {}
@@ -70,8 +70,7 @@ def continuations(
                 found += _after(model, out.past_key_values, [rests[i] for i in part], more)
             return found
 
-        shared = len(prefix) + len(source)
-        seconds = in_batches([shared + len(rest) for rest in rests], budget, compute)
+        seconds = in_batches([len(rest) for rest in rests], budget, compute)
     scores = [[first, *others] for first, others in zip(firsts, seconds, strict=True)]
     return of_targets(logits[:-1], list(prefix[1:])) if len(prefix) > 1 else [], scores
 

@@ -33,10 +33,10 @@ class Frame:
 
 def writes_sentinels(model: Model) -> bool:
     """Is it of T5's family? Raises BadInput where it is neither of T5's nor of BART's."""
-    vocabulary = model.tokenizer.get_vocab()
-    if OPENING in vocabulary and CLOSING in vocabulary:
+    tokenizer = model.tokenizer
+    if tokenizer.convert_tokens_to_ids(CLOSING) not in (None, tokenizer.unk_token_id):
         return True
-    if model.tokenizer.mask_token is None:
+    if tokenizer.mask_token is None:
         raise BadInput(model.name, f"its tokenizer has neither {OPENING} nor a mask token")
     return False
 
@@ -118,7 +118,8 @@ def generate(
         return found
 
     with torch.inference_mode():
-        return in_batches([beams * (len(f.source) + cap) for f in frames], budget, compute)
+        # what one pass reads: each source once, then a token for each beam at a time
+        return in_batches([max(len(f.source), beams) for f in frames], budget, compute)
 
 
 def _bos(model: Model) -> int:
