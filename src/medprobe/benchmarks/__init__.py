@@ -21,6 +21,7 @@ class Metadata:
     licence: str  # of the sources it is built from
     sources: tuple[str, ...]  # files and folders below data/ that it is built from
     primary_metric: str
+    many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
 
 
 def names() -> list[str]:

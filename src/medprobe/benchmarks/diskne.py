@@ -36,6 +36,7 @@ METADATA = Metadata(
     licence="MedNLI and MEDIQA-NLI: PhysioNet credentialed; UMLS licence",
     sources=("mednli", "mediqa", "umls", "cui2vec", "diskne"),
     primary_metric="f1",
+    many_relations=True,  # a disease each
 )
 
 

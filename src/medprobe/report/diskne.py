@@ -1,49 +1,27 @@
-"""DisKnE's tables in the paper's form: one a category and variant, diseases by models.
+"""How DisKnE's classifiers learnt: the curves that the page draws, from the losses on disk."""
 
-Source: Alghanmi et al. 2021, tables 2 to 8; their numbers stand beside models that are theirs.
-"""
+from pathlib import Path
 
-from medprobe.report import html
-from medprobe.report.html import Cell
-from medprobe.report.papers import published
-from medprobe.report.results import Results, shown
+import pandas as pd
 
-MEANS = ["macro", "weighted"]
+BENCHMARK = "diskne"
+METHOD = "classifier"
+KEYS = ["model", "variant", "loss", "epoch"]
 
 
-def section(results: Results, benchmark: str) -> str:
-    """F1 of every disease and both means for each category; nothing for other benchmarks."""
-    if benchmark != "diskne":
-        return ""
-    tables = [
-        _table(results, category, method)
-        for category in results.subsets(benchmark)
-        for method in sorted(results.rows(benchmark, subset=category)["method"].unique())
-    ]
-    return html.section("F1 by disease and category", "".join(tables)) if any(tables) else ""
+def curves(predictions: Path) -> pd.DataFrame:
+    """Losses by epoch, for every model: columns `model, variant, loss` (train or validation),
+    `epoch, value, low, high, n`.
 
-
-def _table(results: Results, category: str, method: str) -> str:
-    rows = results.rows("diskne", subset=category, method=method, metric="f1")
-    values = rows.pivot_table(index="relation", columns="model", values="value")
-    order = [name for name in values.index if name not in MEANS]
-    order += [name for name in MEANS if name in values.index]
-    body: list[list[str | Cell]] = []
-    for disease in order:
-        line: list[str | Cell] = [disease]
-        for model in values.columns:
-            value = values.loc[disease, model]
-            printed = _printed(results, model, category, disease, method)
-            line.append(Cell(shown("f1", value).removesuffix(" %") + printed, value))
-        body.append(line)
-    title = f"{category}, {method}: F1 in per cent; a paper's own number in brackets"
-    return html.folded(title, html.table(["disease", *values.columns], body, "F1, per cent"))
-
-
-def _printed(results: Results, model: str, category: str, disease: str, method: str) -> str:
-    """` [46 ± 3]` where the paper has this number."""
-    name = results.published.get(model, "")
-    for _, _, row in published(name, "diskne", category, disease, method):
-        spread = f" ± {row.std['f1']:g}" if "f1" in row.std else ""
-        return f" [{row.values['f1']:g}{spread}]"
-    return ""
+    `value` is the median over diseases and seeds, `low` and `high` the quartiles, `n` how many of
+    them trained that long. No rows where nothing was fine-tuned.
+    """
+    parts = [pd.DataFrame(columns=[*KEYS, "value", "low", "high", "n"])]
+    for file in sorted(predictions.glob(f"*/{METHOD}/{BENCHMARK}-curves.csv")):
+        table = pd.read_csv(file, keep_default_na=False)
+        rows = table.melt(["variant", "epoch"], ["train", "validation"], "loss")
+        by = rows.assign(model=file.parent.parent.name).groupby(KEYS, sort=True)["value"]
+        numbers = {"value": by.median(), "low": by.quantile(0.25), "high": by.quantile(0.75)}
+        part = pd.DataFrame(numbers | {"n": by.size()}).reset_index()
+        parts.append(part)
+    return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)

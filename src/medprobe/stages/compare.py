@@ -9,6 +9,7 @@ from medprobe import places
 from medprobe.files import replacing
 from medprobe.params import Models, Params
 from medprobe.report.context import trajectory
+from medprobe.report.diskne import curves
 from medprobe.report.page import render
 from medprobe.report.results import Results
 from medprobe.report.tables import SIGNIFICANCE, comparison, significance, write_csv
@@ -24,13 +25,16 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     """
     numbers = comparison(places.METRICS)
     template_free = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params)
-    moves = {"context-trajectory": trajectory(places.PREDICTIONS, places.BENCHMARKS)}
+    drawn = {
+        "context-trajectory": trajectory(places.PREDICTIONS, places.BENCHMARKS),
+        "diskne-curves": curves(places.PREDICTIONS),
+    }
     results = Results(
         comparison=numbers,
         significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
         benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
         statistics=_statistics(places.BENCHMARKS),
-        analyses=template_free | moves,
+        analyses=template_free | drawn,
         published=published_names(params.models),
         confidence=params.score.confidence,
     )
@@ -41,7 +45,7 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         write_csv(results.significance, folder / "significance.csv")
         for name, table in template_free.items():
             write_csv(table, folder / f"template-free-{name}.csv")
-        for name, table in moves.items():
+        for name, table in drawn.items():
             write_csv(table, folder / f"{name}.csv")
         for name, svg in results.figures.items():
             (folder / "figures" / f"{name.replace(':', '-')}.svg").write_text(svg, encoding="utf-8")

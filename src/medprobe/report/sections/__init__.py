@@ -11,6 +11,7 @@ from medprobe.report.sections import (
     calibration,
     context,
     differences,
+    diskne,
     lengths,
     models,
     published,
@@ -23,6 +24,7 @@ from medprobe.report.sections import (
 OF_ONE: list[Callable[[Results, str], str]] = [
     models.section,
     context.section,
+    diskne.section,
     calibration.section,
     relations.section,
     sweeps.section,

@@ -8,7 +8,10 @@ MEANS = ["macro", "micro", "weighted"]
 
 
 def section(results: Results, benchmark: str) -> str:
-    """A table of relations against models and methods, and a drawing for the leading method."""
+    """A table of relations against models and methods, and a drawing for the leading method;
+    nothing where relations are too many to be read at a glance."""
+    if results.benchmarks[benchmark].many_relations:
+        return ""
     subset, metric = results.subsets(benchmark)[0], results.primary(benchmark)
     rows = without_sweeps(results.rows(benchmark, subset=subset, metric=metric))
     single = rows[~rows["relation"].isin(MEANS)]

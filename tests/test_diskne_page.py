@@ -1,0 +1,75 @@
+"""DisKnE's part of the page: its tables in the paper's form, and the training curves."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.benchmarks import diskne
+from medprobe.report.diskne import curves
+from medprobe.report.results import Results
+from medprobe.report.sections import diskne as page
+from medprobe.report.sections import relations
+from medprobe.report.tables import COMPARISON, SIGNIFICANCE
+
+
+def results(tmp_path: Path) -> Results:
+    """Two models on two categories; `mine` is one of the paper's, fine-tuned in two epochs."""
+    values = {"macro": 0.5, "weighted": 0.25, "stroke": 0.125, "gout": 0.75}
+    rows = [
+        ("diskne", category, relation, model, method, metric, value, 0.0, 1.0, 9)
+        for category in ("symptoms", "tests")
+        for relation, value in values.items()
+        for model, method in (("mine", "classifier"), ("other", "classifier:frozen"))
+        for metric in ("f1", "f1_as_released")
+    ]
+    path = tmp_path / "mine/classifier/diskne-curves.csv"
+    path.parent.mkdir(parents=True)
+    pd.DataFrame(
+        [("", f"seed-{n}", "C1", 1 + n // 3, 0.1 * n, 1.0) for n in range(6)],
+        columns=["variant", "replicate", "target", "epoch", "train", "validation"],
+    ).to_csv(path, index=False)
+    return Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        significance=pd.DataFrame(columns=SIGNIFICANCE),
+        benchmarks={"diskne": diskne.METADATA, "other": diskne.METADATA},
+        analyses={"diskne-curves": curves(tmp_path)},
+        published={"mine": "BERT"},
+    )
+
+
+def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None:
+    text = page.section(results(tmp_path), "diskne")
+    assert "<td>symptoms</td><td>classifier</td><td>macro</td>" in text
+    assert "<td>tests</td><td>classifier:frozen</td><td>weighted</td><td>–</td>" in text
+    assert "<summary>tests, classifier:frozen</summary>" in text
+    assert text.count("<td>gout</td>") == 4
+    assert ">12.5 [90]</td>" in text  # stroke, of the paper's table 2
+    assert "f1_as_released" not in text
+
+
+def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    assert made.analyses["diskne-curves"].round(9).to_dict("list") == {
+        "model": ["mine"] * 4,
+        "variant": [""] * 4,
+        "loss": ["train", "train", "validation", "validation"],
+        "epoch": [1, 2, 1, 2],
+        "value": [0.1, 0.4, 1.0, 1.0],
+        "low": [0.05, 0.35, 1.0, 1.0],
+        "high": [0.15, 0.45, 1.0, 1.0],
+        "n": [3, 3, 3, 3],
+    }
+    assert "mine: loss by epoch" in page.section(made, "diskne")
+    assert list(made.figures) == ["diskne-curves-mine"]
+
+
+def test_nothing_where_there_is_nothing(tmp_path: Path) -> None:
+    made = results(tmp_path)
+    assert page.section(made, "other") == ""
+    assert curves(tmp_path / "nowhere").empty
+    made.analyses.clear()
+    assert "learn" not in page.section(made, "diskne")
+
+
+def test_hundreds_of_diseases_are_no_relations(tmp_path: Path) -> None:
+    assert relations.section(results(tmp_path), "diskne") == ""
