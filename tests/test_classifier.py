@@ -21,6 +21,7 @@ from medprobe.methods.classifier import (
 )
 from medprobe.params import EngineParams, Params
 from medprobe.stages import finetune as stage
+from medprobe.tracking import connect
 
 CPU = EngineParams(device="cpu")
 FAST = {"learning_rate": 1e-3, "epochs": 2, "seeds": [0, 1]}
@@ -122,6 +123,7 @@ def test_batches_hold_every_text_once_and_like_lengths() -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: object) -> Params:
     """A built benchmark, a model, and parameters for them."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     made_diskne.write(tmp_path / "data")
     settings = diskne.Settings(mediqa=None, negatives=2)
     diskne.build(tmp_path / "data", settings, seed=1).write(places.BENCHMARKS / "diskne")
@@ -158,9 +160,34 @@ def test_stage_writes_predictions_and_resumes(
     def never(*_: object) -> None:
         raise AssertionError("trained again")
 
+    _is_logged()
     monkeypatch.setattr(Classifier, "fine_tune", never)
     stage.finetune("tiny", project)
     pd.testing.assert_frame_equal(pd.read_parquet(out / "diskne.parquet"), table)
+
+
+def _is_logged() -> None:
+    """One run, a child for each variant and seed, tables and curves beside its numbers."""
+    client = connect()
+    experiment = client.get_experiment_by_name("diskne")
+    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    parent = runs["tiny · classifier"]
+    assert parent.data.tags["stage"] == "finetune"
+    metrics = parent.data.metrics
+    assert {"symptoms/macro/f1", "symptoms/weighted/f1", "symptoms/macro/f1.std"} <= set(metrics)
+    assert not any("asthma" in name for name in metrics)
+    parts = {name.removeprefix("tiny · classifier · "): run for name, run in runs.items()}
+    names = ["always-true", "default · seed-0", "default · seed-1", "frozen"]
+    assert sorted(parts) == [*names, "tiny · classifier"]
+    assert parts["always-true"].data.metrics["symptoms/macro/f1"] == 0.5
+    both = [parts[name].data.metrics["symptoms/macro/f1"] for name in names[1:3]]
+    assert metrics["symptoms/macro/f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
+    files = {file.path for file in client.list_artifacts(parent.info.run_id)}
+    assert {"scores.csv", "diskne-curves.csv", "figures"} <= files
+    figures = client.list_artifacts(parent.info.run_id, "figures")
+    assert "figures/diskne-curves-tiny.svg" in {file.path for file in figures}
+    scores = pd.read_csv(next(Path("mlruns").rglob("scores.csv")))
+    assert "asthma" in set(scores["relation"])
 
 
 def test_only_encoders(project: Params) -> None:

@@ -103,7 +103,7 @@ def test_parameters_of_older_results_come_from_the_lock(store: Path) -> None:
 def test_no_text_goes_in_unless_asked_for(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tracked)
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
-    assert {path.name for path in files} == {"top_k.csv", "samples.csv"}
+    assert {path.name for path in files} == {"top_k.csv", "samples.csv", "scores.csv"}
     for path in Path("mlruns/made_up").rglob("*.*"):
         text = path.read_text()
         assert "might treat" not in text, path
@@ -133,7 +133,7 @@ def test_a_moved_store_shows_its_artefacts_again(store: Path) -> None:
     for run in runs():
         assert run.info.artifact_uri.startswith(store.as_uri())
         names = [file.path for file in client.list_artifacts(run.info.run_id)]
-        assert names == ["figures", "lineage.json", "samples.csv", "top_k.csv"]
+        assert names == ["figures", "lineage.json", "samples.csv", "scores.csv", "top_k.csv"]
 
 
 def test_a_lost_store_is_filled_anew(store: Path) -> None:

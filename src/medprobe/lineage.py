@@ -8,6 +8,7 @@ import yaml
 
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
+MAKERS: Final = {"classifier": "finetune"}  # methods that another command than `probe` runs
 
 
 def commit() -> str:
@@ -42,9 +43,11 @@ def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
 
 
 def stage(out: Path, lock: Path = LOCK) -> str:
-    """The command whose stage makes `out`, or `probe` where DVC has no record of it."""
+    """The command whose stage makes `out`; by the name of its method where DVC has no record."""
     words = str(_maker(out, lock).get("cmd", "")).split()
-    return words[1] if words[:1] == ["medprobe"] and len(words) > 1 else "probe"
+    return (
+        words[1] if words[:1] == ["medprobe"] and len(words) > 1 else MAKERS.get(out.name, "probe")
+    )
 
 
 def _maker(out: Path, lock: Path) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from rich import progress
 from rich.console import Console
-from rich.progress import track
 
 from medprobe import methods, places
 from medprobe.errors import BadInput
@@ -25,6 +25,7 @@ from medprobe.methods.classifier import (
     logistic_regression,
 )
 from medprobe.params import Params, section
+from medprobe.stages.track import track
 from medprobe.tables import PREDICTION_COLUMNS, read_table, write_table
 
 EXAMPLES = ["example_id", "category", "kind", "label", "cui", "hypothesis", "original_cui"]
@@ -33,7 +34,7 @@ EXAMPLES += ["disease", "premise", "full_hypothesis"]
 
 def finetune(model: str, params: Params) -> None:
     """Write `outputs/predictions/<model>/classifier/diskne.parquet`, and the training curves beside
-    it as `diskne-curves.csv`.
+    it as `diskne-curves.csv`; log the result to MLflow.
 
     Each finished disease, variant and seed is kept, so that a stopped run goes on where it stopped.
     Raises BadInput where the model is no encoder.
@@ -58,12 +59,14 @@ def finetune(model: str, params: Params) -> None:
         job for name in settings.variants for job in _jobs(name, settings.seeds, examples, splits)
     ]
     console = Console(stderr=True)
-    done = track(jobs, f"{model}, DisKnE", console=console, disable=not console.is_terminal)
+    quiet = not console.is_terminal
+    done = progress.track(jobs, f"{model}, DisKnE", console=console, disable=quiet)
     table = pd.concat([_part(classifier, job, about) for job in done], ignore_index=True)
     out = places.PREDICTIONS / model / "classifier"
     with replacing(out / "diskne-curves.csv") as path:
         _curves(table).to_csv(path, index=False, lineterminator="\n")
     write_table(table.drop(columns="curve"), out / "diskne.parquet", PREDICTION_COLUMNS)
+    track(params, model, "classifier")
 
 
 def targets(examples: pd.DataFrame, splits: pd.DataFrame, most: int | None) -> list[str]:

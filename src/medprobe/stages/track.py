@@ -6,6 +6,7 @@ no code and logged nothing: `medprobe track` brings them in, and fills a lost or
 
 import hashlib
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,17 +19,23 @@ from medprobe import lineage, metrics, places, tracking
 from medprobe.errors import BadInput
 from medprobe.files import replacing
 from medprobe.keep import fingerprint
-from medprobe.metrics.summary import Scores, metrics_of
+from medprobe.metrics.summary import metrics_of
 from medprobe.params import Params
+from medprobe.report import context as rank_changes
+from medprobe.report import diskne as fine_tuning
 from medprobe.report import template_free_run
-from medprobe.report.context import BENCHMARK, trajectory
 from medprobe.report.results import Results
-from medprobe.report.sections import context, relations, sweeps
+from medprobe.report.sections import context, diskne, relations, sweeps
 from medprobe.report.tables import COMPARISON, SIGNIFICANCE, rows_of
 from medprobe.stages.score import FACTS, per_query, score_table, tables
-from medprobe.tables import candidate_hash
+from medprobe.tables import candidate_hash, read_table
+
+Subsets = dict[str, dict[str, dict[str, dict[str, float]]]]  # of summary.Scores, one variant
+Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
 TRACKED = Path("outputs/tracked.json")
+MEANS = ("macro", "micro", "weighted")
+EDGES = {"low", "high", "std"}
 SAMPLES = 20  # queries whose predictions are shown in a run
 TEXT = ["prompt", "answers"]  # columns of queries that may be licensed
 
@@ -58,13 +65,21 @@ def _content(model: str, method: str, table: Path, params: Params, fresh: bool) 
     dvc.lock, says how."""
     benchmark, folder = table.stem, places.BENCHMARKS / table.stem
     scores = score_table(table, places.BENCHMARKS, params)
+    found = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+    few = not registry.find(benchmark).METADATA.many_relations
+    beside = sorted(table.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     recorded = None if fresh else lineage.recorded_params(table.parent)
     return tracking.Content(
-        metrics=_metrics(scores),
+        metrics=_metrics(scores.get("default", {}), relations=few, edges=True),
         params=recorded if recorded is not None else _params(method, params),
         tags=_tags(model, table, folder, params),
-        parts=_parts(per_query(table, places.BENCHMARKS)),
-        files={**_figures(scores, benchmark, model, method), **_tables(table, folder, params)},
+        parts=_parts(per_query(table, places.BENCHMARKS)) or _scored_parts(table, params),
+        files={
+            "scores.csv": found.to_csv(index=False, float_format="%.6g"),
+            **_figures(found, benchmark, model),
+            **_tables(table, folder, params),
+            **{path.name: path.read_text(encoding="utf-8") for path in beside},
+        },
     )
 
 
@@ -76,19 +91,19 @@ def _key(table: Path, folder: Path, params: Params) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _metrics(scores: Scores) -> dict[str, float]:
-    """The main variant's numbers as `<subset>/<relation>/<metric>`; intervals of the means."""
+def _metrics(variant: Subsets, relations: bool, edges: bool) -> dict[str, float]:
+    """A variant's numbers as `<subset>/<relation>/<metric>`: means, with or without their
+    intervals (`edges`), and `relations` too."""
     named: dict[str, float] = {}
-    for subset, by_relation in scores.get("default", {}).items():
+    for subset, by_relation in variant.items():
         for relation, by_metric in by_relation.items():
+            if not relations and relation not in MEANS:
+                continue
             for metric, numbers in by_metric.items():
                 name = f"{subset}/{relation}/{metric}"
                 named[name] = numbers["value"]
-                if relation in ("macro", "micro"):
-                    edges = {
-                        edge: numbers[edge] for edge in ("low", "high", "std") if edge in numbers
-                    }
-                    named |= {f"{name}.{edge}": number for edge, number in edges.items()}
+                there = EDGES & numbers.keys() if edges and relation in MEANS else set()
+                named |= {f"{name}.{edge}": numbers[edge] for edge in there}
     return {_legal(name): number for name, number in named.items()}
 
 
@@ -127,7 +142,7 @@ def _tags(model: str, table: Path, folder: Path, params: Params) -> dict[str, st
     }
 
 
-def _parts(values: pd.DataFrame) -> dict[str, tuple[dict[str, Any], dict[str, float]]]:
+def _parts(values: pd.DataFrame) -> Parts:
     """The means of each variant and replicate, where there are several."""
     if values.empty or len(values[["variant", "replicate"]].drop_duplicates()) < 2:
         return {}
@@ -137,38 +152,59 @@ def _parts(values: pd.DataFrame) -> dict[str, tuple[dict[str, Any], dict[str, fl
         "macro": relation.groupby(level=keys, sort=True).mean(),
         "micro": values.groupby(keys, sort=True)[columns].mean(),
     }
-    parts: dict[str, tuple[dict[str, Any], dict[str, float]]] = {}
+    parts: Parts = {}
     for mean, table in means.items():
         for (variant, replicate, subset), row in table.iterrows():
-            name = " · ".join(word for word in (variant or "default", replicate) if word)
-            params = {"variant": variant or "default", "replicate": replicate}
+            name, params = _part(variant, replicate)
             named = parts.setdefault(name, (params, {}))[1]
             named |= {_legal(f"{subset}/{mean}/{metric}"): float(row[metric]) for metric in columns}
     return parts
 
 
-def _figures(scores: Scores, benchmark: str, model: str, method: str) -> dict[str, str]:
+def _scored_parts(table: Path, params: Params) -> Parts:
+    """The means of each variant and replicate, where the benchmark has a score of its own: that
+    score of the part alone."""
+    module, folder = registry.find(table.stem), places.BENCHMARKS / table.stem
+    if not hasattr(module, "score"):
+        return {}
+    quick = params.model_copy(update={"score": params.score.model_copy(update={"bootstrap": 1})})
+    parts: Parts = {}
+    predictions = read_table(table, ["variant", "replicate"])
+    for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+        name, about = _part(variant, replicate)
+        scores = module.score(rows, folder, quick)
+        parts[name] = about, _metrics(scores.get(about["variant"], {}), relations=False, edges=False)
+    return parts if len(parts) > 1 else {}
+
+
+def _part(variant: str, replicate: str) -> tuple[str, dict[str, str]]:
+    """A part's name, and what to call it by."""
+    about = {"variant": variant or "default", "replicate": replicate}
+    return " · ".join(word for word in about.values() if word), about
+
+
+def _figures(found: pd.DataFrame, benchmark: str, model: str) -> dict[str, str]:
     """The report's drawings of this one result."""
-    found = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
     results = Results(
         comparison=found,
         significance=pd.DataFrame(columns=SIGNIFICANCE),
         benchmarks={benchmark: registry.find(benchmark).METADATA},
-        analyses=_moves(benchmark, model),
+        analyses={name: table[table["model"] == model] for name, table in _analyses(benchmark)},
     )
     if found.empty or not results.subsets(benchmark):
         return {}
-    for section in (relations.section, sweeps.section, context.section):
-        section(results, benchmark)
+    for section in (relations, sweeps, context, diskne):
+        section.section(results, benchmark)
     return {f"figures/{name.replace(':', '-')}.svg": svg for name, svg in results.figures.items()}
 
 
-def _moves(benchmark: str, model: str) -> dict[str, pd.DataFrame]:
-    """How ranks move in one context, for the benchmark that asks for it."""
-    if benchmark != BENCHMARK:
-        return {}
-    table = trajectory(places.PREDICTIONS, places.BENCHMARKS)
-    return {"context-trajectory": table[table["model"] == model]}
+def _analyses(benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """What else is drawn of this benchmark: how ranks move in one context, how losses fall."""
+    if benchmark == rank_changes.BENCHMARK:
+        table = rank_changes.trajectory(places.PREDICTIONS, places.BENCHMARKS)
+        yield "context-trajectory", table
+    if benchmark == fine_tuning.BENCHMARK:
+        yield "diskne-curves", fine_tuning.curves(places.PREDICTIONS)
 
 
 def _tables(table: Path, folder: Path, params: Params) -> dict[str, str]:
