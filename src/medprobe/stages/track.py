@@ -173,7 +173,10 @@ def _scored_parts(table: Path, params: Params) -> Parts:
     for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
         name, about = _part(variant, replicate)
         scores = module.score(rows, folder, quick)
-        parts[name] = about, _metrics(scores.get(about["variant"], {}), relations=False, edges=False)
+        parts[name] = (
+            about,
+            _metrics(scores.get(about["variant"], {}), relations=False, edges=False),
+        )
     return parts if len(parts) > 1 else {}
 
 
