@@ -86,22 +86,24 @@ def slow_beams(network, query, count, decoding, steps):
     return [([ids[place] for place in slot], list(logs.values())) for ids, logs in beams]
 
 
-def slow(folder, queries, decoding, normalised=True, masks=5):
+def slow(folder, queries, decoding, *, normalised=True, masks=5, k=10):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     rows = []
     for query in queries.itertuples():
         answers = [probing.piece_ids(tokenizer, query.prompt, name) for name in query.answers]
-        best, hits = {}, set()
+        best, right = {}, {}  # the best score of a text, and of a right filling that reads so
         for count in range(1, masks + 1):
             for ids, logs in slow_beams((tokenizer, model), query, count, decoding, 10):
                 text = tokenizer.decode(ids).strip()
                 score = sum(logs) / (count if normalised else 1)
                 best[text] = max(score, best.get(text, score))
                 if ids in answers or text in query.answers:
-                    hits.add(text)
-        for rank, text in enumerate(sorted(best, key=lambda t: (-best[t], t))[:10], start=1):
-            rows.append((decoding, "", query.query_id, rank, text, best[text], text in hits))
+                    right[text] = max(score, right.get(text, score))
+        ranked = sorted(best, key=lambda t: (-best[t], t))[:k]
+        for rank, text in enumerate(ranked, start=1):
+            hit = right.get(text, float("-inf")) >= best[ranked[-1]]
+            rows.append((decoding, "", query.query_id, rank, text, best[text], hit))
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -121,6 +123,56 @@ def test_lengths_can_compete_by_sum(tiny_model):
     found = prober.rank(queries, probing.candidates(), 10, "confidence")
     expected = slow(tiny_model("bert"), queries, "confidence", normalised=False)
     probing.same(found, expected)
+
+
+@pytest.mark.parametrize("decoding", ["confidence", "order", "independent"])
+@pytest.mark.parametrize("normalised", [True, False])
+@pytest.mark.parametrize("k", [1, 3])
+def test_dropping_beams_that_cannot_win_changes_nothing(decoding, normalised, k, tiny_model):
+    queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
+    prober = method(tiny_model("bert"), length_normalisation=normalised)
+    found = prober.rank(queries, probing.candidates(), k, decoding)
+    probing.same(found, slow(tiny_model("bert"), queries, decoding, normalised=normalised, k=k))
+
+
+def test_beams_that_cannot_win_are_not_read(tiny_model, monkeypatch):
+    read = []
+    run = masked.log_probs
+    monkeypatch.setattr(
+        masked,
+        "log_probs",
+        lambda model, rows, *rest: read.append(len(rows)) or run(model, rows, *rest),
+    )
+    queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
+    for k in (25, 1):  # 25: all five beams of five lengths
+        prober = method(tiny_model("bert"), length_normalisation=False)
+        prober.rank(queries, probing.candidates(), k, "confidence")
+    every, few = sum(read[:5]), sum(read[5:])
+    assert few < every / 2
+
+
+def test_decoded_texts_can_be_matched_with_the_nearest_candidates(tiny_model):
+    queries = probing.queries(probing.PROMPTS[:2], ["influenza"])
+    candidates = probing.candidates()
+    plain = method(tiny_model("bert")).rank(queries, candidates, 25, "confidence")
+    found = method(tiny_model("bert"), match="nearest").rank(queries, candidates, 5, "confidence")
+    encoder = transformers.AutoModel.from_pretrained(tiny_model("bert")).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
+
+    def vector(text):
+        return encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0].detach()
+
+    vectors = {name: vector(name) for name in probing.NAMES}
+    for query, rows in plain.groupby("query_id"):
+        best = {}
+        for row in rows.itertuples():
+            at = vector(row.prediction)
+            apart = {name: (vectors[name] - at).norm().item() for name in vectors}
+            best.setdefault(min(vectors, key=lambda name: (round(apart[name], 5), name)), row.score)
+        of_query = found[found["query_id"] == query]
+        assert of_query["prediction"].tolist() == list(best)[:5]
+        assert of_query["score"].tolist() == pytest.approx(list(best.values())[:5])
+        assert of_query["hit"].tolist() == [name == "influenza" for name in list(best)[:5]]
 
 
 @pytest.mark.parametrize("decoding", ["confidence", "order+order", "independent+confidence"])

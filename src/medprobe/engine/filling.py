@@ -7,8 +7,10 @@
 All prompts, numbers of masks and beams of a step go through the model together.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, NamedTuple
 
 import torch
@@ -31,6 +33,10 @@ class Decoding:
     beam: int = 5
     steps: int = 10
     normalised: bool = True  # compare lengths by the mean of the log-probabilities, not their sum
+
+    def score(self, beam: "Beam") -> float:
+        """What beams compete by; with masks left, the most that filling them can leave it at."""
+        return sum(beam.log_probs) / (len(beam.tokens) if self.normalised else 1)
 
 
 class Beam(NamedTuple):
@@ -63,14 +69,16 @@ class Search:
 
 
 def fill(
-    model: Model, slots: Sequence[Slot], decoding: Decoding, budget: int
+    model: Model, slots: Sequence[Slot], decoding: Decoding, budget: int, k: int
 ) -> list[list[Filling]]:
-    """The final beams of all numbers of masks for each slot, best first.
+    """The final beams of all numbers of masks for each slot, best first, as far as they are among
+    the k best different texts.
 
     Equal scores go by the tokens' ids. Special tokens are never filled in. What a slot gets does
     not depend on the others.
     """
     mask = model.tokenizer.mask_token_id
+    text = cache(lambda tokens: text_of(model, tokens))
     searches = [
         Search(i, [Beam((mask,) * count, (0.0,) * count)])
         for i in range(len(slots))
@@ -78,19 +86,54 @@ def fill(
     ]
     for _ in range(decoding.steps):
         for search in searches:
-            _mask_anew(search, decoding.refinement, mask)
+            if not search.done:
+                _mask_anew(search, decoding.refinement, mask)
         active = [search for search in searches if not search.done]
         if not active:
             break
         guesses = _guess(model, slots, active, decoding.beam, budget)
         for search, of_inputs in zip(active, guesses, strict=True):
             _advance(search, of_inputs, decoding, mask)
+        if decoding.refinement == "none":
+            _drop_losers(searches, decoding, mask, text, k)
+    _drop_losers(searches, decoding, mask, text, k)
     found: list[list[Filling]] = [[] for _ in slots]
     for search in searches:
-        for tokens, log_probs in search.beams:
-            length = len(tokens) if decoding.normalised else 1
-            found[search.prompt].append(Filling(tokens, sum(log_probs) / length))
+        for beam in search.beams:
+            found[search.prompt].append(Filling(beam.tokens, decoding.score(beam)))
     return [sorted(fillings, key=lambda f: (-f.score, f.tokens)) for fillings in found]
+
+
+def text_of(model: Model, tokens: Sequence[int]) -> str:
+    """What a filling reads as."""
+    return str(model.tokenizer.decode(tokens)).strip()
+
+
+def _drop_losers(
+    searches: Sequence[Search],
+    decoding: Decoding,
+    mask: int,
+    text: Callable[[tuple[int, ...]], str],
+    k: int,
+) -> None:
+    """Drop the beams that will not be among the k best texts of their prompt.
+
+    Where nothing is refined this is exact while masks are left, too: filling a mask never raises a
+    score, and beams that come up in the place of what a dropped one would have led to are no better
+    than that.
+    """
+    best: dict[int, dict[str, float]] = defaultdict(dict)
+    for search in searches:
+        of_prompt = best[search.prompt]
+        for beam in search.beams:
+            if mask not in beam.tokens:
+                name, score = text(beam.tokens), decoding.score(beam)
+                of_prompt[name] = max(score, of_prompt.get(name, score))
+    for search in searches:
+        if len(scores := best[search.prompt].values()) >= k:
+            least = sorted(scores)[-k]
+            search.beams = [beam for beam in search.beams if decoding.score(beam) >= least]
+            search.done = search.done or not search.beams
 
 
 def _mask_anew(search: Search, refinement: Refinement, mask: int) -> None:

@@ -72,7 +72,7 @@ class Optiprompt:
         vectors = self.train(train, dev, int(which))
         slots = self.slots(queries)
         with soft.installed(self.model, vectors):
-            found = filling.fill(self.model, slots, self.decoding, self.model.token_budget)
+            found = filling.fill(self.model, slots, self.decoding, self.model.token_budget, k)
         return predictions(self.model, queries, slots, found, k=k, replicate=which)
 
     def train(self, train: pd.DataFrame, dev: pd.DataFrame, seed: int) -> torch.Tensor:
@@ -160,7 +160,7 @@ class Optiprompt:
         if dev.empty:
             return 0.0
         slots = self.slots(dev)
-        found = filling.fill(self.model, slots, self.decoding, self.model.token_budget)
+        found = filling.fill(self.model, slots, self.decoding, self.model.token_budget, 1)
         return float(predictions(self.model, dev, slots, found, k=1)["hit"].mean())
 
 
