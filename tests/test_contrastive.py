@@ -136,6 +136,13 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
         )
 
 
+def test_a_set_that_is_named_no_longer_is_not_probed(prober: Any) -> None:
+    rewired(places.REWIRED / "bert/stale/step-7", 9)  # without the chosen step
+    method = prober()
+    method.sets = ["set-1"]
+    assert method.passes() == ["set-1/step-100", "set-1/step-50", "original"]
+
+
 def test_a_step_without_checkpoint_is_refused(prober: Any) -> None:
     with pytest.raises(BadInput, match=r"no checkpoint of step 200.*one of: 50, 100"):
         prober(step=200).passes()
@@ -216,6 +223,11 @@ def test_ask_shows_the_answers_of_the_rewired_model(
     ask("bert", prompt, "contrastive", "medlama", params)
     printed = capsys.readouterr().out
     assert all(name in printed for name in NAMES)
+    params = params.model_copy(update={"rewire": {"sets": ["set-1"]}})
+    found = answers("bert", prompt, "contrastive", "medlama", params, k=3)
+    assert list(found["prediction"]) == slow(
+        places.REWIRED / "bert/set-1/step-100", NAMES, prompt, 3
+    )
     folder = answers(str(tiny_model("encoder")), prompt, "contrastive", "medlama", params, k=3)
     assert list(folder["prediction"]) == slow(tiny_model("encoder"), NAMES, prompt, 3)
 

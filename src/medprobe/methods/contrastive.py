@@ -54,6 +54,7 @@ class Contrastive:
     ) -> None:
         self.folder = folder
         self.rewired = places.REWIRED / model
+        self.sets: list[str] | None = None  # the sets to probe; none: all that were rewired
         self.settings = settings
         self.engine = engine
         self.loaded: tuple[str, Model] | None = None
@@ -70,11 +71,14 @@ class Contrastive:
         """
         chosen: list[str] = []
         others: list[str] = []
-        for folder in sorted(path for path in self.rewired.glob("*") if path.is_dir()):
+        there = sorted(path for path in self.rewired.glob("*") if path.is_dir())
+        for folder in there:
+            if self.sets is not None and folder.name not in self.sets:
+                continue
             steps = checkpoints(folder)
             if self.settings.step not in steps:
-                there = ", ".join(map(str, steps)) or "none"
-                remedy = f"set methods.contrastive.step to one of: {there}"
+                known = ", ".join(map(str, steps)) or "none"
+                remedy = f"set methods.contrastive.step to one of: {known}"
                 raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
             for step in steps:
                 group = chosen if step == self.settings.step else others

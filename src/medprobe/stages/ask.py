@@ -57,6 +57,8 @@ def answers(
     if not Path(model).is_dir():
         params.models.find(model)
     prober = found(folder.name, folder, settings, params.engine, params.seed)
+    if hasattr(prober, "sets"):
+        prober.sets = params.rewire.get("sets")
     ranked = prober.rank(queries, candidates, k, prober.passes()[0])
     if ranked.empty:
         raise BadInput(f"ask --method {method}", "no answer", "try another method")

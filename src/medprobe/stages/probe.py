@@ -38,6 +38,8 @@ def probe(model: str, method: str, params: Params) -> None:
     names = choices.pop("benchmarks", [])
     settings = section(found.Settings, choices, f"params.yaml: methods.{method}")
     prober = found(model, places.MODELS / model, settings, params.engine, params.seed)
+    if hasattr(prober, "sets"):  # DVC leaves what was rewired on sets that are named no longer
+        prober.sets = params.rewire.get("sets")
     about = {
         "method": method,
         "settings": settings.model_dump(mode="json"),
