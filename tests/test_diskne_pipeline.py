@@ -1,0 +1,88 @@
+"""DisKnE's gate end to end: with leaks in the built tables `dvc repro` stops before it trains."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import tiny
+from test_pipeline import Project
+
+TABLES = Path("outputs/benchmarks/diskne")
+TRAINING = ("pretrain", "rewire", "probe", "finetune")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The sample world's DisKnE, built and found clean; nothing is trained yet."""
+    made = Project(tmp_path_factory.mktemp("project"))
+    tiny.model("bert", made.folder / "given")
+    path = made.folder / "params.yaml"
+    params = yaml.safe_load(path.read_text())
+    params["benchmarks"] = {"diskne": params["benchmarks"]["diskne"]}
+    none: dict[str, object] = {"encoder": {}, "causal": {}, "seq2seq": {}}
+    params["models"] = {"masked": {"small": {"folder": "given"}}, **none}
+    path.write_text(yaml.safe_dump(params))
+    for command in (["medprobe", "sample"], ["dvc", "repro", "validate"]):
+        done = made.run(*command)
+        assert done.returncode == 0, done.stdout[-3000:]
+    assert "diskne: all" in done.stdout
+    return made
+
+
+def _leaks(folder: Path) -> list[str]:
+    """Plant a leak of each kind in the tables below `folder`; what the gate must print of them."""
+    examples, splits, names, ancestors = (
+        pd.read_parquet(folder / f"{name}.parquet")
+        for name in ("examples", "splits", "names", "ancestors")
+    )
+    others = names[~names["preferred"]].sort_values("name", key=lambda name: name.str.len())
+    first, second = splits["target"].drop_duplicates()[:2]
+    pairs = examples.set_index("example_id")["pair_id"]
+    printed = []
+    for target, split, column, place in (
+        (first, "train", "premise", -1),  # its longest synonym
+        (second, "validation", "full_hypothesis", 0),  # its shortest name, an abbreviation
+    ):
+        leaking = splits[(splits["target"] == target) & (splits["split"] == split)]
+        example = leaking["example_id"].iloc[0]
+        name = others.loc[others["cui"] == target, "name"].iloc[place]
+        row = examples["example_id"] == example
+        examples.loc[row, column] = f"He has a history of {name}."
+        where = f"{target} {split} {example}"
+        printed.append(f"{where}: reason = pair {pairs[example]}: {name} in its {column}")
+    own = splits.index[(splits["target"] == first) & (splits["split"] == "test")][0]
+    splits.loc[own, "split"] = "validation"
+    example = splits.loc[own, "example_id"]
+    printed.append(f"{first} validation {example}: reason = pair {pairs[example]}: {first} is its")
+    negatives = examples.index[examples["kind"] == "similar"]
+    below = ancestors[ancestors["ancestor"].isin(examples["cui"])].iloc[0]
+    examples.loc[negatives[0], ["original_cui", "cui"]] = [below["ancestor"], below["cui"]]
+    printed.append(f"{_row(examples, negatives[0])}: label = 0, original_cui = {below['ancestor']}")
+    examples.loc[negatives[2], "cui"] = examples.loc[negatives[1], "cui"]
+    printed.append(f"{_row(examples, negatives[2])}: category = ")
+    examples.to_parquet(folder / "examples.parquet")
+    splits.to_parquet(folder / "splits.parquet")
+    return printed
+
+
+def _row(examples: pd.DataFrame, place: int) -> str:
+    return " ".join(examples.loc[place, ["example_id", "pair_id"]])
+
+
+def _unquoted(text: str) -> str:
+    return text.translate(str.maketrans("", "", "'\"\\"))
+
+
+def test_leaks_stop_the_pipeline_before_it_trains(project: Project) -> None:
+    for path in (project.folder / TABLES).iterdir():
+        path.chmod(0o644)
+    printed = _leaks(project.folder / TABLES)
+    assert project.run("dvc", "commit", "--force", "build@diskne").returncode == 0
+    stopped = project.run("dvc", "repro")
+    assert stopped.returncode != 0
+    for text in printed:
+        assert _unquoted(text) in _unquoted(stopped.stdout), text
+    assert not any(f"Running stage '{stage}" in stopped.stdout for stage in TRAINING)
+    assert not (project.folder / "outputs/predictions").exists()
