@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.sources.mentions import Mention, Mentions
+from medprobe.sources.mentions import Mention, Mentions, _ascii_tokens, _tokens
 
 
 def spans(names: list[str], text: str) -> list[str]:
@@ -63,6 +63,12 @@ def test_one_name_of_two_concepts() -> None:
 @pytest.mark.parametrize("before", ["İİ ", "ß ", "ﬁ ", "𝛼 ", "日本 "])
 def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
     assert spans(["heart failure"], before + "HEART FAILURE") == ["HEART FAILURE"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(max_codepoint=127), max_size=20))
+def test_ascii_texts_are_read_by_the_same_rule(text: str) -> None:
+    assert _ascii_tokens(text) == _tokens(text)
 
 
 def slow(names: list[str], text: str) -> list[tuple[int, int, tuple[str, ...]]]:

@@ -13,15 +13,23 @@ above 127, the others are not, so that a match never begins or ends inside a cod
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import Final, NamedTuple
 
+import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 SHORT: Final = 3  # characters; names up to this length match case-sensitively
 TOKEN: Final = re.compile(r"([\w\u0300-\u036f]+|[^\w\s\u2010-\u2013-])")
 UNKNOWN: Final = b"\0\0\0"  # the code of a token of no name
 STEP: Final = len(UNKNOWN)
+
+# ASCII's characters: 1 those of words, 2 marks, 0 what separates.
+KINDS: Final = bytes(
+    1 if re.match(r"\w", character) else 2 if TOKEN.match(character) else 0
+    for character in map(chr, range(128))
+).ljust(256, b"\0")
+MARKS: Final = [chr(place) for place, kind in enumerate(KINDS) if kind == 2]
 
 Ids = tuple[str, ...]
 
@@ -106,8 +114,8 @@ class _Reading:
     def __init__(self, names: Mentions, text: str) -> None:
         self.names = names
         self.text = text
-        self.pieces = TOKEN.split(_fold(text))  # gap, token, gap, token, ..., gap
-        self.codes = b"".join(map(names._codes.get, self.pieces[1::2], repeat(UNKNOWN)))
+        self.tokens, self.starts = _ascii_tokens(text) if text.isascii() else _tokens(text)
+        self.codes = b"".join(map(names._codes.get, self.tokens, repeat(UNKNOWN)))
 
     def longest(self) -> list[Mention]:
         found: list[Mention] = []
@@ -145,20 +153,34 @@ class _Reading:
     def _mentions(self, matches: list[tuple[int, int, int]]) -> Iterator[Mention]:
         """The mention of each match `(row, first byte, byte after the last)`, without ids where a
         short name is in another case."""
-        all_ids, short, pieces = self.names._ids, self.names._short, self.pieces
-        at = start = 0  # a piece and where it begins in the text
+        all_ids, short = self.names._ids, self.names._short
+        tokens, starts = self.tokens, self.starts
         for row, first_byte, last_byte in matches:
-            piece = 2 * (first_byte // STEP) + 1
-            if piece < at:
-                at = start = 0
-            start += len("".join(pieces[at:piece]))
-            at = piece
-            end = start + len("".join(pieces[piece : 2 * (last_byte // STEP)]))
+            last = last_byte // STEP - 1
+            start, end = starts[first_byte // STEP], starts[last] + len(tokens[last])
             ids = all_ids[row]
             if row in short:
                 for identifier in short[row].get(_spelling(self.text[start:end]), ()):
                     ids = _with(ids, identifier)
             yield Mention(start, end, ids)
+
+
+def _tokens(text: str) -> tuple[list[str], list[int]]:
+    """A text's tokens, case-folded, and where each starts."""
+    pieces = TOKEN.split(_fold(text))  # gap, token, gap, token, ..., gap
+    return pieces[1::2], list(accumulate(map(len, pieces)))[:-1:2]
+
+
+def _ascii_tokens(text: str) -> tuple[list[str], list[int]]:
+    """The same of an ASCII text, twice as fast."""
+    kinds = np.frombuffer(text.encode().translate(KINDS), np.uint8)
+    starts = kinds.copy()
+    starts[1:] -= kinds[1:] & kinds[:-1] & 1  # a word goes on
+    spaced = text.lower().replace("-", " ")
+    for mark in MARKS:
+        if mark in spaced:
+            spaced = spaced.replace(mark, f" {mark} ")
+    return spaced.split(), np.flatnonzero(starts != 0).tolist()
 
 
 def _fold(text: str) -> str:
