@@ -1,6 +1,6 @@
 """From scores to ranks: higher is better, and equal scores go by name, so order never matters."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,3 +39,35 @@ def rows(
         }
         for rank, (name, score) in enumerate(predictions, start=1)
     ]
+
+
+class Remembered:
+    """The scores of the prompts last seen. A prompt that stands in several subsets, the smaller
+    with fewer names, is scored once: the probe stage ranks a relation's subsets one after another.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.of: dict[str, np.ndarray] = {}  # prompt -> scores, the names along the last axis
+
+    def scores(
+        self,
+        prompts: Sequence[str],
+        names: Sequence[str],
+        compute: Callable[[], Iterable[np.ndarray]],
+    ) -> list[np.ndarray]:
+        """The scores of each prompt for these names, from `compute` where any is not known.
+
+        >>> known, letters = Remembered(), ["a", "b", "c"]
+        >>> _ = known.scores(["q"], letters, lambda: [np.array([1.0, 2.0, 3.0])])
+        >>> known.scores(["q"], ["a", "c"], lambda: [])
+        [array([1., 3.])]
+        """
+        place = {name: i for i, name in enumerate(self.names)}
+        if not all(prompt in self.of for prompt in prompts) or not set(names) <= set(place):
+            self.names, self.of = list(names), {}  # let go of the old before the new are made
+            found = list(compute())
+            self.of = dict(zip(prompts, found, strict=True))
+            return found
+        at = [place[name] for name in names]
+        return [self.of[prompt][..., at] for prompt in prompts]

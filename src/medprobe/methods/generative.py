@@ -5,6 +5,7 @@ off. See `engine.seq2seq`.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -34,6 +35,7 @@ class Generative:
     ) -> None:
         self.folder = folder
         self.model = load(folder, "seq2seq", engine)
+        self.written: tuple[int, dict[str, Any]] = (0, {})  # the cap; what each prompt last gave
         self.settings = settings
 
     def inputs(self) -> list[Path]:
@@ -57,11 +59,14 @@ class Generative:
         for frame, query in zip(frames, where, strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
-        found = seq2seq.generate(
-            self.model, frames, self.settings.beams, cap, self.model.token_budget
-        )
+        prompts = queries["prompt"].tolist()
+        if self.written[0] != cap or not set(prompts) <= set(self.written[1]):
+            budget = self.model.token_budget
+            found = seq2seq.generate(self.model, frames, self.settings.beams, cap, budget)
+            self.written = cap, dict(zip(prompts, found, strict=True))
         rows = []
-        for query, sequences in zip(queries.itertuples(), found, strict=True):
+        for query in queries.itertuples():
+            sequences = self.written[1][str(query.prompt)]
             scores: dict[str, float] = {}
             for ids, score in sequences:
                 text = self._answer(ids, str(query.prompt))

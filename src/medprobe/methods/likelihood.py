@@ -56,6 +56,7 @@ class Likelihood:
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
         self.model = load(folder, self.kind, engine)
         self.settings = settings
+        self.known = ranking.Remembered()
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -86,6 +87,12 @@ class Likelihood:
 
     def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a model that writes from left to right, prompt by prompt."""
+        found = self.known.scores(prompts, names, lambda: self._read(prompts, where, names))
+        for totals, counts in found:
+            yield names, {"": totals, "per_token": totals / counts}
+
+    def _read(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[np.ndarray]:
+        """For each prompt, [2, names]: the log-likelihood of the filled prompt, and its tokens."""
         tokenizer = self.model.tokenizer
         if self.kind == "seq2seq":
             frames = seq2seq.frames(self.model, prompts, where)
@@ -102,9 +109,9 @@ class Likelihood:
             before, after = causal.continuations(
                 self.model, slot.before, rests, self.model.token_budget, frame.source
             )
-            totals = np.array([sum(before) + sum(scores) for scores in after])
-            counts = np.array([len(before) + len(scores) for scores in after])
-            yield names, {"": totals, "per_token": totals / counts}
+            totals = [sum(before) + sum(scores) for scores in after]
+            counts = [len(before) + len(scores) for scores in after]
+            yield np.array([totals, counts])
 
     def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a masked model, prompt by prompt."""

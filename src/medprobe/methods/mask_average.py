@@ -7,7 +7,6 @@ One forward pass with n masks serves all candidates of n tokens.
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,6 @@ from medprobe.engine.load import Model, load
 from medprobe.engine.slots import answer_ids, check_window, masked_slots
 from medprobe.params import EngineParams, Section
 from medprobe.tables import DISTRACTOR
-
-QUERIES_AT_ONCE: Final = 64
 
 
 class MaskAverage:
@@ -40,6 +37,7 @@ class MaskAverage:
     ) -> None:
         self.folder = folder
         self.model = load(folder, "masked", engine)
+        self.known = ranking.Remembered()
 
     def inputs(self) -> list[Path]:
         """The files that results depend on."""
@@ -65,16 +63,18 @@ class MaskAverage:
         variants = {"": plain, "relation": own}
         if len(plain) < len(names):
             variants["distractors"] = np.arange(len(names))
+        prompts = queries["prompt"].tolist()
+        where = [f"query {query}" for query in queries["query_id"]]
+        found = self.known.scores(
+            prompts,
+            names,
+            lambda: mean_log_probs(self.model, prompts, where, names, self.model.token_budget),
+        )
         rows = []
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            chunk = queries.iloc[start : start + QUERIES_AT_ONCE]
-            prompts = chunk["prompt"].tolist()
-            where = [f"query {query}" for query in chunk["query_id"]]
-            found = mean_log_probs(self.model, prompts, where, names, self.model.token_budget)
-            for query, scores in zip(chunk["query_id"], found, strict=True):
-                for variant, among in variants.items():
-                    order = among[ranking.best(scores[among], k)]
-                    rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
+        for query, scores in zip(queries["query_id"], found, strict=True):
+            for variant, among in variants.items():
+                order = among[ranking.best(scores[among], k)]
+                rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,28 +67,32 @@ def _code(found: type) -> list[Path]:
 
 
 def _parts(prober: Any, benchmark: Benchmark, about: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    """One table a pass, subset and relation: the parts that a stopped run does not do again."""
+    """One table a pass, relation and subset: the parts that a stopped run does not do again.
+
+    A relation's subsets follow one another, so that a method can score a shared prompt once.
+    """
+    candidates = {}
+    for subset, _, names in benchmark.subsets():
+        distractors = names["type"] == DISTRACTOR
+        knows = getattr(prober, "KNOWS_DISTRACTORS", False)
+        candidates[subset] = names if knows else names[~distractors]
+    hashes = {subset: table_fingerprint(names) for subset, names in candidates.items()}
     for which in prober.passes():
-        for subset, queries, candidates in benchmark.subsets():
-            if not getattr(prober, "KNOWS_DISTRACTORS", False):
-                candidates = candidates[candidates["type"] != DISTRACTOR]  # noqa: PLW2901
-            names = table_fingerprint(candidates)
-            for relation, part in queries.groupby("relation", sort=True):
-                key = {
-                    **about,
-                    "pass": which,
-                    "subset": subset,
-                    "relation": relation,
-                    "queries": table_fingerprint(part),
-                    "candidates": names,
-                }
-
-                def rank(
-                    part: pd.DataFrame = part, candidates: pd.DataFrame = candidates
-                ) -> pd.DataFrame:
-                    return prober.rank(part.reset_index(drop=True), candidates, K, which)  # noqa: B023
-
-                yield kept(places.PARTS, key, rank)
+        for (relation, subset), part in benchmark.queries.groupby(["relation", "subset"]):
+            queries = part.reset_index(drop=True)
+            key = {
+                **about,
+                "pass": which,
+                "subset": subset,
+                "relation": relation,
+                "queries": table_fingerprint(queries),
+                "candidates": hashes[subset],
+            }
+            yield kept(
+                places.PARTS,
+                key,
+                partial(prober.rank, queries, candidates[subset], K, which),
+            )
 
 
 def with_hits(predictions: pd.DataFrame, benchmark: Benchmark, module: Any) -> pd.DataFrame:
