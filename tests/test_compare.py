@@ -1,13 +1,16 @@
 """The comparison: its table, its tests and its page."""
 
 import re
+import shutil
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import transformers
 
-from made_up import METADATA, project
+from made_up import METADATA, NAMES, project
 from medprobe.errors import BadInput
 from medprobe.params import ModelParams, Models, Params, ScoreParams
 from medprobe.report.page import render
@@ -21,7 +24,7 @@ PARAMS = Params(score=ScoreParams(bootstrap=100), models=MODELS)
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]) -> Path:
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
@@ -35,7 +38,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         header = "subject_cui,subject,relation,object_cui,object,times"
         facts.write_text("\n".join([header, *lines]) + "\n")
         statistics = Path("outputs/benchmarks/made_up/statistics.csv")
-        statistics.write_text("subset,relation,queries\nfull,all,20\n")
+        statistics.write_text(
+            "subset,relation,queries,answers_per_query,answer_characters\n"
+            "full,all,20,1.0,13.2\nfull,may_treat,10,1.0,13.2\n"
+        )
+        shutil.copytree(tiny_model("bert"), Path("outputs/models/taught"))
         score(Path("outputs/predictions"), Path("outputs/benchmarks"), Path("metrics"), PARAMS)
         compare(PARAMS)
         compare(PARAMS, Path("again"))
@@ -51,6 +58,25 @@ def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
     assert row["low"] < 0.75 < row["high"]
     assert ("full", "may_treat", "untaught", "contrastive:original", "acc_at_5") in where.index
     assert not table.duplicated(COMPARISON[:6]).any()
+
+
+def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[str], Path]) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
+    lengths = [len(tokenizer(name, add_special_tokens=False)["input_ids"]) for name in NAMES]
+    table = pd.read_csv(reports / "comparison.csv")
+    own = table[table["method"] == "statistics"]
+    where = own.set_index(["subset", "relation", "model", "metric"])["value"]
+    assert where["full", "all", "any", "queries"] == 20
+    assert where["full", "may_treat", "any", "queries"] == 10
+    assert where["full", "all", "any", "relations"] == 1
+    assert where["full", "all", "any", "answer_characters"] == 13.2
+    mean = sum(lengths) / len(NAMES)
+    assert where["full", "all", "taught", "tokens_per_answer"] == pytest.approx(mean)
+    share = lengths.count(1) / len(NAMES)
+    assert where["full", "all", "taught", "single_token_share"] == pytest.approx(share)
+    alone = pd.read_csv(reports / "statistics.csv")
+    assert sorted(alone["value"]) == sorted(own["value"])
+    assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()
 
 
 def test_paired_tests_are_made_and_corrected(reports: Path) -> None:

@@ -47,6 +47,8 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
         Path("dvc.lock").write_text(yaml.safe_dump(LOCK))
+        statistics = Path("outputs/benchmarks/made_up/statistics.csv")
+        statistics.write_text("subset,relation,queries\nfull,all,20\n")
         Path("data.dvc").write_text("outs:\n- {md5: d1.dir, path: data}\n")
         track(PARAMS, "taught", "contrastive")
         track(PARAMS)
@@ -72,6 +74,7 @@ def test_results_are_logged_once(tracked: Path, monkeypatch: pytest.MonkeyPatch)
     metrics = found["taught · contrastive"].data.metrics
     assert metrics["full/macro/acc_at_1"] == 0.75
     assert metrics["full/macro/acc_at_1.low"] < 0.75 < metrics["full/macro/acc_at_1.high"]
+    assert metrics["statistics/full/queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
     one = parts["taught · contrastive · original · set-1"]
     assert one.metrics["full/macro/acc_at_1"] == 0.5

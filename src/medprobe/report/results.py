@@ -20,6 +20,7 @@ class Results:
     significance: pd.DataFrame
     benchmarks: dict[str, Metadata]
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
     analyses: dict[str, pd.DataFrame] = field(default_factory=dict)  # report/template_free.py
     papers: list[Paper] = field(default_factory=list)

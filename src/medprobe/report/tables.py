@@ -65,6 +65,12 @@ def comparison(metrics: Path) -> pd.DataFrame:
     return table.sort_values(COMPARISON[:6], ignore_index=True)
 
 
+def joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """Rows of two comparisons in the fixed order."""
+    there = [table for table in (first, second) if len(table)]
+    return pd.concat(there).sort_values(COMPARISON[:6], ignore_index=True)
+
+
 def rows_of(content: dict[str, Scores], model: str, method: str) -> Iterator[tuple]:
     """The scores of a model under a method, by benchmark, as rows of the comparison."""
     for benchmark, variants in content.items():

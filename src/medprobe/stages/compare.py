@@ -7,21 +7,23 @@ import pandas as pd
 from medprobe import benchmarks as registry
 from medprobe import places
 from medprobe.files import replacing
-from medprobe.params import Models, Params
+from medprobe.params import ModelParams, Models, Params
+from medprobe.report import benchmark_numbers
 from medprobe.report.context import trajectory
 from medprobe.report.diskne import curves
 from medprobe.report.page import render
 from medprobe.report.results import Results
-from medprobe.report.tables import SIGNIFICANCE, comparison, significance, write_csv
+from medprobe.report.tables import SIGNIFICANCE, comparison, joined, significance, write_csv
 from medprobe.report.template_free import analyses
 from medprobe.stages.score import per_query, tables
 
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
-    """Write `comparison.csv`, `significance.csv`, `figures/*.svg` and `index.html` to `out`.
+    """Write `comparison.csv`, `significance.csv`, `statistics.csv`, `figures/*.svg` and
+    `index.html` to `out`.
 
-    Reads metrics/, outputs/predictions and outputs/benchmarks; raises BadInput where there are no
-    scores. The same input gives the same bytes.
+    Reads metrics/ and the predictions, benchmarks and models below outputs/; raises BadInput where
+    there are no scores. The same input gives the same bytes.
     """
     numbers = comparison(places.METRICS)
     template_free = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params)
@@ -29,11 +31,17 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         "context-trajectory": trajectory(places.PREDICTIONS, places.BENCHMARKS),
         "diskne-curves": curves(places.PREDICTIONS),
     }
+    statistics = benchmark_numbers.counts(places.BENCHMARKS)
+    folders = [places.MODELS / name for name in _models(params.models)]
+    tokens = {
+        name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
+    }
     results = Results(
         comparison=numbers,
         significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
         benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
-        statistics=_statistics(places.BENCHMARKS),
+        statistics=statistics,
+        tokens=tokens,
         analyses=template_free | drawn,
         published=published_names(params.models),
         confidence=params.score.confidence,
@@ -41,7 +49,9 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     page = render(results)
     with replacing(out) as folder:
         (folder / "figures").mkdir(parents=True)
-        write_csv(results.comparison, folder / "comparison.csv")
+        counted = benchmark_numbers.rows(statistics, tokens)
+        write_csv(joined(numbers, counted), folder / "comparison.csv")
+        write_csv(counted.drop(columns=["method", "low", "high"]), folder / "statistics.csv")
         write_csv(results.significance, folder / "significance.csv")
         for name, table in template_free.items():
             write_csv(table, folder / f"template-free-{name}.csv")
@@ -69,13 +79,11 @@ def tests(predictions: Path, benchmarks: Path, params: Params) -> pd.DataFrame:
     return pd.concat(done, ignore_index=True) if done else pd.DataFrame(columns=SIGNIFICANCE)
 
 
-def _statistics(benchmarks: Path) -> dict[str, pd.DataFrame]:
-    files = sorted(benchmarks.glob("*/statistics.csv"))
-    return {path.parent.name: pd.read_csv(path) for path in files}
-
-
 def published_names(models: Models) -> dict[str, str]:
     """The models that stand in a paper's tables, with their name there."""
+    return {name: one.published for name, one in _models(models).items() if one.published}
+
+
+def _models(models: Models) -> dict[str, ModelParams]:
     kinds = (models.masked, models.encoder, models.causal, models.seq2seq)
-    every = {name: entry for kind in kinds for name, entry in kind.items()}
-    return {name: entry.published for name, entry in every.items() if entry.published}
+    return {name: entry for kind in kinds for name, entry in kind.items()}

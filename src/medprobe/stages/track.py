@@ -21,9 +21,9 @@ from medprobe.files import replacing
 from medprobe.keep import fingerprint
 from medprobe.metrics.summary import metrics_of
 from medprobe.params import Params
+from medprobe.report import benchmark_numbers, template_free_run
 from medprobe.report import context as rank_changes
 from medprobe.report import diskne as fine_tuning
-from medprobe.report import template_free_run
 from medprobe.report.results import Results
 from medprobe.report.sections import context, diskne, relations, sweeps
 from medprobe.report.tables import COMPARISON, SIGNIFICANCE, rows_of
@@ -70,7 +70,8 @@ def _content(model: str, method: str, table: Path, params: Params, fresh: bool) 
     beside = sorted(table.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     recorded = None if fresh else lineage.recorded_params(table.parent)
     return tracking.Content(
-        metrics=_metrics(scores.get("default", {}), relations=few, edges=True),
+        metrics=_metrics(scores.get("default", {}), relations=few, edges=True)
+        | benchmark_numbers.of_run(folder, places.MODELS / model),
         params=recorded if recorded is not None else _params(method, params),
         tags=_tags(model, table, folder, params),
         parts=_parts(per_query(table, places.BENCHMARKS)) or _scored_parts(table, params),

@@ -8,15 +8,20 @@ from medprobe.report.results import Results
 
 
 def section(results: Results, benchmark: str) -> str:
-    """The benchmark's own table of statistics, as its builder wrote it."""
+    """The benchmark's own table of statistics, and its answers by tokenizer."""
     if benchmark not in results.statistics:
         return ""
-    table = results.statistics[benchmark]
+    content = _table(results.statistics[benchmark])
+    if len(results.statistics[benchmark]) > 12:
+        content = html.folded("Show", content)
+    if len(tokens := results.tokens.get(benchmark, [])):
+        content += _table(tokens, "Distinct answers, in the tokens of each model")
+    return html.section("The benchmark in numbers", content)
+
+
+def _table(table: pd.DataFrame, caption: str = "") -> str:
     body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    heads = [str(name).replace("_", " ") for name in table.columns]
-    content = html.table(heads, body)
-    title = "The benchmark in numbers"
-    return html.section(title, content if len(body) <= 12 else html.folded("Show", content))
+    return html.table([str(name).replace("_", " ") for name in table.columns], body, caption)
 
 
 def _cell(value: object) -> str | Cell:
