@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 import made_diskne
 from medprobe.benchmarks import diskne
@@ -44,7 +45,7 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if listed["type"] == "expect_positives_to_have_negatives" and built:
                 listed["kwargs"]["n"] = 2
             if listed["type"] == "expect_positives_to_number" and built:
-                listed["kwargs"]["min_value"] = 0
+                listed["kwargs"]["min_value"] = int(listed["kwargs"]["category"] != "procedures")
         (folder / path.name).write_text(json.dumps(content))
     return folder
 
@@ -140,6 +141,11 @@ def other_name(tables: Tables) -> None:
     _put(tables, "0000", "hypothesis", "wheezing")
 
 
+def missing_category(tables: Tables) -> None:
+    examples = tables["examples"]
+    examples.loc[examples["category"] == "terminological", "category"] = "tests"
+
+
 def other_disease_tested(tables: Tables) -> None:
     splits = tables["splits"]
     row = splits.index[(splits["target"] == "C0000001") & (splits["split"] == "train")][0]
@@ -160,6 +166,7 @@ PLANTS = [
     (unknown_cui, r"expect_cuis_to_be_known.*\n.*C0000088"),
     (label_outside, r"expect_column_values_to_be_in_set.*'label'.*\n.*label = 2"),
     (other_name, r"expect_names_to_be_of_their_cuis.*\n.*wheezing"),
+    (missing_category, r"expect_positives_to_number.*'terminological', 'min_value': 1"),
     (other_disease_tested, r"expect_test_examples_to_be_of_the_target.*\n.*C0000001"),
 ]
 
@@ -176,6 +183,23 @@ def test_a_planted_fault_is_caught_and_named(  # noqa: PLR0917
     with pytest.raises(BadInput, match="expect_"):
         gate(clean, suites, tmp_path, plant)
     assert re.search(message, capsys.readouterr().out)
+
+
+def test_another_number_of_negatives_than_the_suite_says_is_a_failure(
+    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    params = yaml.safe_load((EXPECTATIONS.parent / "params.yaml").read_text())
+    suite = json.loads((EXPECTATIONS / "diskne.examples.json").read_text())
+    expected = {
+        listed["kwargs"]["n"]
+        for listed in suite["expectations"]
+        if "n" in listed["kwargs"] and "built" in listed["kwargs"]["row_condition"]
+    }
+    assert expected == {params["benchmarks"]["diskne"]["negatives"]}
+    with pytest.raises(BadInput):  # this small world has two
+        gate(clean, EXPECTATIONS, tmp_path, lambda tables: None)
+    printed = capsys.readouterr().out
+    assert re.search(r"negatives.*'n': 4.*\(n is benchmarks.diskne.negatives of params", printed)
 
 
 @pytest.mark.skipif(not RELEASED.is_dir(), reason="the released annotation is not there")

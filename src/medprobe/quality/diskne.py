@@ -63,11 +63,11 @@ def expect_positives_to_number(
     rows: pd.DataFrame, category: str, min_value: int, max_value: int
 ) -> pd.Series:
     """Columns `category, label`: so many positives are in this category, both ends included. All
-    of its rows fail where they are fewer or more."""
+    of its rows fail where they are fewer or more, all rows at all where it has none."""
     column, label = rows.columns
     inside = rows[column] == category
     right = min_value <= int((inside & (rows[label] == 1)).sum()) <= max_value
-    return ~inside | right
+    return (~inside & inside.any()) | right
 
 
 @row_check

@@ -38,7 +38,9 @@ def validate(name: str, benchmark: Path, suites: Path, out: Path) -> None:
         if not check["success"]
     ]
     for path, check in failed:
-        print(f"✗ {path}: {check['type']} {check['kwargs']}: {check['problem']}".rstrip(": "))
+        notes = f" ({check['notes']})" if check["notes"] else ""
+        found = f": {check['problem']}" if check["problem"] else ""
+        print(f"✗ {path}: {check['type']} {check['kwargs']}{notes}{found}")
         for line in failing_rows(check):
             print(f"    {line}")
         if check["failing"] > len(check["examples"]):
