@@ -72,4 +72,6 @@ def flat(content: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) or {}

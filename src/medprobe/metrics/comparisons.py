@@ -1,7 +1,8 @@
 """Which differences between two models are more than chance: paired tests on the same queries."""
 
+from statistics import NormalDist
+
 import numpy as np
-from scipy.stats import norm
 
 from medprobe.metrics.intervals import resampled_means
 
@@ -50,5 +51,5 @@ def smallest_difference(differences: np.ndarray, alpha: float = 0.05, power: flo
     with the given power (Cohen 1988, normal approximation)."""
     if len(differences) < 2:
         return float("nan")
-    reach = norm.ppf(1 - alpha / 2) + norm.ppf(power)
+    reach = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
     return float(reach * differences.std(ddof=1) / np.sqrt(len(differences)))

@@ -5,8 +5,9 @@ value would move with other queries of the same kind; the deviation over replica
 sets) is another matter and stands beside it.
 """
 
+from statistics import NormalDist
+
 import numpy as np
-from scipy.stats import norm
 
 BLOCK = 2_000_000  # drawn indices held at a time
 
@@ -40,7 +41,7 @@ def interval(
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
-    square = norm.ppf(1 - tail) ** 2
+    square = NormalDist().inv_cdf(1 - tail) ** 2
     high = np.where((means == 0).all(axis=0), square / (n + square), high)
     low = np.where((means == 1).all(axis=0), n / (n + square), low)
     return low, high
