@@ -1,6 +1,7 @@
 """The pipeline end to end, as a user runs it: DVC over a sample world made small."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,15 +17,19 @@ ROOT = Path(__file__).parent.parent
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
 NEEDED += ["expectations", "src"]
 
-# Models that learn nothing in a few steps: what is tested here is the pipeline, not the figures.
+# Small models that learn next to nothing: what is tested is the pipeline, not the figures.
 SMALL: dict[str, Any] = {
+    "sample": {"queries": 20, "reserve": 8},
+    "pretrain": {name: {"corpus": name, "steps": 5} for name in ("taught", "untaught")},
     "models": {
-        "masked": {"taught": {"pretrain": "taught"}, "untaught": {"pretrain": "untaught"}},
+        "masked": {name: {"pretrain": name} for name in ("taught", "untaught")},
         "encoder": {},
         "causal": {},
         "seq2seq": {},
     },
-    "probe": {"masked": ["mask_average"], "causal": [], "seq2seq": []},
+    "probe": {"masked": ["mask_average"], "causal": [], "seq2seq": [], "finetune": []},
+    "rewire": {"sets": ["set-0"], "steps": 2, "checkpoint_every": 1, "batch": 16},
+    "score": {"bootstrap": 50},
 }
 
 
@@ -55,12 +60,11 @@ class Project:
             check=False,
         )
 
-    def change(self, change: dict[str, Any]) -> None:
-        """Merge a change into params.yaml."""
+    def replace(self, **sections: Any) -> None:
+        """Put sections in the place of those that params.yaml has."""
         path = self.folder / "params.yaml"
         params = yaml.safe_load(path.read_text())
-        _merge(params, change)
-        path.write_text(yaml.safe_dump(params, sort_keys=False))
+        path.write_text(yaml.safe_dump(params | sections, sort_keys=False))
 
     def changed_stages(self) -> set[str]:
         """The stages that `dvc repro` would run, as far as DVC can tell beforehand."""
@@ -69,20 +73,13 @@ class Project:
         return {line.rstrip(":") for line in lines if line.endswith(":")}
 
 
-def _merge(into: dict[str, Any], change: dict[str, Any]) -> None:
-    for key, value in change.items():
-        if isinstance(value, dict) and value and isinstance(into.get(key), dict):
-            _merge(into[key], value)
-        else:
-            into[key] = value
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     made = Project(tmp_path_factory.mktemp("project"))
-    made.change(SMALL)
     params = yaml.safe_load((made.folder / "params.yaml").read_text())
-    made.change({"benchmarks": {"medlama": params["benchmarks"]["medlama"]}})
+    medlama = {"medlama": params["benchmarks"]["medlama"]}
+    methods = params["methods"] | {"contrastive": {"benchmarks": ["medlama"], "step": 2}}
+    made.replace(**SMALL, benchmarks=medlama, methods=methods)
     sample = made.run("medprobe", "sample")
     assert sample.returncode == 0, sample.stdout
     repro = made.run("dvc", "repro")
@@ -105,19 +102,23 @@ def test_a_second_run_does_nothing(project: Project) -> None:
 
 
 def test_a_rewiring_parameter_reruns_rewiring_and_what_follows(project: Project) -> None:
-    before = (project.folder / "params.yaml").read_text()
-    project.change({"rewire": {"temperature": 0.05}})
-    changed = project.changed_stages()
-    (project.folder / "params.yaml").write_text(before)
-    assert changed == {"rewire@taught-set-0", "rewire@untaught-set-0"}
+    project.replace(rewire=SMALL["rewire"] | {"temperature": 0.05})
+    again = project.run("dvc", "repro")
+    assert again.returncode == 0, again.stdout[-3000:]
+    ran = set(re.findall(r"Running stage '(.*)'", again.stdout))
+    rewired = {f"rewire@{model}-set-0" for model in ("taught", "untaught")}
+    probed = {f"probe-contrastive@{model}" for model in ("taught", "untaught")}
+    assert rewired | probed <= ran <= rewired | probed | {"score", "track", "compare"}
 
 
 def test_a_new_model_and_a_new_method_rerun_nothing_else(project: Project) -> None:
     before = (project.folder / "params.yaml").read_text()
-    project.change({"models": {"masked": {"newcomer": {"folder": "outputs/models/taught"}}}})
+    newcomer = {"newcomer": {"folder": "outputs/models/taught"}}
+    masked = SMALL["models"]["masked"] | newcomer
+    project.replace(models=SMALL["models"] | {"masked": masked})
     with_model = project.changed_stages()
     (project.folder / "params.yaml").write_text(before)
-    project.change({"probe": {"masked": ["mask_average", "fill_mask"]}})
+    project.replace(probe=SMALL["probe"] | {"masked": ["mask_average", "fill_mask"]})
     with_method = project.changed_stages()
     (project.folder / "params.yaml").write_text(before)
     assert with_model

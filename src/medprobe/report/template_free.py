@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau, pearsonr
 
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.params import Params
@@ -93,6 +92,8 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
             if len(both) < 2:
                 continue
             moved = both[other] - both[one]
+            from scipy.stats import kendalltau
+
             tau = kendalltau(both[one], both[other])
             rows.append(
                 {
@@ -181,6 +182,8 @@ def _pearson(points: pd.DataFrame) -> dict[str, float]:
     x, y = points["perplexity"], points["acc_at_1"]
     if len(points) < 3 or x.nunique() < 2 or y.nunique() < 2:
         return {"r": np.nan, "p": np.nan, "n": len(points)}
+    from scipy.stats import pearsonr
+
     found = pearsonr(x, y)
     return {"r": found.statistic, "p": found.pvalue, "n": len(points)}
 

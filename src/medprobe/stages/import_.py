@@ -58,9 +58,7 @@ def import_annotation(folder: Path, data: Path) -> pd.DataFrame:
 
     files = sorted(folder.glob("DisknE_*_annotation.csv"))
     if not files:
-        raise BadInput(
-            folder, "no DisknE_*_annotation.csv", "give the released files' folder"
-        )
+        raise BadInput(folder, "no DisknE_*_annotation.csv", "give the released files' folder")
     rows = pd.concat([read_released(path).assign(file=path.stem) for path in files])
     report = rows.groupby(["file", "category", "label"]).size().rename("rows").reset_index()
     print(report.to_string(index=False))
