@@ -1,6 +1,6 @@
 """DisKnE: fine-tuning against the padded, reloading way of the released code; a build at full size.
 
-    python -m bench.diskne            # some minutes on two free cores
+    python -m bench.diskne            # about two minutes on two free cores
 
 Both ways train the same random encoder, three layers of BERT-base's width, in batches of eight, on
 the same premises, as long as MedNLI's. Straightforward: tokenised and loaded anew for each disease,
@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 import transformers
 
-from bench import methods as shared
+from bench import made as shared
 from medprobe.benchmarks.diskne_negatives import assemble, choose, replaceable
 from medprobe.benchmarks.diskne_splits import split
 from medprobe.engine.load import load, use_threads
