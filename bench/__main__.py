@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {"__init__", "__main__", "machine"}
+HELPERS = {"__init__", "__main__", "machine", "made"}
 
 
 def main() -> None:

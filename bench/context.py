@@ -21,7 +21,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from bench import methods as shared
+from bench import made as shared
 from medprobe.benchmarks.context_steps import Evidence, Limits, steps
 from medprobe.engine.load import load, use_threads
 from medprobe.engine.slots import answer_ids, masked_slots

@@ -21,7 +21,7 @@ import pandas as pd
 import torch
 import transformers
 
-from bench import methods as shared
+from bench import made as shared
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, use_threads
 from medprobe.engine.search import nearest

@@ -22,94 +22,22 @@ from typing import Any
 import pandas as pd
 import torch
 import transformers
-from tokenizers import pre_tokenizers
 
+from bench.made import bert, candidates, gpt2, queries, t5
+from medprobe.engine import soft
+from medprobe.engine.batching import padded
 from medprobe.engine.load import use_threads
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
+from medprobe.methods.optiprompt import Optiprompt
 from medprobe.methods.xfactr import Xfactr
 from medprobe.params import EngineParams
 
 CANDIDATES = 5_000  # for mask average
 MANY = 25_000  # for likelihood's memory
 GIB = 2**30
-SYLLABLES = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrstx"]
-
-
-def name(rng: random.Random) -> str:
-    """An invented name: 6 to 7 tokens and 21 characters in the mean, as MedLAMA's are."""
-    words = rng.choice((1, 2, 2, 3, 3, 4))
-    return " ".join("".join(rng.choices(SYLLABLES, k=rng.randint(2, 3))) for _ in range(words))
-
-
-def names(count: int, seed: int) -> list[str]:
-    rng = random.Random(seed)
-    return sorted({name(rng) for _ in range(count * 2)})[:count]
-
-
-def queries(count: int) -> pd.DataFrame:
-    subjects, answers = names(count, 1), names(2 * count, 2)
-    rows = [
-        (f"q{i}", "bench", "may_treat", subject, "C1", f"{subject} might treat [Y] .")
-        for i, subject in enumerate(subjects)
-    ]
-    columns = ["query_id", "benchmark", "relation", "subject", "subject_id", "prompt"]
-    made = pd.DataFrame(rows, columns=columns)
-    made["answers"] = [answers[2 * i : 2 * i + 2] for i in range(count)]
-    return made
-
-
-def candidates(count: int) -> pd.DataFrame:
-    return pd.DataFrame({"name": names(count, 3), "type": ""})
-
-
-def bert(folder: Path) -> Path:
-    """BERT-base with random weights and a vocabulary of syllables."""
-    letters = list("abcdefghijklmnopqrstuvwxyz.,()-0123456789")
-    words = ["might", "treat", *letters, *SYLLABLES]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *(f"##{w}" for w in words)]
-    vocabulary += [f"[unused{i}]" for i in range(30_522 - len(vocabulary))]
-    places = {piece: place for place, piece in enumerate(vocabulary)}
-    transformers.BertTokenizer(vocab=places, model_max_length=512).save_pretrained(folder)
-    return _save(transformers.BertForMaskedLM(transformers.BertConfig()), folder)
-
-
-def gpt2(folder: Path) -> Path:
-    """GPT-2 with random weights and a vocabulary of syllables."""
-    vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())
-    merges: dict[tuple[str, str], None] = {}
-    for start in ("Ġ", ""):
-        for word in ("might", "treat", *SYLLABLES):
-            piece = start + word
-            for end in range(2, len(piece) + 1):
-                merges[piece[: end - 1], piece[end - 1]] = None
-    vocabulary += [left + right for left, right in merges]
-    vocabulary += [f"unused{i}" for i in range(50_256 - len(vocabulary))]
-    places = {piece: place for place, piece in enumerate([*vocabulary, "<|endoftext|>"])}
-    tokenizer = transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)
-    tokenizer.save_pretrained(folder)
-    return _save(transformers.GPT2LMHeadModel(transformers.GPT2Config()), folder)
-
-
-def t5(folder: Path) -> Path:
-    """T5-base with random weights and a vocabulary of syllables."""
-    words = ["might", "treat", ".", *"abcdefghijklmnopqrstuvwxyz", *SYLLABLES]
-    pieces = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -4.0)]
-    pieces += [(piece, -6.0) for word in words for piece in (word, f"▁{word}")]
-    pieces += [(f"unused{i}", -20.0) for i in range(32_000 - len(pieces))]
-    transformers.T5Tokenizer(vocab=pieces, extra_ids=100).save_pretrained(folder)
-    config = transformers.T5Config(
-        d_model=768, d_ff=3072, num_layers=12, num_heads=12, vocab_size=32_128,
-        decoder_start_token_id=0,
-    )  # fmt: skip
-    return _save(transformers.T5ForConditionalGeneration(config), folder)
-
-
-def _save(model: Any, folder: Path) -> Path:
-    model.save_pretrained(folder)
-    return folder
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -127,10 +55,10 @@ Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours,
 
 
 def bench_fill_mask(folder: Path) -> Figure:
-    asked = queries(64)
+    asked = queries(128)
     method = FillMask("m", folder, FillMask.Settings(), EngineParams(), 0)
     method.rank(asked[:8], candidates(10), 10, "")
-    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 64
+    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 128
     tokenizer, model = masked_model(folder)
 
     def straightforward() -> None:
@@ -141,7 +69,8 @@ def bench_fill_mask(folder: Path) -> Figure:
             place = ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)
             found[0, place].sort(descending=True)
 
-    return "fill_mask", 64, ours, seconds(straightforward) / 16, "batches of one"
+    straightforward()
+    return "fill_mask", 128, ours, seconds(straightforward) / 16, "batches of one"
 
 
 def bench_mask_average(folder: Path) -> Figure:
@@ -175,6 +104,7 @@ def bench_xfactr(folder: Path) -> list[Figure]:
     figures = []
     asked, tried = queries(8), 1
     method = Xfactr("m", folder, Xfactr.Settings(), EngineParams(), 0)
+    method.rank(queries(9).tail(1), candidates(10), 10, "confidence")  # warm
     tokenizer, model = masked_model(folder)
     for decoding in method.passes():
         ours = seconds(lambda: method.rank(asked, candidates(10), 10, decoding)) / 8  # noqa: B023
@@ -187,6 +117,7 @@ def bench_xfactr(folder: Path) -> list[Figure]:
                 ids = torch.full((1, length), tokenizer.mask_token_id)
                 model(ids).logits.log_softmax(-1).topk(5)  # gradients are kept, as peers do
 
+        model(torch.full((1, 16), tokenizer.mask_token_id))
         note = f"{len(calls) // tried} calls a query, batches of one"
         figures.append((f"xfactr {decoding}", 8, ours, seconds(straightforward) / tried, note))
     return figures
@@ -208,6 +139,37 @@ def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list
         method.rank(asked, candidates(10), 10, decoding)
     finally:
         filling._guess = guess
+
+
+def bench_optiprompt(folder: Path) -> Figure:
+    """Training, a step of 16 examples counted as 16 queries."""
+    rows = queries(32).assign(relation="r", subset="all", answer_ids=[["A", "B"]] * 32)
+    chosen = Optiprompt.Settings(epochs=1)
+    method = Optiprompt("m", folder, chosen, EngineParams(), 0)
+    examples = method._examples(rows)  # two a query: four steps
+    vectors = soft.from_tokens(method.model, [5], chosen.vectors).requires_grad_()
+    with soft.installed(method.model, vectors):
+        ours = seconds(lambda: list(method._epochs(examples, vectors, 0))) / len(examples)
+    tokenizer, model = masked_model(folder)
+    model.train()
+    model.resize_token_embeddings(len(tokenizer) + chosen.vectors)  # a new word a vector
+    words = model.get_input_embeddings().weight
+    optimizer = torch.optim.Adam([words], lr=chosen.learning_rate)
+
+    def straightforward() -> None:
+        for start in range(0, 32, chosen.batch):
+            batch = examples[start : start + chosen.batch]
+            ids, attention = padded([row for row, _, _ in batch], 0, torch.device("cpu"))
+            labels = torch.full_like(ids, -100)
+            for place, (_, positions, tokens) in enumerate(batch):
+                labels[place, positions] = torch.tensor(tokens)
+            optimizer.zero_grad()
+            model(ids, attention_mask=attention, labels=labels).loss.backward()
+            words.grad[: len(tokenizer)] = 0  # only the new words learn
+            optimizer.step()
+
+    note = "training; Adam over the whole vocabulary, gradients for all weights"
+    return "optiprompt", len(examples), ours, seconds(straightforward) / 32, note
 
 
 def bench_generative(folder: Path) -> Figure:
@@ -262,6 +224,7 @@ BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
     "fill_mask": (bench_fill_mask, bert),
     "mask_average": (bench_mask_average, bert),
     "xfactr": (bench_xfactr, bert),
+    "optiprompt": (bench_optiprompt, bert),
     "generative": (bench_generative, t5),
     "likelihood": (bench_likelihood, gpt2),
 }

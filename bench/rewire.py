@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from bench import methods as shared
+from bench import made as shared
 from bench.encode import bert_base, names_and_tokenizer, seconds
 from medprobe.engine.load import Model, use_threads
 from medprobe.engine.rewiring import RewireSettings, batch_order, info_nce, make_pairs, train
