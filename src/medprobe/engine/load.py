@@ -17,6 +17,7 @@ import transformers
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto import modeling_auto
 
+from medprobe.engine.linear import accelerate
 from medprobe.errors import BadInput
 from medprobe.params import EngineParams, ModelKind
 
@@ -115,6 +116,7 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
     model = model.to(device).eval()
+    accelerate(model)
     budget = engine.token_budget or token_budget(device, config)
     return Model(folder.name, model, tokenizer, device, dtype, length, budget)
 

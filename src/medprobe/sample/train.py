@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from medprobe.engine.linear import accelerate
 from medprobe.files import replacing
 from medprobe.params import ModelKind
 from medprobe.sample.architectures import POSITIONS, tokenizer, untrained
@@ -57,8 +58,13 @@ def train(
     torch.manual_seed(seed)
     rng = random.Random(seed)
     model = untrained(kind, recipe, len(pieces)).train()
+    accelerate(model)
     optimiser = torch.optim.AdamW(
-        model.parameters(), lr=recipe.learning_rate, weight_decay=0.01, betas=(0.9, 0.98)
+        model.parameters(),
+        lr=recipe.learning_rate,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        fused=True,
     )
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, recipe.steps))
     parts = {"model": model, "optimiser": optimiser, "rates": rates}

@@ -1,0 +1,78 @@
+"""Linear layers by oneDNN on CPUs, for which PyTorch has MKL multiply float32 matrices.
+
+MKL keeps its fastest code to Intel's own processors: on an AMD EPYC oneDNN multiplies at twice its
+rate (docs/performance.md). Both compute in float32; the results differ in their last bits, as they
+do between two machines.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+
+def accelerate(network: nn.Module) -> None:
+    """Let oneDNN run a network's linear layers, where they are float32 and on a CPU that has it.
+
+    In place: weights, their names and their gradients stay as they are.
+
+    >>> layer = nn.Linear(3, 2)
+    >>> before = layer(torch.ones(1, 3))
+    >>> accelerate(layer)
+    >>> torch.allclose(layer(torch.ones(1, 3)), before)
+    True
+    """
+    if not torch.backends.mkldnn.is_available():
+        return
+    for layer in network.modules():
+        if type(layer) in FASTER and layer.weight.is_cpu and layer.weight.dtype == torch.float32:
+            layer.__class__ = FASTER[type(layer)]
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x [..., in], weight [out, in] and bias [out] → [..., out]."""
+    if torch.is_grad_enabled():
+        return _Product.apply(x, weight, bias)  # type: ignore[no-any-return, no-untyped-call]
+    return _multiply(x, weight, bias)
+
+
+def _multiply(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # type: ignore
+
+
+class _Product(torch.autograd.Function):
+    """`product` with its gradients."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        context.save_for_backward(x, weight)
+        return _multiply(x, weight, bias)
+
+    @staticmethod
+    def backward(context: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = context.saved_tensors
+        of_x, of_weight, of_bias = context.needs_input_grad
+        rows = given[0].reshape(-1, len(weight))
+        return (
+            _multiply(given[0], weight.t()) if of_x else None,
+            _multiply(rows.t().contiguous(), x.reshape(-1, weight.shape[1]).t())
+            if of_weight
+            else None,
+            rows.sum(0) if of_bias else None,
+        )
+
+
+class _Linear(nn.Linear):
+    def forward(self, input: Tensor) -> Tensor:
+        return product(input, self.weight, self.bias)
+
+
+class _Conv1D(Conv1D):
+    """GPT-2's linear layer, whose weights are stored as [in, out]."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return product(x, self.weight.t(), self.bias)
+
+
+FASTER: dict[type, type] = {nn.Linear: _Linear, Conv1D: _Conv1D}
