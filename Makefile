@@ -2,6 +2,7 @@
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 READY := .venv/ready
+JOBS ?= 2 # models at a time; with one GPU: make repro JOBS=1
 
 .PHONY: help repro test bench ui lint gate
 help: ## show this list
@@ -15,7 +16,7 @@ $(READY): requirements.lock pyproject.toml
 
 repro: $(READY) ## install, and run the whole pipeline (on the sample world, where data/ is empty)
 	@test -d data || medprobe sample
-	dvc repro
+	medprobe repro --jobs $(JOBS)
 
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
 	@test -d data || medprobe sample

@@ -62,6 +62,16 @@ def sample(data: Path, force: bool) -> None:
     write(data, choices.sample, choices.seed)
 
 
+@main.command()
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="At a time.")
+def repro(jobs: int) -> None:
+    """Run all stages that a change touches, as `dvc repro` does, several models at a time."""
+    from medprobe import params
+    from medprobe.stages.repro import repro as run
+
+    run(params.load(), jobs)
+
+
 @main.command("import")
 @click.argument("what", type=click.Choice(["medlama", "annotation"]))
 @click.argument("folder", type=click.Path(path_type=Path))

@@ -59,8 +59,11 @@ class Models(Section):
         for kind in MODEL_KINDS:
             if name in (models := getattr(self, kind)):
                 return kind, models[name]
-        names = [name for kind in MODEL_KINDS for name in getattr(self, kind)]
-        raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, names)}")
+        raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, self.names())}")
+
+    def names(self) -> list[str]:
+        """The names of all models."""
+        return [name for kind in MODEL_KINDS for name in getattr(self, kind)]
 
 
 class ProbeParams(Section):
