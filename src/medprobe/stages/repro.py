@@ -54,7 +54,7 @@ def _run(targets: list[list[str]], jobs: int) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": threads}
 
     def one(names: list[str]) -> int:
-        command = ["dvc", "repro", "--wait-for-lock", *names]
+        command = ["dvc", "--wait-for-lock", "repro", *names]
         return subprocess.run(command, env=environment, check=False).returncode
 
     with ThreadPoolExecutor(jobs) as pool:
