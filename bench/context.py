@@ -2,11 +2,15 @@
 
     python -m bench.context           # a few minutes on two free cores
 
-Scoring: a random model of BERT-base's size, steps of one invented case, candidates as long as
-MedLAMA's. Straightforward is one input at a time, the head over all positions, full sorts: with a
-row a candidate, run on a few and scaled up by their number ("a row a candidate"); or, less so, with
-a row a number of masks ("a row a length"). Indexing: notes in NOTEEVENTS.csv's form, searched for
-500,000 names, twice: peak memory must not follow the size of the notes.
+Scoring: a random model of BERT-base's size, candidates as long as MedLAMA's, an invented document
+that mentions a subject with five of its objects and as many others: eight contexts for each of the
+five facts, as the benchmark makes them of such a document. Straightforward is one step after
+another, one input at a time, the head over all positions, full sorts: with a row a candidate ("a
+row a candidate"); or, less so, with a row a number of masks ("a row a length"). It runs on a few
+steps, evenly drawn by length, and of each on a few candidates, and is scaled up.
+
+Indexing: notes in NOTEEVENTS.csv's form, searched for 500,000 names, twice: peak memory must not
+follow the size of the notes.
 """
 
 import csv
@@ -23,10 +27,9 @@ import torch
 
 from bench import made as shared
 from medprobe.benchmarks.context_steps import Evidence, Limits, steps
-from medprobe.engine.load import load, use_threads
+from medprobe.engine.load import use_threads
 from medprobe.engine.slots import answer_ids, masked_slots
 from medprobe.methods.rank_change import RankChange
-from medprobe.params import EngineParams
 from medprobe.sources.documents import scan
 from medprobe.sources.notes import COLUMNS, read
 from medprobe.sources.texts import Document
@@ -34,31 +37,38 @@ from medprobe.sources.texts import Document
 CANDIDATES = 2_000
 TERMS = 500_000
 MEGABYTES = (25, 100)
-STEPS = 3  # of those scored the straightforward way
+STEPS = 8  # of those scored the straightforward way
 ROWS = 24  # candidates of each of these
 
 
 def case(names: list[str], seed: int) -> pd.DataFrame:
-    """The steps of a document that mentions a subject and ten entities, five of them correct."""
+    """The steps of a document that mentions a subject and ten entities, five of them correct, for
+    each of these five."""
     rng = random.Random(seed)
     told, mentions, text = names[:10], [], "patient with subject"
     for name in told:
         text += " " + " ".join(rng.choices(shared.SYLLABLES, k=rng.randint(3, 12))) + " "
         mentions.append((len(text), len(text) + len(name), name))
         text += name
-    evidence = Evidence(
-        resource="notes",
-        document=Document("1", text),
-        mentions=[(13, 20, "subject"), *mentions],
-        relation="has",
-        subject_id="subject",
-        fact_id=told[4],
-        prompt="subject has symptoms such as [Y].",
-        correct=frozenset(told[::2]),
-        pool=frozenset(names),
-    )
-    rows = pd.DataFrame(steps(evidence, Limits(10, 400), 1, Counter()))
-    return rows.rename(columns={"tracked_ids": "tracked", "shown_ids": "shown"})
+    document = Document("1", text)
+    prompt = "subject has symptoms such as [Y]."
+    correct, pool = frozenset(told[::2]), frozenset(names)
+    rows = []
+    for fact in sorted(correct):
+        evidence = Evidence(
+            "notes",
+            document,
+            [(13, 20, "subject"), *mentions],
+            "has",
+            "subject",
+            fact,
+            prompt,
+            correct,
+            pool,
+        )
+        rows += steps(evidence, Limits(10, 400), 1, Counter())
+    table = pd.DataFrame(rows)
+    return table.rename(columns={"tracked_ids": "tracked", "shown_ids": "shown"})
 
 
 def scoring(folder: Path) -> None:
@@ -67,17 +77,20 @@ def scoring(folder: Path) -> None:
     names = shared.names(CANDIDATES, 3)
     queries = case(names, 1)
     candidates = pd.DataFrame({"name": names, "type": "has"})
-    method = RankChange("bench", folder, RankChange.Settings(), EngineParams(device="cpu"), 1)
+    method = RankChange("bench", folder, RankChange.Settings(), shared.CPU, 1)
     method.rank(queries.head(1), candidates, 10, "")  # loads the model
     begin = time.perf_counter()
     found = method.rank(queries, candidates, 10, "")
     ours = len(queries) / (time.perf_counter() - begin)
-    contexts = queries["context_id"].nunique()
-    print(f"{contexts} contexts, {len(queries)} steps, {CANDIDATES:,} candidates")
+    contexts, distinct = queries["context_id"].nunique(), queries["prompt"].nunique()
+    print(
+        f"{CANDIDATES:,} candidates, {contexts} contexts, {len(queries)} steps, {distinct} distinct"
+    )
     print(
         f"ours                 {ours:8.2f} steps/s  {ours * contexts / len(queries):.3f} contexts/s"
     )
-    few = queries.drop_duplicates("prompt").sample(STEPS, random_state=1)
+    by_length = queries.iloc[queries["prompt"].str.len().argsort(kind="stable")]
+    few = by_length.iloc[len(queries) // STEPS // 2 :: len(queries) // STEPS]
     for name, each in (("a row a candidate", True), ("a row a length", False)):
         slow = straightforward(folder, few, names, found, each)
         print(f"{name:<20} {slow:8.4f} steps/s  ours is {ours / slow:.1f} times as fast")
@@ -88,7 +101,7 @@ def straightforward(
     folder: Path, queries: pd.DataFrame, names: list[str], found: pd.DataFrame, each: bool
 ) -> float:
     """Steps a second, one input at a time: one for `each` candidate, or one for each length."""
-    model = load(folder, "masked", EngineParams(device="cpu"))
+    model = shared.plain(folder, "masked")
     mask = model.tokenizer.mask_token_id
     seconds = 0.0
     for row in queries.itertuples():

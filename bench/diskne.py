@@ -21,9 +21,8 @@ import transformers
 from bench import made as shared
 from medprobe.benchmarks.diskne_negatives import assemble, choose, replaceable
 from medprobe.benchmarks.diskne_splits import split
-from medprobe.engine.load import load, use_threads
+from medprobe.engine.load import use_threads
 from medprobe.methods.classifier import VARIANTS, Classifier, ClassifierSettings
-from medprobe.params import EngineParams
 from medprobe.sources.cui2vec import Vectors
 from medprobe.sources.hierarchy import Hierarchy
 
@@ -31,7 +30,6 @@ LAYERS = 3  # of BERT-base's width
 EXAMPLES = 80  # of a disease's training split; a real one has some 6,000
 LONGEST = 256
 POSITIVES, DISEASES, NAMES = 640, 250, 100_000
-ENGINE = EngineParams(device="cpu")
 
 
 def examples(count: int, seed: int) -> pd.DataFrame:
@@ -50,7 +48,7 @@ def fine_tuning(folder: Path) -> None:
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     table = examples(EXAMPLES, 1)
     settings = ClassifierSettings(epochs=1)
-    ours = Classifier(folder, settings, ENGINE)
+    ours = Classifier(folder, settings, shared.CPU)
     texts = ours.tokenize(table, VARIANTS[""])
     ours.fine_tune(texts[:8], texts[:8], texts[:8], seed=0)  # loads the model
     held = texts[:16]
@@ -67,7 +65,7 @@ def fine_tuning(folder: Path) -> None:
 def straightforward(folder: Path, table: pd.DataFrame, settings: ClassifierSettings) -> None:
     """Load, tokenise, one epoch, validate and test sixteen examples each."""
     torch.manual_seed(0)
-    loaded = load(folder, "classifier", ENGINE)
+    loaded = shared.plain(folder, "classifier")
     rows = loaded.tokenizer(
         table["premise"].tolist(),
         table["hypothesis"].tolist(),

@@ -1,5 +1,6 @@
 """Encoding of names: texts a second against the padded way, and the share of the machine's
-matrix-product rate that the model reaches.
+matrix-product rate that the model reaches: of PyTorch's own, and of oneDNN's, which linear layers
+are run by (engine/linear.py).
 
     python -m bench.encode            # two minutes on two free cores
 
@@ -25,7 +26,8 @@ import transformers
 
 from bench import made as shared
 from medprobe.engine.encode import encode, tokenize
-from medprobe.engine.load import Model, use_threads
+from medprobe.engine.linear import product
+from medprobe.engine.load import Model, load, use_threads
 from medprobe.engine.search import nearest
 
 NAMES = 1024
@@ -50,16 +52,8 @@ def names_and_tokenizer() -> tuple[str, list[str], Any]:
     names_made = shared.names(NAMES, 0)
     random.Random(0).shuffle(names_made)
     with tempfile.TemporaryDirectory() as folder:
-        path = shared.bert(Path(folder))
-        return "invented", names_made, transformers.AutoTokenizer.from_pretrained(path)
-
-
-def bert_base(tokenizer: Any, budget: int) -> Model:
-    """BERT-base with random weights."""
-    torch.manual_seed(0)
-    network = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False).eval()
-    device, dtype = torch.device("cpu"), torch.float32
-    return Model("BERT-base, random", network, tokenizer, device, dtype, 512, budget)
+        made = shared.bert(Path(folder))
+        return "invented", names_made, transformers.AutoTokenizer.from_pretrained(made)
 
 
 @torch.no_grad()
@@ -88,10 +82,11 @@ def work(model: Model, names: list[str]) -> float:
     return float((linear + attention).sum() * config.num_hidden_layers)
 
 
-def matrix_rate(size: int = 2048, times: int = 5) -> float:
+def matrix_rate(multiply: Any, size: int = 2048, times: int = 5) -> float:
     """The machine's float32 matrix-product rate in FLOP/s: the best of a few."""
     left, right = torch.randn(size, size), torch.randn(size, size)
-    return 2 * size**3 / min(seconds(lambda: left @ right) for _ in range(times))
+    with torch.inference_mode():
+        return 2 * size**3 / min(seconds(lambda: multiply(left, right)) for _ in range(times))
 
 
 def seconds(job: Any) -> float:
@@ -118,28 +113,32 @@ def main() -> None:
     """Print the figures."""
     threads = use_threads()
     what, names, tokenizer = names_and_tokenizer()
-    model = bert_base(tokenizer, 512)
+    with tempfile.TemporaryDirectory() as folder:
+        place = shared.encoder(Path(folder), tokenizer)
+        model, plain = load(place, "encoder", shared.CPU), shared.plain(place, "encoder")
     encode(model, names[:64], LENGTH)
-    padded_way(model, names[:128])
-    before = matrix_rate()
+    padded_way(plain, names[:128])
+    multiply = {"PyTorch": torch.matmul, "oneDNN": lambda left, right: product(left, right, None)}
+    before = {name: matrix_rate(way) for name, way in multiply.items()}
     kept: dict[str, Any] = {}
 
     def run(key: str, way: Any) -> None:
         kept[key] = way()
 
     ours = min(seconds(lambda: run("ours", lambda: encode(model, names, LENGTH))) for _ in range(2))
-    theirs = seconds(lambda: run("padded", lambda: padded_way(model, names)))
-    rate = max(before, matrix_rate())
+    theirs = seconds(lambda: run("padded", lambda: padded_way(plain, names)))
+    rates = {name: max(before[name], matrix_rate(way)) for name, way in multiply.items()}
     reached = work(model, names) / ours
     different = different_ranks(kept["ours"], kept["padded"], names)
-    print(f"{len(names)} names, {what}; {model.name}; {threads} threads")
+    print(f"{len(names)} names, {what}; BERT-base, random; {threads} threads")
     print(f"encode       {len(names) / ours:8.1f} texts/s")
     print(f"padded way   {len(names) / theirs:8.1f} texts/s")
     print(f"ratio        {theirs / ours:8.2f}   (wanted: 2.5)")
     print(f"other ranks  {different:8d}   of {QUERIES} queries (wanted: 0)")
     print(f"model        {reached / 1e9:8.1f} GFLOP/s, padding not counted")
-    print(f"matrices     {rate / 1e9:8.1f} GFLOP/s")
-    print(f"share        {reached / rate:8.2f}   (wanted: 0.8)")
+    for name, rate in rates.items():
+        share = reached / rate
+        print(f"{name:<12} {rate / 1e9:8.1f} GFLOP/s; the model's share {share:.2f} (wanted: 0.8)")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,21 @@
-"""Made-up names and prompts as long as MedLAMA's, and models of real size with random weights."""
+"""Made-up names and prompts as long as MedLAMA's, and models of real size with random weights.
+
+Straightforward ways run the network of `plain`, this project's that of `engine.load.load`.
+"""
 
 import random
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 import transformers
 from tokenizers import pre_tokenizers
 
+from medprobe.engine.load import AUTO_CLASSES, Head, Model, token_budget
+from medprobe.params import EngineParams
+
+CPU = EngineParams(device="cpu")
 SYLLABLES = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrstx"]
 
 
@@ -49,6 +57,14 @@ def bert(folder: Path) -> Path:
     return _save(transformers.BertForMaskedLM(transformers.BertConfig()), folder)
 
 
+def encoder(folder: Path, tokenizer: Any) -> Path:
+    """BERT-base with random weights, without a head, beside a tokenizer."""
+    torch.manual_seed(0)
+    tokenizer.save_pretrained(folder)
+    config = transformers.BertConfig()
+    return _save(transformers.BertModel(config, add_pooling_layer=False), folder)
+
+
 def gpt2(folder: Path) -> Path:
     """GPT-2 with random weights and a vocabulary of syllables."""
     vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -78,6 +94,15 @@ def t5(folder: Path) -> Path:
         decoder_start_token_id=0,
     )  # fmt: skip
     return _save(transformers.T5ForConditionalGeneration(config), folder)
+
+
+def plain(folder: Path, head: Head) -> Model:
+    """A checkpoint as transformers alone loads it, its linear layers PyTorch's own."""
+    network = AUTO_CLASSES[head].from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    device = torch.device("cpu")
+    budget = token_budget(device, network.config)
+    return Model("plain", network, tokenizer, device, network.dtype, 512, budget)
 
 
 def _save(model: Any, folder: Path) -> Path:

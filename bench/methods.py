@@ -21,9 +21,8 @@ from typing import Any
 
 import pandas as pd
 import torch
-import transformers
 
-from bench.made import bert, candidates, gpt2, queries, t5
+from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
 from medprobe.engine import soft
 from medprobe.engine.batching import padded
 from medprobe.engine.load import use_threads
@@ -33,7 +32,6 @@ from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.methods.optiprompt import Optiprompt
 from medprobe.methods.xfactr import Xfactr
-from medprobe.params import EngineParams
 
 CANDIDATES = 5_000  # for mask average
 MANY = 25_000  # for likelihood's memory
@@ -47,8 +45,8 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def masked_model(folder: Path) -> tuple[Any, Any]:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return tokenizer, transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    model = plain(folder, "masked")
+    return model.tokenizer, model.model
 
 
 Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours, straightforward
@@ -56,7 +54,7 @@ Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours,
 
 def bench_fill_mask(folder: Path) -> Figure:
     asked = queries(128)
-    method = FillMask("m", folder, FillMask.Settings(), EngineParams(), 0)
+    method = FillMask("m", folder, FillMask.Settings(), CPU, 0)
     method.rank(asked[:8], candidates(10), 10, "")
     ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 128
     tokenizer, model = masked_model(folder)
@@ -75,7 +73,7 @@ def bench_fill_mask(folder: Path) -> Figure:
 
 def bench_mask_average(folder: Path) -> Figure:
     asked, known, tried = queries(4), candidates(CANDIDATES), 64
-    method = MaskAverage("m", folder, MaskAverage.Settings(), EngineParams(), 0)
+    method = MaskAverage("m", folder, MaskAverage.Settings(), CPU, 0)
     ours = seconds(lambda: method.rank(asked, known, 10, "")) / 4
     tokenizer, model = masked_model(folder)
     sample = random.Random(0).sample(known["name"].tolist(), tried)
@@ -103,7 +101,7 @@ def bench_mask_average(folder: Path) -> Figure:
 def bench_xfactr(folder: Path) -> list[Figure]:
     figures = []
     asked, tried = queries(8), 1
-    method = Xfactr("m", folder, Xfactr.Settings(), EngineParams(), 0)
+    method = Xfactr("m", folder, Xfactr.Settings(), CPU, 0)
     method.rank(queries(9).tail(1), candidates(10), 10, "confidence")  # warm
     tokenizer, model = masked_model(folder)
     for decoding in method.passes():
@@ -145,7 +143,7 @@ def bench_optiprompt(folder: Path) -> Figure:
     """Training, a step of 16 examples counted as 16 queries."""
     rows = queries(32).assign(relation="r", subset="all", answer_ids=[["A", "B"]] * 32)
     chosen = Optiprompt.Settings(epochs=1)
-    method = Optiprompt("m", folder, chosen, EngineParams(), 0)
+    method = Optiprompt("m", folder, chosen, CPU, 0)
     examples = method._examples(rows)  # two a query: four steps
     vectors = soft.from_tokens(method.model, [5], chosen.vectors).requires_grad_()
     with soft.installed(method.model, vectors):
@@ -174,10 +172,10 @@ def bench_optiprompt(folder: Path) -> Figure:
 
 def bench_generative(folder: Path) -> Figure:
     asked, tried = queries(8), 1
-    method = Generative("m", folder, Generative.Settings(), EngineParams(), 0)
+    method = Generative("m", folder, Generative.Settings(), CPU, 0)
     ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 8
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    slow = plain(folder, "seq2seq")
+    tokenizer, model = slow.tokenizer, slow.model
     cap = method._cap([], sorted(a for row in asked["answers"] for a in row))
 
     def straightforward(most: int) -> None:
@@ -195,7 +193,7 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
     known = candidates(MANY)["name"].tolist()
     longest = sorted(known, key=len)[-600:]
     some = random.Random(0).sample(known, 240)
-    method = Likelihood("m", folder, Likelihood.Settings(), EngineParams(), 0)
+    method = Likelihood("m", folder, Likelihood.Settings(), CPU, 0)
     asked = queries(1)
 
     def rank(chosen: Sequence[str]) -> None:
@@ -204,8 +202,8 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
     ours = seconds(lambda: rank(some)) * MANY / 240
     rank(known if full else longest)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    slow = plain(folder, "causal")
+    tokenizer, model = slow.tokenizer, slow.model
 
     def straightforward() -> None:
         for answer in some[:24]:

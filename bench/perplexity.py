@@ -1,27 +1,28 @@
 """Pseudo-perplexity with a BERT-base-sized random model: this project's way against two others.
 
-    python -m bench.perplexity                  # eight of each length; ratios hardly change
-    python -m bench.perplexity --sentences 1000
+    python -m bench.perplexity                               # 40 of each length, eight by others
+    python -m bench.perplexity --sentences 1000 --drawn 25   # some ten minutes on two free cores
 
 The straightforward way masks each token in turn and runs the model, one masked sentence at a time.
 The batched loop runs all masked copies of a sentence at once. Both take the softmax of the whole
-output. All three must give the same numbers. What is gained falls with the length: the longer a
-sentence, the better one of it fills a processor by itself.
+output, and run on a few of the sentences, drawn without a look at their lengths; their seconds are
+scaled up by the tokens to score. All three must give the same numbers. What is gained falls with
+the length: the longer a sentence, the better one of it fills a processor by itself.
 """
 
 import argparse
 import random
+import tempfile
 import time
-from collections.abc import Callable
-from types import SimpleNamespace
+from pathlib import Path
 
 import torch
-import transformers
 
+from bench import made as shared
 from medprobe.engine import load, masked
 from medprobe.metrics.perplexity import perplexity
 
-MASK, PAD = 4, 0
+CLS, SEP, MASK = 2, 3, 4
 LENGTHS = {"filled templates": (6, 14), "sentences of abstracts": (20, 36)}  # tokens
 Rows = list[list[int]]
 
@@ -64,36 +65,43 @@ def all_together(model: load.Model, rows: Rows) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sentences", type=int, default=8)
-    count = parser.parse_args().sentences
+    parser.add_argument("--sentences", type=int, default=40)
+    parser.add_argument("--drawn", type=int, default=8, help="how many the slow ways are timed on")
+    told = parser.parse_args()
     load.use_threads()
     torch.manual_seed(0)
-    network = transformers.BertForMaskedLM(transformers.BertConfig()).eval()
-    tokenizer = SimpleNamespace(mask_token_id=MASK, pad_token_id=PAD)
-    model = load.Model("b", network, tokenizer, torch.device("cpu"), torch.float32, 512, 8192)
+    with tempfile.TemporaryDirectory() as folder:
+        place = shared.bert(Path(folder))
+        models = load.load(place, "masked", shared.CPU), shared.plain(place, "masked")
     rng = random.Random(0)
-    all_together(model, [[2, 5, 3]])
     for kind, lengths in LENGTHS.items():
-        tokens = [rng.randint(*lengths) for _ in range(count)]
-        compare(model, kind, [[2, *rng.choices(range(5, 30_000), k=n), 3] for n in tokens])
+        tokens = [rng.randint(*lengths) for _ in range(told.sentences)]
+        rows = [[CLS, *rng.choices(range(5, 30_000), k=n), SEP] for n in tokens]
+        compare(*models, kind, rows, told.drawn)
 
 
-def compare(model: load.Model, kind: str, rows: Rows) -> None:
+def compare(ours: load.Model, plain: load.Model, kind: str, rows: Rows, drawn: int) -> None:
     """Print the seconds of each way, and how many times this project's that is."""
-    ways: list[Callable[[load.Model, Rows], list[float]]]
-    ways = [one_at_a_time, sentence_by_sentence, all_together]
+    some = rows[:drawn]
+    scale = sum(len(row) - 2 for row in rows) / sum(len(row) - 2 for row in some)
+    for model, way in ((ours, all_together), (plain, one_at_a_time)):
+        way(model, rows[:1])  # the first run of a way is slower
     seconds, results = [], []
-    for way in ways:
+    for model, way, texts in (
+        (ours, all_together, rows),
+        (plain, one_at_a_time, some),
+        (plain, sentence_by_sentence, some),
+    ):
         start = time.perf_counter()
-        results.append(torch.tensor(way(model, rows)))
-        seconds.append(time.perf_counter() - start)
-    for other in results[:-1]:
-        torch.testing.assert_close(other, results[-1], rtol=1e-4, atol=0)
-    for way, spent in zip(ways, seconds, strict=True):
-        print(
-            f"perplexity: {len(rows)} {kind}, {way.__name__.replace('_', ' ')}: "
-            f"{spent:.1f} s, {spent / seconds[-1]:.1f} times this project's time"
-        )
+        results.append(torch.tensor(way(model, texts))[:drawn])
+        seconds.append((time.perf_counter() - start) * (scale if texts is some else 1))
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-4, atol=0)
+    print(f"{len(rows)} {kind}, {sum(map(len, rows)) / len(rows):.0f} tokens in the mean")
+    print(f"all together          {seconds[0]:8.1f} s")
+    for name, spent in zip(("one masked copy", "sentence by sentence"), seconds[1:], strict=True):
+        note = f"timed on {len(some)} of them, {spent / seconds[0]:.1f} times this project's time"
+        print(f"{name:<21} {spent:8.1f} s, {note}")
 
 
 if __name__ == "__main__":
