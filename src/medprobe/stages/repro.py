@@ -9,6 +9,7 @@ import os
 import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from medprobe.errors import BadInput
 from medprobe.params import Params
@@ -26,6 +27,7 @@ def repro(params: Params, jobs: int) -> None:
         stages = subprocess.run(
             listed, check=True, stdout=subprocess.PIPE, text=True
         ).stdout.split()
+        _run([[str(file)] for file in Path().glob("data.dvc")], 1)  # which all jobs read
         _run([[name] for name in stages if name.startswith("validate@")], jobs)
         _run(by_model(stages, params.models.names()), jobs)
     _run([[]], 1)
