@@ -1,9 +1,11 @@
+import pandas as pd
 import pytest
 import torch
 import transformers
 
 import probing
 from medprobe import places
+from medprobe.engine import soft
 from medprobe.errors import BadInput
 from medprobe.methods.optiprompt import Optiprompt
 from medprobe.params import EngineParams
@@ -23,9 +25,9 @@ def table(count, template=TEMPLATE):
     return rows
 
 
-def method(folder, **settings):
+def method(folder, budget=None, **settings):
     chosen = Optiprompt.Settings(**{"epochs": 2, "batch": 3, "masks": 3, **settings})
-    prober = Optiprompt("m", folder, chosen, EngineParams(), 7)
+    prober = Optiprompt("m", folder, chosen, EngineParams(token_budget=budget), 7)
     without_dropout(prober.model.model)
     return prober
 
@@ -97,35 +99,42 @@ def test_the_language_model_stays_as_it_is(tiny_model):
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
 
-def test_the_best_epoch_on_dev_is_taken(tiny_model, monkeypatch):
-    prober = method(tiny_model("bert"), epochs=3)
+def test_the_best_epoch_on_dev_is_taken_by_accuracy_then_by_loss(tiny_model, monkeypatch):
+    prober = method(tiny_model("bert"), epochs=4)
     seen = []
 
-    def accuracy(dev):
+    def quality(dev):
         vectors = prober.model.model.get_input_embeddings().vectors.detach().clone()
         seen.append(vectors)
-        return [0.1, 0.5, 0.5, 0.2][len(seen) - 1]
+        return [(0.1, -1.0), (0.5, -3.0), (0.5, -2.0), (0.5, -2.0), (0.2, -1.0)][len(seen) - 1]
 
-    monkeypatch.setattr(prober, "_accuracy", accuracy)
+    monkeypatch.setattr(prober, "_quality", quality)
     best = prober.train(table(4), table(2), 7)
-    assert len(seen) == 4
-    assert torch.equal(best, seen[1])
-    assert not torch.equal(best, seen[2])
+    assert len(seen) == 5
+    assert torch.equal(best, seen[2])
+    assert not any(torch.equal(best, vectors) for vectors in (seen[1], seen[3]))
+
+
+def test_quality_is_accuracy_and_loss_on_dev(tiny_model):
+    prober = method(tiny_model("bert"))
+    dev = table(2)
+    vectors = prober.train(table(4), dev.iloc[:0], 7)
+    with soft.installed(prober.model, vectors):
+        accuracy, negated = prober._quality(dev)
+    assert accuracy == 0
+    assert -negated == pytest.approx(loss(prober, dev, vectors), abs=1e-6)
 
 
 def test_training_teaches(tiny_model):
-    prober = method(tiny_model("bert"), epochs=60, learning_rate=0.1, batch=4)
     train = table(1)
     losses = []
-    for epochs in (0, 60):
-        vectors = prober.train(train, train if not epochs else train.iloc[:0], 7)
-        losses.append(loss(prober, train, vectors))
+    for rate in (1e-9, 0.1):
+        prober = method(tiny_model("bert"), epochs=60, learning_rate=rate, batch=4)
+        losses.append(loss(prober, train, prober.train(train, train.iloc[:0], 7)))
     assert losses[1] < losses[0]
 
 
 def loss(prober, train, vectors):
-    from medprobe.engine import soft
-
     with torch.no_grad(), soft.installed(prober.model, vectors):
         return soft.losses(prober.model, prober._examples(train)).item()
 
@@ -146,6 +155,24 @@ def test_each_seed_is_a_replicate(tiny_model, tmp_path, monkeypatch):
     assert found.groupby("query_id").size().tolist() == [5] * 4
     again = method(tiny_model("bert"), seeds=2).rank(table(4), probing.candidates(), 5, "8")
     probing.same(again, found, 1e-6)
+
+
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+def test_batch_size_padding_and_order_do_not_matter(arch, tiny_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
+    write_splits(tmp_path)
+    longer = table(1).assign(query_id="long", subject=" ".join(SUBJECTS * 3))
+    longer["prompt"] = TEMPLATE.replace("[X]", longer["subject"].iloc[0])
+    queries = pd.concat([table(4), longer], ignore_index=True)
+    names = probing.candidates()
+    expected = method(tiny_model(arch), 4096).rank(queries, names, 5, "7")
+    small = method(tiny_model(arch), 1)
+    probing.same(small.rank(queries, names[::-1], 5, "7"), expected)
+    alone = small.rank(queries.iloc[:1], names[:3], 5, "7")
+    probing.same(alone, expected[expected["query_id"] == "q0"])
+    turned = small.rank(queries[::-1].reset_index(drop=True), names, 5, "7")
+    turned = turned.sort_values(["query_id", "rank"], ignore_index=True)
+    probing.same(turned, expected.sort_values(["query_id", "rank"], ignore_index=True))
 
 
 def test_a_slot_before_its_subject_stays_there(tiny_model):

@@ -2,8 +2,8 @@
 place of a template's words.
 
 For each relation the vectors start from the manual template, learn from the train split, and those
-of the best epoch on the dev split answer the queries; the language model stays as it is. Answers
-are decoded as by X-FACTR.
+of the best epoch on the dev split answer the queries, by acc@1 and, where that is equal, by the
+loss; the language model stays as it is. Answers are decoded as by X-FACTR.
 """
 
 from collections.abc import Iterator
@@ -76,18 +76,18 @@ class Optiprompt:
         return predictions(self.model, queries, slots, found, k=k, replicate=which)
 
     def train(self, train: pd.DataFrame, dev: pd.DataFrame, seed: int) -> torch.Tensor:
-        """The vectors, [vectors, hidden], of the epoch that is best on `dev` by acc@1, the start
-        counted; of the last one where `dev` is empty."""
+        """The vectors, [vectors, hidden], of the epoch that is best on `dev`, the start counted; of
+        the last one where `dev` is empty."""
         text = f" {_words(train.iloc[0])}"
         words = self.model.tokenizer(text, add_special_tokens=False)["input_ids"]
         vectors = soft.from_tokens(self.model, words, self.settings.vectors).requires_grad_()
         best = vectors.detach().clone()
         with soft.installed(self.model, vectors):
-            most = self._accuracy(dev)
+            most = self._quality(dev)
             for _ in self._epochs(self._examples(train), vectors, seed):
-                accuracy = self._accuracy(dev)
-                if accuracy > most or dev.empty:
-                    best, most = vectors.detach().clone(), accuracy
+                quality = self._quality(dev)
+                if quality > most or dev.empty:
+                    best, most = vectors.detach().clone(), quality
         return best
 
     def slots(self, queries: pd.DataFrame) -> list[Slot]:
@@ -155,13 +155,23 @@ class Optiprompt:
             self.model.model.eval()
             yield
 
-    def _accuracy(self, dev: pd.DataFrame) -> float:
-        """acc@1 on the dev split."""
+    def _quality(self, dev: pd.DataFrame) -> tuple[float, float]:
+        """acc@1 on the dev split, then the loss, negated: few rows leave epochs equal by acc@1."""
         if dev.empty:
-            return 0.0
+            return 0.0, 0.0
         slots = self.slots(dev)
         found = filling.fill(self.model, slots, self.decoding, self.model.token_budget, 1)
-        return float(predictions(self.model, dev, slots, found, k=1)["hit"].mean())
+        hits = predictions(self.model, dev, slots, found, k=1)["hit"]
+        return float(hits.mean()), -self._loss(self._examples(dev))
+
+    @torch.no_grad()
+    def _loss(self, examples: list[soft.Example]) -> float:
+        """The mean negative log-probability of all tokens of the examples' answers."""
+        size, total = self.settings.batch, 0.0
+        for start in range(0, len(examples), size):
+            batch = examples[start : start + size]
+            total += float(soft.losses(self.model, batch)) * sum(len(ids) for *_, ids in batch)
+        return total / sum(len(ids) for *_, ids in examples)
 
 
 def _split(queries: pd.DataFrame, name: str) -> pd.DataFrame:
