@@ -23,40 +23,39 @@ def repro(params: Params, jobs: int) -> None:
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
     if jobs > 1 and subprocess.run(["dvc", "status", "--quiet"], check=False).returncode:
-        listed = ["dvc", "stage", "list", "--name-only"]
-        stages = subprocess.run(
-            listed, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout.split()
-        _run([[str(file)] for file in Path().glob("data.dvc")], 1)  # which all jobs read
-        _run([[name] for name in stages if name.startswith("validate@")], jobs)
-        _run(by_model(stages, params.models.names()), jobs)
+        listed = subprocess.check_output(["dvc", "stage", "list", "--name-only"], text=True).split()
+        _run([["data.dvc"]] if Path("data.dvc").is_file() else [], 1)
+        _run(by_item(listed, params.benchmarks), jobs)
+        _run(by_item(listed, params.models.names()), jobs)
     _run([[]], 1)
 
 
-def by_model(stages: Iterable[str], models: Iterable[str]) -> list[list[str]]:
-    """The stages of each model, in their order. A stage `<block>@<model>-<more>` is that of the
-    longest name that fits: one model's name may begin with another's.
+def by_item(stages: Iterable[str], items: Iterable[str]) -> list[list[str]]:
+    """The stages of each item, in their order. A stage `<block>@<item>-<more>` is that of the
+    longest item that fits: one model's name may begin with another's.
 
-    >>> by_model(["probe@a-b-xfactr", "score", "probe@a-xfactr"], ["a", "a-b"])
+    >>> by_item(["probe@a-b-xfactr", "score", "probe@a-xfactr"], ["a", "a-b"])
     [['probe@a-xfactr'], ['probe@a-b-xfactr']]
     """
-    found: dict[str, list[str]] = {name: [] for name in models}
+    found: dict[str, list[str]] = {item: [] for item in items}
     for stage in stages:
-        item = stage.partition("@")[2]
-        fitting = [name for name in found if item == name or item.startswith(f"{name}-")]
+        key = stage.partition("@")[2]
+        fitting = [item for item in found if key == item or key.startswith(f"{item}-")]
         if fitting:
             found[max(fitting, key=len)].append(stage)
     return [names for names in found.values() if names]
 
 
 def _run(targets: list[list[str]], jobs: int) -> None:
-    """A `dvc repro` for each list of targets; an empty list stands for all stages."""
+    """A `dvc repro` of each list of targets and nothing before them; of all stages for an empty
+    list."""
     cores = len(os.sched_getaffinity(0))
     threads = os.environ.get("OMP_NUM_THREADS", str(max(1, cores // jobs)))
     environment = {**os.environ, "OMP_NUM_THREADS": threads}
 
     def one(names: list[str]) -> int:
-        command = ["dvc", "--wait-for-lock", "repro", *names]
+        single = ["--single-item", *names] if names else []
+        command = ["dvc", "--wait-for-lock", "repro", *single]
         return subprocess.run(command, env=environment, check=False).returncode
 
     with ThreadPoolExecutor(jobs) as pool:
