@@ -1,6 +1,9 @@
 """What a result was made from: the code's commit, DVC's hashes of the inputs, the parameters."""
 
+import fcntl
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,6 +11,7 @@ import yaml
 
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
+BUSY: Final = Path(".dvc/tmp/lock")  # DVC holds it whenever it writes its files
 MAKERS: Final = {"classifier": "finetune"}  # methods that another command than `probe` runs
 
 
@@ -74,4 +78,17 @@ def flat(content: Any, prefix: str = "") -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) or {}
+    with _dvc_at_rest():
+        text = path.read_text(encoding="utf-8")
+    return yaml.load(text, yaml.CSafeLoader) or {}
+
+
+@contextmanager
+def _dvc_at_rest() -> Iterator[None]:
+    """Wait until no DVC process, such as that of a job beside this one, writes its files."""
+    if not BUSY.is_file():
+        yield
+        return
+    with BUSY.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield

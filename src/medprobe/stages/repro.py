@@ -16,8 +16,8 @@ from medprobe.params import Params
 
 
 def repro(params: Params, jobs: int) -> None:
-    """Bring all stages up to date, `jobs` at a time: first the gate of every benchmark, then every
-    model, then what compares them.
+    """Bring all stages up to date, `jobs` at a time: first every benchmark and its gate, then
+    every model, then what compares them.
 
     The cores are shared evenly by the jobs, unless OMP_NUM_THREADS says how many threads each has.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
