@@ -58,9 +58,7 @@ class _Product(torch.autograd.Function):
         rows = given[0].reshape(-1, len(weight))
         return (
             _multiply(given[0], weight.t()) if of_x else None,
-            _multiply(rows.t().contiguous(), x.reshape(-1, weight.shape[1]).t())
-            if of_weight
-            else None,
+            _multiply(rows.t(), x.reshape(-1, weight.shape[1]).t()) if of_weight else None,
             rows.sum(0) if of_bias else None,
         )
 
