@@ -140,7 +140,8 @@ class Classifier:
         """
         self._reset(seed)
         model = self.loaded.model
-        optimiser = torch.optim.AdamW(model.parameters(), lr=self.settings.learning_rate)
+        rate = self.settings.learning_rate
+        optimiser = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
         generator = np.random.default_rng(seed)
         curve: list[dict[str, float]] = []
         best: dict[str, torch.Tensor] = {}
