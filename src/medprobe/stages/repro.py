@@ -27,6 +27,8 @@ def repro(params: Params, jobs: int) -> None:
         _run([["data.dvc"]] if Path("data.dvc").is_file() else [], 1)
         _run(by_item(listed, params.benchmarks), jobs)
         _run(by_item(listed, params.models.names()), jobs)
+        _run([["score"]], 1)
+        _run([["track"], ["compare"]], jobs)
     _run([[]], 1)
 
 
