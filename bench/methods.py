@@ -55,7 +55,7 @@ Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours,
 def bench_fill_mask(folder: Path) -> Figure:
     asked = queries(128)
     method = FillMask("m", folder, FillMask.Settings(), CPU, 0)
-    method.rank(asked, candidates(10), 10, "")  # both ways are warm: oneDNN prepares each shape
+    method.rank(asked, candidates(10), 10, "")  # as the other way, warm
     ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 128
     tokenizer, model = masked_model(folder)
 
