@@ -17,6 +17,8 @@ from medprobe.tables import Benchmark
 from test_context import sample
 
 MODELS = ("one", "other")
+CENTRES = ("target", "negative")
+MEANS = ("macro", "micro")
 Made = tuple[Path, Benchmark, dict[str, dict]]
 
 
@@ -83,6 +85,41 @@ def test_copying_saturates_accuracy_and_not_understanding(made: Made) -> None:
     assert found["target"]["micro"]["understand"]["value"] < 0.5
 
 
+def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> str:
+    """The page of two models with such an Understand and acc@5, each with an interval of ± 0.05."""
+    rows = [
+        ("context", subset, mean, model, "rank_change", metric, v, v - 0.05, v + 0.05, 99)
+        for model, u, acc in zip(MODELS, understand, full, strict=True)
+        for subset, mean, metric, v in (
+            ("alone", "micro", "acc_at_5", 0.5),
+            ("full", "micro", "acc_at_5", acc),
+            *((s, m, "understand", u) for s in CENTRES for m in MEANS),
+            *((s, m, "confuse", 0.2) for s in CENTRES for m in MEANS),
+            *((s, m, "misunderstand", 0.3) for s in CENTRES for m in MEANS),
+        )
+    ]
+    found = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        significance=pd.DataFrame(),
+        benchmarks={"context": context.METADATA},
+    )
+    return section(found, "context")
+
+
+def test_the_page_says_when_only_understanding_tells_models_apart() -> None:
+    text = accuracies((0.6, 0.3), (0.97, 0.95))
+    assert "acc@5 saturates in every model (one 97.0 %, other 95.0 %)" in text
+    assert "it tells 0 apart by their intervals, Understand 1, Confuse 0, Misunderstand 0" in text
+    assert "understanding tells models apart that accuracy with context does not" in text
+
+
+def test_the_page_says_when_it_does_not() -> None:
+    text = accuracies((0.4, 0.35), (0.33, 0.49))
+    assert "acc@5 does not saturate in 2 of 2 models (one 33.0 %, other 49.0 %)" in text
+    assert "it tells 1 apart by their intervals, Understand 0" in text
+    assert "understanding tells no more models apart than accuracy with context does" in text
+
+
 def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
     folder, benchmark, _ = made
     moves = trajectory(folder / "predictions", folder / "benchmarks")
@@ -93,6 +130,18 @@ def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
     counts = moves.groupby("model")["step"].nunique()
     assert (counts == benchmark.queries["step"].max() + 1).all()
     assert trajectory(folder / "none", folder / "benchmarks").empty
+
+
+def test_the_trajectory_names_nothing_unless_told_to(made: Made) -> None:
+    folder, benchmark, _ = made
+    known = benchmark.candidates
+    ids, names = (
+        trajectory(folder / "predictions", folder / "benchmarks", names=choice)
+        for choice in (False, True)
+    )
+    assert set(ids["entity"]) <= set(known["id"])
+    assert set(names["entity"]) <= set(known["name"])
+    assert ids.groupby("model")["rank"].sum().equals(names.groupby("model")["rank"].sum())
 
 
 def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:

@@ -1,5 +1,7 @@
 """Understanding by rank change: the paper's Tables 1, 2 and 3, their drawings, and the control."""
 
+from itertools import combinations
+
 import pandas as pd
 
 from medprobe.report import figures, html
@@ -8,6 +10,9 @@ from medprobe.report.html import Cell
 from medprobe.report.results import Results, overlap, shown
 
 COPY = f"{METHOD}:copy"
+CONTROL = "copy control"
+ACC = "acc@5 with context"
+SATURATED = 0.9  # as in the paper, below Table 2: "non-distinguishable 90% scores"
 SHARES = ["understand", "confuse", "misunderstand"]
 SERIES = {
     "rc_target": "target",
@@ -23,7 +28,7 @@ def section(results: Results, benchmark: str) -> str:
     rows = rows[rows["method"].isin([METHOD, COPY])]
     if not rows["metric"].isin(SHARES).any():
         return ""
-    rows = rows.assign(model=rows["model"].where(rows["method"] == METHOD, "copy control"))
+    rows = rows.assign(model=rows["model"].where(rows["method"] == METHOD, CONTROL))
     rows = rows.drop_duplicates(["subset", "relation", "model", "metric"])
     return (
         html.section("Understand, confuse, misunderstand", _shares(results, benchmark, rows))
@@ -63,7 +68,7 @@ def _apart(rows: pd.DataFrame) -> list[str]:
         target, negative = (understand.loc[(model, name)] for name in ("target", "negative"))
         same = overlap(target, negative)
         what = " against ".join(shown("understand", one["value"]) for one in (target, negative))
-        if model == "copy control":
+        if model == CONTROL:
             sentences.append(
                 "The control ranks what the context holds first and knows nothing: it understands "
                 f"target and negative target alike ({what}). "
@@ -87,7 +92,7 @@ def _accuracy(results: Results, rows: pd.DataFrame) -> str:
         ("alone", "micro", "acc_at_1"): "acc@1 alone",
         ("alone", "micro", "acc_at_5"): "acc@5 alone",
         ("full", "micro", "acc_at_1"): "acc@1 with context",
-        ("full", "micro", "acc_at_5"): "acc@5 with context",
+        ("full", "micro", "acc_at_5"): ACC,
         ("target", "macro", "understand"): "Understand",
         ("target", "macro", "confuse"): "Confuse",
         ("target", "macro", "misunderstand"): "Misunderstand",
@@ -96,7 +101,7 @@ def _accuracy(results: Results, rows: pd.DataFrame) -> str:
     rows = rows.assign(what=[columns.get(key, "") for key in keys])
     rows = rows[rows["what"] != ""]
     order = {name: place for place, name in enumerate(columns.values())}
-    drawn = rows[rows["what"].isin(["acc@5 alone", "acc@5 with context", "Understand"])]
+    drawn = rows[rows["what"].isin(["acc@5 alone", ACC, *map(str.capitalize, SHARES)])]
     drawn = drawn.sort_values("what", key=lambda what: what.map(order), kind="stable")
     svg = figures.intervals(drawn, "what", "model", "per cent", True)
     results.figures["context-accuracy"] = svg
@@ -112,10 +117,48 @@ def _accuracy(results: Results, rows: pd.DataFrame) -> str:
         "rank."
     )
     return (
-        html.paragraph(text)
-        + html.figure(svg, "acc@5 without and with context, and Understand, with intervals.")
+        html.paragraph(text, *_told_apart(rows))
+        + html.figure(svg, "acc@5 without and with context, and UCM_k, with intervals.")
         + html.table(["model", *heads], body, "acc@k and UCM_k, per cent")
     )
+
+
+def _told_apart(rows: pd.DataFrame) -> list[str]:
+    """Whether acc@5 with context saturates, and how many pairs of models it and UCM_k tell apart by
+    intervals that do not overlap; `rows` with what each is in the column `what`."""
+    of_model = rows[rows["model"] != CONTROL].set_index(["what", "model"]).sort_index()
+    if ACC not in of_model.index:
+        return []
+    models = list(of_model.loc[ACC].index)
+    values = of_model.loc[ACC]["value"]
+    listed = ", ".join(f"{model} {shown('acc_at_5', values[model])}" for model in models)
+    below = int((values < SATURATED).sum())
+    sentences = [
+        f"With context acc@5 saturates in every model ({listed})."
+        if not below
+        else f"With context acc@5 does not saturate in {below} of {len(models)} models ({listed}), "
+        f"it stays below {SATURATED:.0%}."
+    ]
+    pairs = list(combinations(models, 2))
+    if not pairs:
+        return sentences
+
+    def apart(what: str) -> int:
+        part = of_model.loc[what]
+        return sum(not overlap(part.loc[a], part.loc[b]) for a, b in pairs)
+
+    counts = ", ".join(f"{what} {apart(what)}" for what in map(str.capitalize, SHARES))
+    accuracy, understand = apart(ACC), apart("Understand")
+    verdict = (
+        "understanding tells models apart that accuracy with context does not"
+        if understand > accuracy
+        else "understanding tells no more models apart than accuracy with context does"
+    )
+    sentences.append(
+        f"Of {len(pairs)} pairs of models it tells {accuracy} apart by their intervals, {counts}: "
+        f"{verdict}."
+    )
+    return sentences
 
 
 def _changes(rows: pd.DataFrame) -> str:
