@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from medprobe.metrics.f1 import f1, outcomes, score
-from medprobe.params import Params
+from medprobe.params import Params, TrackParams
 
 
 def rows(
@@ -50,6 +50,17 @@ def test_by_hand() -> None:
     assert table["weighted"]["f1"]["value"] == pytest.approx((2 / 2 + 4 * 6 / 7) / 6, abs=1e-6)
     assert table["macro"]["f1"]["n"] == 6
     assert "std" not in table["macro"]["f1"]
+
+
+def test_a_disease_goes_by_its_cui_unless_its_name_may_be_shown() -> None:
+    predictions = pd.concat(
+        rows(name, [[1, 0], [1, 0]]).assign(target=cui)
+        for name, cui in (("gout", "C1"), ("stroke", "C2"))
+    )
+    names = [*scores(predictions)["default"]["tests"]]
+    assert names == ["C1", "stroke", "macro", "weighted"]  # the paper prints "stroke"
+    shown = score(predictions, None, Params(track=TrackParams(text=True)))  # type: ignore[arg-type]
+    assert [*shown["default"]["tests"]] == ["gout", "stroke", "macro", "weighted"]
 
 
 def test_seeds_are_averaged_and_their_deviation_kept() -> None:

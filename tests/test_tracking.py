@@ -5,12 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
 from made_up import project
 from medprobe import lineage
 from medprobe.params import ModelParams, Models, Params, ScoreParams, TrackParams
+from medprobe.report.tables import SIGNIFICANCE
 from medprobe.stages.track import track
 from medprobe.tracking import KEY, STATE, Content, Result, connect, record
 
@@ -35,9 +37,17 @@ LOCK = {
 
 
 def runs(name: str = "made_up", role: str = "result") -> list:
+    """The runs of single models."""
     client = connect()
     experiment = client.get_experiment_by_name(name)
-    return client.search_runs([experiment.experiment_id], f"tags.`medprobe.role` = '{role}'")
+    query = f"tags.`medprobe.role` = '{role}' and tags.model != 'all'"
+    return client.search_runs([experiment.experiment_id], query)
+
+
+def paired_tests() -> list:
+    client = connect()
+    experiment = client.get_experiment_by_name("made_up")
+    return client.search_runs([experiment.experiment_id], "tags.method = 'paired-tests'")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +91,23 @@ def test_results_are_logged_once(tracked: Path, monkeypatch: pytest.MonkeyPatch)
     assert one.params["variant"] == "original"
 
 
+def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
+    (run,) = paired_tests()
+    place = "full/acc_at_1/contrastive/taught - untaught"
+    metrics = run.data.metrics
+    assert metrics[f"{place}/difference"] == pytest.approx(0.7)
+    assert 0 < metrics[f"{place}/p_holm"] < 0.05
+    assert 0 < metrics[f"{place}/smallest_difference"] < 0.7
+    assert run.data.params["confidence"] == "0.95"
+    table = pd.read_csv(next(Path("mlruns").rglob("significance.csv")))
+    assert list(table) == SIGNIFICANCE
+    assert {"taught", "untaught"} == {*table["model_a"], *table["model_b"]}
+    track(PARAMS)
+    assert len(paired_tests()) == 1
+    track(PARAMS.model_copy(update={"seed": 1}))
+    assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
+
+
 def test_runs_say_what_they_were_made_from(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tracked)
     found = {run.data.tags["model"]: run.data for run in runs()}
@@ -106,12 +133,24 @@ def test_parameters_of_older_results_come_from_the_lock(store: Path) -> None:
 def test_no_text_goes_in_unless_asked_for(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tracked)
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
-    assert {path.name for path in files} == {"top_k.csv", "samples.csv", "scores.csv"}
+    names = {"top_k.csv", "samples.csv", "scores.csv", "significance.csv"}
+    assert {path.name for path in files} == names
     for path in Path("mlruns/made_up").rglob("*.*"):
         text = path.read_text()
         assert "might treat" not in text, path
         assert "alba" not in text, path
         assert "name 1" not in text, path
+
+
+def test_names_that_serve_as_ids_stay_out_too(store: Path) -> None:
+    for path in Path("outputs/predictions").rglob("*.parquet"):
+        table = pd.read_parquet(path)
+        table.assign(prediction_id=table["prediction"]).to_parquet(path)
+    track(PARAMS)
+    tables = [pd.read_csv(path) for path in Path("mlruns").rglob("top_k.csv")]
+    assert (
+        sorted(table["prediction_id"].isna().all() for table in tables) == [False] * 2 + [True] * 2
+    )
 
 
 def test_text_goes_in_where_params_say_so(store: Path) -> None:

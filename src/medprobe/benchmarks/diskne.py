@@ -190,7 +190,7 @@ def _queries(examples: pd.DataFrame) -> pd.DataFrame:
         {
             "query_id": rows["example_id"],
             "benchmark": "diskne",
-            "relation": rows["disease"],
+            "relation": rows["cui"],
             "subject": rows["premise"],
             "subject_id": rows["pair_id"],
             "prompt": prompts,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from medprobe.metrics.intervals import interval
 from medprobe.metrics.summary import DIGITS, Scores
 from medprobe.params import Params, ScoreParams
+from medprobe.report.papers import printed
 
 FEWEST: Final = 2  # positives of a disease in a category, for its F1 to be reported
 METRICS: Final = ("f1", "f1_as_released")
@@ -26,9 +27,14 @@ Draws = NDArray[np.float64]  # [resamples, seeds, metrics]; the first row is the
 def score(predictions: pd.DataFrame, folder: Path, params: Params) -> Scores:
     """Scores of DisKnE's prediction table: variant, category, disease (or macro, weighted), metric.
 
-    Columns read: `variant, replicate, query_id, target, disease, category, label, prediction`.
-    Intervals are bootstrap intervals over a disease's positives, each with its negatives.
+    A disease goes by its CUI; by its name, which may be licensed, where the paper prints it or
+    `track.text` says so. Columns read: `variant, replicate, query_id, target, disease, category,
+    label, prediction`. Intervals are bootstrap intervals over a disease's positives, each with its
+    negatives.
     """
+    named = params.track.text | predictions["disease"].isin(printed("diskne"))
+    called = predictions["disease"].where(named, predictions["target"])
+    predictions = predictions.assign(disease=called)
     scores: Scores = {}
     for (variant, category), rows in predictions.groupby(["variant", "category"], sort=True):
         found = _category(rows, params.score, params.seed)

@@ -57,6 +57,12 @@ def papers() -> dict[str, Paper]:
     }
 
 
+def printed(benchmark: str) -> set[str]:
+    """The relations whose names the papers print."""
+    tables = (table for paper in papers().values() for table in paper.tables.values())
+    return {row.relation for table in tables for row in table.rows if row.benchmark == benchmark}
+
+
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, Row]]:

@@ -8,14 +8,13 @@ from medprobe import benchmarks as registry
 from medprobe import places
 from medprobe.files import replacing
 from medprobe.params import ModelParams, Models, Params
-from medprobe.report import benchmark_numbers
+from medprobe.report import benchmark_numbers, paired_tests
 from medprobe.report.context import trajectory
 from medprobe.report.diskne import curves
 from medprobe.report.page import render
 from medprobe.report.results import Results
-from medprobe.report.tables import SIGNIFICANCE, comparison, joined, significance, write_csv
+from medprobe.report.tables import comparison, joined, write_csv
 from medprobe.report.template_free import analyses
-from medprobe.stages.score import per_query, tables
 
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
@@ -28,7 +27,9 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     numbers = comparison(places.METRICS)
     template_free = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params)
     drawn = {
-        "context-trajectory": trajectory(places.PREDICTIONS, places.BENCHMARKS),
+        "context-trajectory": trajectory(
+            places.PREDICTIONS, places.BENCHMARKS, names=params.track.text
+        ),
         "diskne-curves": curves(places.PREDICTIONS),
     }
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
@@ -38,8 +39,8 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     }
     results = Results(
         comparison=numbers,
-        significance=tests(places.PREDICTIONS, places.BENCHMARKS, params),
-        benchmarks={name: registry.find(name).METADATA for name in numbers["benchmark"].unique()},
+        significance=paired_tests.tests(places.PREDICTIONS, places.BENCHMARKS, params),
+        benchmarks={name: registry.find(name).METADATA for name in chapters(numbers, params)},
         statistics=statistics,
         tokens=tokens,
         analyses=template_free | drawn,
@@ -62,21 +63,12 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def tests(predictions: Path, benchmarks: Path, params: Params) -> pd.DataFrame:
-    """The paired tests of every benchmark whose metric is a mean over queries."""
-    by_benchmark: dict[str, dict[tuple[str, str], pd.DataFrame]] = {}
-    for model, method, path in tables(predictions):
-        values = per_query(path, benchmarks)
-        if values.empty:
-            continue
-        for variant, part in values.groupby("variant", sort=True):
-            name = f"{method}:{variant}" if variant else method
-            by_benchmark.setdefault(path.stem, {})[(model, name)] = part
-    done = [
-        significance(systems, benchmark, params.score, params.seed)
-        for benchmark, systems in sorted(by_benchmark.items())
-    ]
-    return pd.concat(done, ignore_index=True) if done else pd.DataFrame(columns=SIGNIFICANCE)
+def chapters(numbers: pd.DataFrame, params: Params) -> list[str]:
+    """The benchmarks that have numbers, in the order of params.yaml, the others behind them."""
+    place = {name: number for number, name in enumerate(params.benchmarks)}
+    return sorted(
+        numbers["benchmark"].unique(), key=lambda name: (place.get(name, len(place)), name)
+    )
 
 
 def published_names(models: Models) -> dict[str, str]:

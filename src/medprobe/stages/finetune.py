@@ -159,8 +159,8 @@ def _predictions(
 
 
 def _curves(table: pd.DataFrame) -> pd.DataFrame:
-    """`variant, replicate, target, disease, epoch, train, validation`: the losses of each epoch."""
-    columns = ["variant", "replicate", "target", "disease"]
+    """`variant, replicate, target, epoch, train, validation`: the losses of each epoch."""
+    columns = ["variant", "replicate", "target"]
     jobs = table.drop_duplicates(["variant", "replicate", "target"])
     rows = [
         {**{column: getattr(job, column) for column in columns}, **epoch}

@@ -21,7 +21,7 @@ from medprobe.files import replacing
 from medprobe.keep import fingerprint
 from medprobe.metrics.summary import metrics_of
 from medprobe.params import Params
-from medprobe.report import benchmark_numbers, template_free_run
+from medprobe.report import benchmark_numbers, paired_tests, template_free_run
 from medprobe.report import context as rank_changes
 from medprobe.report import diskne as fine_tuning
 from medprobe.report.results import Results
@@ -43,8 +43,8 @@ TEXT = ["prompt", "answers"]  # columns of queries that may be licensed
 def track(params: Params, model: str | None = None, method: str | None = None) -> None:
     """Log every prediction table on disk, or those of one model and method that were just made.
 
-    The whole run also logs the comparison of template-based and template-free data sets, and writes
-    `outputs/tracked.json`: the keys of all results, for DVC.
+    The whole run also logs each benchmark's paired tests and the comparison of template-based and
+    template-free data sets, and writes `outputs/tracked.json`: the keys of all results, for DVC.
     """
     client, keys, fresh = tracking.connect(), {}, model is not None
     for name, under, table in tables(places.PREDICTIONS):
@@ -54,6 +54,8 @@ def track(params: Params, model: str | None = None, method: str | None = None) -
             tracking.record(client, tracking.Result(table.stem, name, under, key, content))
             keys["/".join((table.stem, name, under))] = key
     if not fresh:
+        for tested in paired_tests.runs(params, keys):
+            tracking.record(client, tested)
         if (together := template_free_run.result(params, keys)) is not None:
             tracking.record(client, together)
         with replacing(TRACKED) as path:
@@ -77,7 +79,7 @@ def _content(model: str, method: str, table: Path, params: Params, fresh: bool) 
         parts=_parts(per_query(table, places.BENCHMARKS)) or _scored_parts(table, params),
         files={
             "scores.csv": found.to_csv(index=False, float_format="%.6g"),
-            **_figures(found, benchmark, model),
+            **_figures(found, benchmark, model, params),
             **_tables(table, folder, params),
             **{path.name: path.read_text(encoding="utf-8") for path in beside},
         },
@@ -187,13 +189,14 @@ def _part(variant: str, replicate: str) -> tuple[str, dict[str, str]]:
     return " · ".join(word for word in about.values() if word), about
 
 
-def _figures(found: pd.DataFrame, benchmark: str, model: str) -> dict[str, str]:
+def _figures(found: pd.DataFrame, benchmark: str, model: str, params: Params) -> dict[str, str]:
     """The report's drawings of this one result."""
+    drawn = _analyses(benchmark, params)
     results = Results(
         comparison=found,
         significance=pd.DataFrame(columns=SIGNIFICANCE),
         benchmarks={benchmark: registry.find(benchmark).METADATA},
-        analyses={name: table[table["model"] == model] for name, table in _analyses(benchmark)},
+        analyses={name: table[table["model"] == model] for name, table in drawn},
     )
     if found.empty or not results.subsets(benchmark):
         return {}
@@ -202,10 +205,12 @@ def _figures(found: pd.DataFrame, benchmark: str, model: str) -> dict[str, str]:
     return {f"figures/{name.replace(':', '-')}.svg": svg for name, svg in results.figures.items()}
 
 
-def _analyses(benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
+def _analyses(benchmark: str, params: Params) -> Iterator[tuple[str, pd.DataFrame]]:
     """What else is drawn of this benchmark: how ranks move in one context, how losses fall."""
     if benchmark == rank_changes.BENCHMARK:
-        table = rank_changes.trajectory(places.PREDICTIONS, places.BENCHMARKS)
+        table = rank_changes.trajectory(
+            places.PREDICTIONS, places.BENCHMARKS, names=params.track.text
+        )
         yield "context-trajectory", table
     if benchmark == fine_tuning.BENCHMARK:
         yield "diskne-curves", fine_tuning.curves(places.PREDICTIONS)
@@ -224,6 +229,9 @@ def _tables(table: Path, folder: Path, params: Params) -> dict[str, str]:
     queries = pd.read_parquet(folder / "queries.parquet")
     if params.track.text:
         columns.append("prediction")
+    elif "prediction_id" in predictions:  # where names are all there is, they serve as ids
+        own = predictions["prediction_id"] != predictions["prediction"]
+        predictions["prediction_id"] = predictions["prediction_id"].where(own, "")
     top = predictions[[column for column in columns if column in predictions]]
     asked = top["query_id"].drop_duplicates()
     chosen = asked.iloc[:: max(1, len(asked) // SAMPLES)].head(SAMPLES)
