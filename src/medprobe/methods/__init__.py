@@ -1,6 +1,8 @@
 """The probing methods. The registry is the folder: `<name>.py` holds one method, a class named
-after it (`mask_average` → `MaskAverage`) with `KINDS`, the kinds of model it can probe, and
-`Settings`, its section of `params.yaml`.
+after it (`mask_average` → `MaskAverage`) with `KINDS`, the kinds of model it can probe, `Settings`,
+its section of `params.yaml`, and `rank`. It may have `inputs()`, the files and folders that ranks
+depend on, where that is more than the model's, and `passes()`, the units of its outer work, where
+there is more than one.
 """
 
 import importlib
@@ -17,6 +19,12 @@ def names() -> list[str]:
     True
     """
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def passes(prober: Any) -> list[str]:
+    """The units of a method's outer work, such as checkpoints; one unnamed where it names none."""
+    found: list[str] = prober.passes() if hasattr(prober, "passes") else [""]
+    return found
 
 
 def find(name: str) -> Any:

@@ -26,21 +26,12 @@ class FillMask:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         self.model = load(folder, "masked", engine)
         tokenizer = self.model.tokenizer
         special = set(tokenizer.all_special_ids)
         self.names = [tokenizer.decode([i]).strip() for i in range(len(tokenizer))]
         vocabulary = [i for i, name in enumerate(self.names) if i not in special and name]
         self.by_name = np.array(sorted(vocabulary, key=lambda i: (self.names[i], i)))
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        """One."""
-        return [""]
 
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str

@@ -33,18 +33,9 @@ class Generative:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         self.model = load(folder, "seq2seq", engine)
         self.written: tuple[int, dict[str, Any]] = (0, {})  # the cap; what each prompt last gave
         self.settings = settings
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        """One."""
-        return [""]
 
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str

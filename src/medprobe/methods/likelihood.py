@@ -51,20 +51,11 @@ class Likelihood:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         able = inspect(folder).kinds
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
         self.model = load(folder, self.kind, engine)
         self.settings = settings
         self.known = ranking.Remembered()
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        """One."""
-        return [""]
 
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str

@@ -35,17 +35,8 @@ class MaskAverage:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         self.model = load(folder, "masked", engine)
         self.known = ranking.Remembered()
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        """One."""
-        return [""]
 
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str

@@ -33,18 +33,9 @@ class Perplexity:
     def __init__(
         self, model: str, folder: Path, settings: Section, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         kind: load.Head = "masked" if "masked" in load.inspect(folder).kinds else "causal"
         self.model = load.load(folder, kind, engine)
         self.log_probs = pseudo_log_probs if kind == "masked" else causal_log_probs
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        """One."""
-        return [""]
 
     def rank(
         self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str

@@ -53,15 +53,10 @@ class Xfactr:
     def __init__(
         self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
         self.model = load(folder, "masked", engine)
         self.settings = settings
         self.decoded: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
         self.known: tuple[list[str], np.ndarray[Any, Any]] | None = None  # names and vectors
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder]
 
     def passes(self) -> list[str]:
         """The decodings."""

@@ -59,7 +59,7 @@ def answers(
     prober = found(folder.name, folder, settings, params.engine, params.seed)
     if hasattr(prober, "sets"):
         prober.sets = params.rewire.get("sets")
-    ranked = prober.rank(queries, candidates, k, prober.passes()[0])
+    ranked = prober.rank(queries, candidates, k, methods.passes(prober)[0])
     if ranked.empty:
         raise BadInput(f"ask --method {method}", "no answer", "try another method")
     first = ranked["variant"].iloc[0]

@@ -41,12 +41,13 @@ def probe(model: str, method: str, params: Params) -> None:
     prober = found(model, places.MODELS / model, settings, params.engine, params.seed)
     if hasattr(prober, "sets"):  # DVC leaves what was rewired on sets that are named no longer
         prober.sets = params.rewire.get("sets")
+    inputs = prober.inputs() if hasattr(prober, "inputs") else [places.MODELS / model]
     about = {
         "method": method,
         "settings": settings.model_dump(mode="json"),
         "precision": params.engine.precision,
         "seed": params.seed,
-        "inputs": fingerprint(prober.inputs()),
+        "inputs": fingerprint(inputs),
         "code": fingerprint(_code(found)),
     }
     for name in names:
@@ -77,7 +78,7 @@ def _parts(prober: Any, benchmark: Benchmark, about: dict[str, Any]) -> Iterator
         knows = getattr(prober, "KNOWS_DISTRACTORS", False)
         candidates[subset] = names if knows else names[~distractors]
     hashes = {subset: table_fingerprint(names) for subset, names in candidates.items()}
-    for which in prober.passes():
+    for which in methods.passes(prober):
         for (relation, subset), part in benchmark.queries.groupby(["relation", "subset"]):
             queries = part.reset_index(drop=True)
             key = {
