@@ -95,6 +95,20 @@ def test_every_result_is_there(project: Project) -> None:
     assert {"contrastive", "mask_average"} <= set(table["method"])
 
 
+def test_no_name_is_in_what_people_share(project: Project) -> None:
+    names = (project.folder / "data/sample/names.txt").read_text().splitlines()
+    found = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    shared = [
+        path
+        for place in ("mlruns", "metrics", "reports")
+        for path in (project.folder / place).rglob("*")
+        if path.suffix in {".csv", ".json", ".html", ".svg"}
+    ]
+    assert {"top_k.csv", "samples.csv", "index.html"} <= {path.name for path in shared}
+    for path in shared:
+        assert not (leak := found.search(path.read_text())), f"{path}: {leak}"
+
+
 def test_a_second_run_does_nothing(project: Project) -> None:
     again = project.run("dvc", "repro")
     assert "Running stage" not in again.stdout
