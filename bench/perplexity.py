@@ -1,7 +1,7 @@
 """Pseudo-perplexity with a BERT-base-sized random model: this project's way against two others.
 
     python -m bench.perplexity                               # 40 of each length, eight by others
-    python -m bench.perplexity --sentences 1000 --drawn 25   # some ten minutes on two free cores
+    python -m bench.perplexity --sentences 1000 --drawn 25   # a quarter of an hour
 
 The straightforward way masks each token in turn and runs the model, one masked sentence at a time.
 The batched loop runs all masked copies of a sentence at once. Both take the softmax of the whole
