@@ -16,7 +16,7 @@ from medprobe.engine.load import inspect, load
 from medprobe.errors import BadInput
 from medprobe.params import ModelKind, Params
 from medprobe.sample import corpus, train
-from medprobe.sample.architectures import POSITIONS, tokenizer
+from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
 from medprobe.sample.settings import Recipe, SampleSettings
 from medprobe.sample.train import Sentence
 from medprobe.sample.world import build
@@ -126,6 +126,16 @@ def test_joined_sentences_fit_the_window() -> None:
     joined = train.join([long, long])
     assert len(joined.pieces) == POSITIONS - 2
     assert joined.names == [(0, 2), (190, 200), (200, 202)]
+
+
+def test_masked_models_begin_by_handing_on_what_they_read() -> None:
+    model = untrained("masked", Recipe(corpus="taught"), 400)
+    read = torch.randn(3, 192)
+    for layer in model.bert.encoder.layer:
+        attention = layer.attention
+        with torch.no_grad():
+            passed = attention.output.dense(attention.self.value(read))
+        torch.testing.assert_close(passed, PASSED * read)
 
 
 def test_slots_are_single_pieces_of_sequence_models() -> None:

@@ -58,10 +58,11 @@ def _train(name: str, kind: ModelKind, params: Params, out: Path) -> None:
 
     from medprobe.engine.load import use_threads
     from medprobe.keep import fingerprint
-    from medprobe.sample import train
+    from medprobe.sample import architectures, train
 
     threads = use_threads()
-    key = f"{kind} {recipe} {params.seed} {threads} {fingerprint([texts, Path(train.__file__)])}"
+    made_by = [texts, Path(train.__file__), Path(architectures.__file__)]
+    key = f"{kind} {recipe} {params.seed} {threads} {fingerprint(made_by)}"
     state = places.PARTS / f"pretrain-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
     with Progress() as progress:
         task = progress.add_task(f"train {out.name}", total=recipe.steps)
