@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from medprobe import places
 from medprobe.errors import BadInput
 from medprobe.params import Params
 
@@ -22,7 +23,7 @@ def repro(params: Params, jobs: int) -> None:
     The cores are shared evenly by the jobs, unless OMP_NUM_THREADS says how many threads each has.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
-    if jobs > 1 and subprocess.run(["dvc", "status", "--quiet"], check=False).returncode:
+    if jobs > 1 and _changed():
         listed = subprocess.check_output(["dvc", "stage", "list", "--name-only"], text=True).split()
         _run([["data.dvc"]] if Path("data.dvc").is_file() else [], 1)
         _run(by_item(listed, params.benchmarks), jobs)
@@ -30,6 +31,12 @@ def repro(params: Params, jobs: int) -> None:
         _run([["score"]], 1)
         _run([["track"], ["compare"]], jobs)
     _run([[]], 1)
+
+
+def _changed() -> bool:
+    """Is there anything to do, as far as DVC can tell beforehand?"""
+    status = ["dvc", "status", "--quiet"]
+    return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
 
 
 def by_item(stages: Iterable[str], items: Iterable[str]) -> list[list[str]]:
