@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from medprobe.metrics.f1 import f1, outcomes, score
+from medprobe.metrics.f1 import f1, outcomes, paired, score
 from medprobe.params import Params, TrackParams
 
 
@@ -35,6 +35,14 @@ def rows(
 
 def scores(*tables: pd.DataFrame) -> dict:  # type: ignore[type-arg]
     return score(pd.concat(tables, ignore_index=True), None, Params())  # type: ignore[arg-type]
+
+
+def test_paired_tests_compare_positives_with_their_negatives() -> None:
+    one = rows("d", [[1, 0, 0], [0, 1, 0], [1, 1, 1]], seed=0)
+    other = rows("d", [[0, 0, 0], [0, 0, 0], [1, 1, 1]], seed=1)
+    table = paired(pd.concat([one, other], ignore_index=True), None)  # type: ignore[arg-type]
+    assert table["query_id"].tolist() == ["d 0", "d 1", "d 2"]
+    assert table["f1_by_positive"].tolist() == [0.5, 0, 0.5]  # the means of 1, 0, .5 and 0, 0, .5
 
 
 def test_by_hand() -> None:

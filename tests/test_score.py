@@ -11,6 +11,7 @@ from made_up import project
 from medprobe import benchmarks
 from medprobe.errors import BadInput
 from medprobe.params import Params, ScoreParams
+from medprobe.report import paired_tests
 from medprobe.stages.score import score
 
 PARAMS = Params(score=ScoreParams(bootstrap=100))
@@ -70,3 +71,19 @@ def test_a_benchmark_brings_its_own_values_or_scores(
     score(*PLACES, PARAMS)
     content = json.loads(Path("metrics/taught/contrastive.json").read_text())
     assert content == {"made_up": whole}
+
+
+def test_paired_tests_compare_what_a_benchmark_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, monkeypatch)
+
+    def paired(predictions: pd.DataFrame, folder: Path) -> pd.DataFrame:
+        first = predictions[predictions["rank"] == 1]
+        return first.assign(subset="tests", f1_by_positive=first["hit"].astype(float))
+
+    monkeypatch.setattr(benchmarks, "find", lambda name: SimpleNamespace(paired=paired))
+    table = paired_tests.tests(*PLACES[:2], PARAMS)
+    assert set(table["metric"]) == {"f1_by_positive"}
+    same = table[(table["method_a"] == "contrastive") & (table["method_b"] == "contrastive")]
+    assert same["difference"].tolist() == [pytest.approx(14 / 20)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.benchmarks import context_scores
-from medprobe.metrics.ucm import SHARES, change_table, rank_changes, shares
+from medprobe.metrics.ucm import SHARES, by_triple, change_table, rank_changes, shares
 from medprobe.params import Params, ScoreParams
 
 # One context around the target T: the entities that its steps add, and all ranks after each step.
@@ -205,6 +205,26 @@ def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
     found = context_scores.scores(predictions, folder, params, facts)["default"]
     target, negative = (found[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
+
+
+def test_paired_tests_compare_triples(tmp_path: Path) -> None:
+    folder, predictions, _ = written(tmp_path, correct_first=True)
+    table = context_scores.paired(predictions, folder)
+    assert table.groupby("subset")["query_id"].nunique().to_dict() == {
+        name: 30 for name in ("alone", "full", "negative", "target")
+    }
+    assert len(table) == 4 * 30
+    of = table.set_index("subset")
+    assert (of.loc["target", "understand"] == 1).all()
+    assert (of.loc["negative", "misunderstand"] == 1).all()
+    assert (of.loc["alone", "acc_at_5"] == 1).all()
+
+
+def test_a_triples_resources_count_alike() -> None:
+    many = [("a", "S", "O1", "notes", -1.0)] * 9
+    few = [("a", "S", "O1", "articles", 1.0)]
+    (row,) = by_triple(steps(many + few)).to_dict("records")
+    assert (row["understand"], row["confuse"], row["misunderstand"]) == (0.5, 0, 0.5)
 
 
 @pytest.mark.parametrize("missing", ["misunderstand", "confuse", "understand"])

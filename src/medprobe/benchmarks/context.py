@@ -80,6 +80,11 @@ def score(predictions: pd.DataFrame, folder: Path, params: Params) -> Scores:
     return context_scores.scores(predictions, folder, params)
 
 
+def paired(predictions: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """What paired tests compare: one row a triple."""
+    return context_scores.paired(predictions, folder)
+
+
 def _evidence(
     known: Knowledge, indexes: dict[str, Index], settings: Settings, seed: int
 ) -> Iterator[Evidence]:

@@ -48,9 +48,34 @@ def scores(
     return result
 
 
+def paired(predictions: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """What paired tests compare: one row a variant, subset and triple, with its shares around
+    target and negative target, or its acc@k."""
+    queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+    found = []
+    for variant, part in predictions.groupby("variant", sort=True):
+        changes = ucm.rank_changes(queries, part)
+        shares = [
+            ucm.by_triple(steps).assign(subset=centre)
+            for centre, steps in changes.groupby("centre", sort=True)
+        ]
+        found += [table.assign(variant=variant) for table in (*shares, _acc(part, queries))]
+    table = pd.concat(found, ignore_index=True)
+    return table.assign(replicate="", query_id=table["subject_id"] + " " + table["fact_id"])
+
+
 def acc(predictions: pd.DataFrame, queries: pd.DataFrame, params: Params) -> dict[str, Any]:
-    """acc@k of the subsets `alone` and `full`: a triple's contexts are averaged within each
-    resource, then over resources; intervals are over triples."""
+    """acc@k of the subsets `alone` and `full`; intervals are over triples."""
+    triples = _acc(predictions, queries)
+    triples["query_id"] = triples["subject_id"] + " " + triples["fact_id"]
+    tidy = triples.drop(columns=["subject_id", "fact_id"])
+    found = summarise(tidy.assign(variant=""), params.score, params.seed)
+    return found.get("default", {})
+
+
+def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """acc@k of each triple without and with context: its contexts are averaged within each
+    resource, then over resources."""
     asked = queries[queries["subset"].isin(["alone", "full"])]
     made = predictions[predictions["query_id"].isin(asked["query_id"])]
     values = accuracy.values(made, asked).merge(
@@ -59,11 +84,7 @@ def acc(predictions: pd.DataFrame, queries: pd.DataFrame, params: Params) -> dic
     metrics = [f"acc_at_{k}" for k in accuracy.KS]
     keys = ["variant", "replicate", "subset", *ucm.TRIPLE]
     triples = values.groupby([*keys, "resource"])[metrics].mean().groupby(keys).mean()
-    triples = triples.reset_index()
-    triples["query_id"] = triples["subject_id"] + " " + triples["fact_id"]
-    tidy = triples.drop(columns=["subject_id", "fact_id"])
-    found = summarise(tidy.assign(variant=""), params.score, params.seed)
-    return found.get("default", {})
+    return triples.reset_index()
 
 
 def parts(steps: pd.DataFrame, facts: Path) -> Iterator[tuple[str, pd.DataFrame]]:

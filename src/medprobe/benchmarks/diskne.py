@@ -24,7 +24,8 @@ from medprobe.benchmarks.diskne_candidates import DISEASES, candidates
 from medprobe.benchmarks.diskne_negatives import assemble, choose, replaceable
 from medprobe.benchmarks.diskne_splits import Match, split
 from medprobe.errors import BadInput
-from medprobe.metrics.f1 import score as score  # noqa: PLC0414 - the benchmark's own metric
+from medprobe.metrics.f1 import paired as paired  # noqa: PLC0414 - the benchmark's own metric
+from medprobe.metrics.f1 import score as score  # noqa: PLC0414
 from medprobe.params import Section
 from medprobe.sources import annotation, cui2vec, mednli, rrf
 from medprobe.sources.hierarchy import Hierarchy

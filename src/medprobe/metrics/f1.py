@@ -43,6 +43,20 @@ def score(predictions: pd.DataFrame, folder: Path, params: Params) -> Scores:
     return scores
 
 
+def paired(predictions: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """What paired tests compare: one row a variant, category, disease and positive, with the F1 of
+    that positive and its negatives, averaged over seeds. A disease's F1 is no mean of these, but a
+    paired test needs values that are averaged."""
+    found = []
+    for place, part in predictions.groupby(["variant", "category", "target"], sort=True):
+        values = f1(outcomes(part))[..., 0].mean(axis=0)
+        variant, category, target = place
+        one = {"variant": variant, "replicate": "", "subset": category}
+        names = [f"{target} {number}" for number in range(len(values))]
+        found.append(pd.DataFrame({**one, "query_id": names, "f1_by_positive": values}))
+    return pd.concat(found, ignore_index=True)
+
+
 def _category(rows: pd.DataFrame, params: ScoreParams, seed: int) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
     result, all_draws, positives = {}, [], []

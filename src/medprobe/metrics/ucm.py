@@ -96,6 +96,24 @@ def shares(
     return pd.DataFrame(rows)
 
 
+def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
+    """Understand, Confuse and Misunderstand of each triple, its resources averaged: what paired
+    tests compare. Columns `relation, subject_id, fact_id, understand, confuse, misunderstand`.
+
+    >>> steps = pd.DataFrame({
+    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "resource": "notes",
+    ...     "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
+    >>> by_triple(steps)[SHARES].to_numpy().tolist()
+    [[0.25, 0.5, 0.25]]
+    """
+    kept = changes[changes["added_role"] == "correct"]
+    change = kept["rc_target"]
+    moves = {"understand": change < 0, "confuse": change == 0, "misunderstand": change > 0}
+    steps = kept.assign(**{name: moved.astype(float) for name, moved in moves.items()})
+    each = steps.groupby([*TRIPLE, "resource"])[SHARES].mean()
+    return each.groupby(TRIPLE).mean().reset_index()
+
+
 def _counts(part: pd.DataFrame, resources: list[str]) -> np.ndarray:
     """How many steps rise, stay, fall: resources × triples × 3."""
     sign = np.sign(part["rc_target"]).astype(int)

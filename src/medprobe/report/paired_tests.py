@@ -13,6 +13,7 @@ from medprobe import places, tracking
 from medprobe.params import Params
 from medprobe.report.tables import SIGNIFICANCE, significance
 from medprobe.stages.score import per_query, tables
+from medprobe.tables import read_table
 
 LOGGED = ("difference", "p_holm", "smallest_difference")
 
@@ -20,12 +21,12 @@ LOGGED = ("difference", "p_holm", "smallest_difference")
 def tests(
     predictions: Path, benchmarks: Path, params: Params, only: str | None = None
 ) -> pd.DataFrame:
-    """The paired tests of every benchmark, or of one, whose metric is a mean over queries."""
+    """The paired tests of every benchmark, or of one."""
     by_benchmark: dict[str, dict[tuple[str, str], pd.DataFrame]] = {}
     for model, method, path in tables(predictions):
-        values = per_query(path, benchmarks) if only in (None, path.stem) else pd.DataFrame()
-        if values.empty:
+        if only not in (None, path.stem):
             continue
+        values = _values(path, benchmarks)
         for variant, part in values.groupby("variant", sort=True):
             name = f"{method}:{variant}" if variant else method
             by_benchmark.setdefault(path.stem, {})[(model, name)] = part
@@ -36,12 +37,20 @@ def tests(
     return pd.concat(done, ignore_index=True) if done else pd.DataFrame(columns=SIGNIFICANCE)
 
 
+def _values(table: Path, benchmarks: Path) -> pd.DataFrame:
+    """What is compared: the values that are averaged, one row a query; of a benchmark whose metric
+    is no mean, what its `paired(predictions, folder)` gives."""
+    module = registry.find(table.stem)
+    if hasattr(module, "paired"):
+        values: pd.DataFrame = module.paired(read_table(table, []), benchmarks / table.stem)
+        return values
+    return per_query(table, benchmarks)
+
+
 def runs(params: Params, keys: dict[str, str]) -> Iterator[tracking.Result]:
-    """A run for each benchmark with paired tests, over all results on disk, whose keys are
+    """A run for each benchmark, over all results on disk, whose keys are
     `<benchmark>/<model>/<method>: hash`; it is logged anew where one of them is new."""
     for benchmark in sorted({name.split("/")[0] for name in keys}):
-        if hasattr(registry.find(benchmark), "score"):  # no mean over queries
-            continue
         used = {name: key for name, key in keys.items() if name.split("/")[0] == benchmark}
         text = json.dumps([used, repr(params.score), params.seed], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()

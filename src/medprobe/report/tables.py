@@ -47,7 +47,7 @@ SIGNIFICANCE: Final = [
     "smallest_difference",  # that would be found with power 0.8
     "n",
 ]
-TESTED: Final = ("acc_at_1", "acc_at_10", "perplexity", "understand")
+TESTED: Final = ("acc_at_1", "acc_at_10", "perplexity", "understand", "f1_by_positive")
 PERMUTATIONS: Final = 9999
 
 
@@ -102,6 +102,8 @@ def significance(
                 if f"{metric} a" not in part or f"{metric} b" not in part:
                     continue
                 d = (part[f"{metric} a"] - part[f"{metric} b"]).dropna().to_numpy(float)
+                if not len(d):
+                    continue
                 low, high = difference_interval(d, params.bootstrap, params.confidence, seed)
                 p = permutation(d, PERMUTATIONS, seed)
                 numbers = (d.mean(), low, high, p, np.nan, smallest_difference(d), len(d))

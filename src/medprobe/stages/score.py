@@ -4,7 +4,8 @@ Tables of ranks are scored by accuracy, tables with a column `perplexity` by its
 with another metric says so in its own file, by one of two functions: `values(predictions, folder)`
 gives one row an item with columns `variant, replicate, query_id, subset, relation` and one for each
 metric, which are averaged here like accuracy; `score(predictions, folder, params)` gives the
-finished scores (metrics that are no mean, as F1).
+finished scores (metrics that are no mean, as F1), and then `paired(predictions, folder)` gives the
+rows, as of `values`, that the paired tests compare.
 """
 
 import json
