@@ -20,7 +20,8 @@ def repro(params: Params, jobs: int) -> None:
     """Bring all stages up to date, `jobs` at a time: first every benchmark and its gate, then
     every model, then what compares them.
 
-    The cores are shared evenly by the jobs, unless OMP_NUM_THREADS says how many threads each has.
+    Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
+    each has.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
     if jobs > 1 and _changed():
@@ -58,9 +59,10 @@ def by_item(stages: Iterable[str], items: Iterable[str]) -> list[list[str]]:
 def _run(targets: list[list[str]], jobs: int) -> None:
     """A `dvc repro` of each list of targets and nothing before them; of all stages for an empty
     list."""
-    cores = len(os.sched_getaffinity(0))
-    threads = os.environ.get("OMP_NUM_THREADS", str(max(1, cores // jobs)))
-    environment = {**os.environ, "OMP_NUM_THREADS": threads}
+    environment = dict(os.environ)
+    if jobs > 1:
+        threads = max(1, len(os.sched_getaffinity(0)) // jobs)
+        environment.setdefault("OMP_NUM_THREADS", str(threads))
 
     def one(names: list[str]) -> int:
         single = ["--single-item", *names] if names else []
@@ -68,7 +70,6 @@ def _run(targets: list[list[str]], jobs: int) -> None:
         return subprocess.run(command, env=environment, check=False).returncode
 
     with ThreadPoolExecutor(jobs) as pool:
-        status = list(pool.map(one, targets))
-    failed = [" ".join(names) for names, code in zip(targets, status, strict=True) if code]
-    if failed:
-        raise BadInput("dvc repro", "a stage failed", f"mend it and go on: dvc repro {failed[0]}")
+        if any(list(pool.map(one, targets))):
+            problem = "a stage failed, as DVC says above"
+            raise BadInput("dvc repro", problem, "mend it and run the command again")
