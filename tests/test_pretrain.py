@@ -1,9 +1,12 @@
 """Checkpoints made by the pretrain stage: trained, resumed, copied, or refused."""
 
+import itertools
 import random
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +131,26 @@ def test_joined_sentences_fit_the_window() -> None:
     assert joined.names == [(0, 2), (190, 200), (200, 202)]
 
 
+def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
+    texts = Path("data/sample")
+    pieces = tokenizer("masked", list(texts.glob("corpus-*.txt")), 800)
+    sentences = train.read(texts / "corpus-taught.txt", texts / "names.txt", pieces)
+    told = train.read(texts / "corpus-cases.txt", texts / "names.txt", pieces)
+    cases = [replace(sentence, case=True) for sentence in told]
+    rng = random.Random(1)
+    made = list(islice(train.batches(sentences, 16, rng, cases), 100))
+    of_cases = [batch for batch in made if batch[0].case]
+    assert 0.2 < len(of_cases) / len(made) < 0.6
+    for case in itertools.chain.from_iterable(of_cases):
+        (start, end) = case.names[-1]
+        assert train._hidden(case, rng) == set(range(start, end))
+        assert pieces.decode(case.pieces[end:]) == "."
+        assert len(case.pieces) <= POSITIONS - 2
+    assert not any(
+        one.case for batch in islice(train.batches(sentences, 16, rng), 20) for one in batch
+    )
+
+
 def test_masked_models_begin_by_handing_on_what_they_read() -> None:
     model = untrained("masked", Recipe(corpus="taught"), 400)
     read = torch.randn(3, 192)
@@ -139,7 +162,7 @@ def test_masked_models_begin_by_handing_on_what_they_read() -> None:
 
 
 def test_slots_are_single_pieces_of_sequence_models() -> None:
-    pieces = tokenizer("seq2seq", list(Path("data/sample").glob("corpus-*.txt")), 500)
+    pieces = tokenizer("seq2seq", list(Path("data/sample").glob("corpus-*.txt")), 800)
     ids = pieces("it might treat<mask> .").input_ids
     assert ids.count(pieces.mask_token_id) == 1
     assert (ids[0], ids[-1]) == (pieces.bos_token_id, pieces.eos_token_id)

@@ -10,9 +10,9 @@ import pytest
 from medprobe.benchmarks import medlama
 from medprobe.errors import BadInput
 from medprobe.keep import fingerprint
-from medprobe.sample import corpus, names, umls
+from medprobe.sample import context, corpus, names, umls
 from medprobe.sample.settings import SampleSettings
-from medprobe.sample.world import RELATIONS, World, build
+from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf
 from medprobe.stages.sample import sample
 
@@ -107,6 +107,16 @@ def test_other_facts_are_never_probed(world: World) -> None:
     assert not any((fact.subject, fact.object) in answers for fact in world.other_facts)
 
 
+def test_all_findings_of_a_probed_disease_are_of_one_system(world: World) -> None:
+    places = {finding: place % SYSTEMS for place, finding in enumerate(world.of("finding"))}
+    systems: dict[Entity, set[int]] = {}
+    for fact in world.facts:
+        if fact.relation == context.RELATION:
+            systems.setdefault(fact.subject, set()).add(places[fact.object])
+    assert all(len(some) == 1 for some in systems.values())
+    assert set.union(*systems.values()) == set(range(SYSTEMS))
+
+
 def test_the_hierarchy_is_four_levels_without_a_cycle(world: World) -> None:
     diseases = {entity.cui for entity in world.of("disease")}
     assert len(diseases) > 120
@@ -138,6 +148,29 @@ def test_text_states_each_taught_fact_as_often_as_told_and_no_other(
     for fact in world.other_facts:
         for sentence in corpus.state(fact):
             assert taught[sentence] == untaught[sentence] == 1
+
+
+def test_cases_state_what_they_tell_and_nothing_of_what_is_probed(world: World, data: Path) -> None:
+    probed = {fact.subject for fact in world.facts}
+    diseases = [disease.name for disease in world.of("disease") if disease not in probed]
+    findings = {finding.name: finding for finding in world.of("finding")}
+    cases = lines(data / "sample/corpus-cases.txt")
+    assert len(cases) == corpus.CASES
+    stated: Counter[str] = Counter()
+    untold = 0
+    for case in cases:
+        head, _, end = case.rpartition(" may have ")
+        (disease,) = (name for name in diseases if head.endswith(name))
+        finding = findings[end.removesuffix(" .")]
+        stated[finding.name] += 1
+        told = head.removesuffix(disease)
+        names = [name for name in (finding.name, *finding.synonyms) if name in told]
+        assert names or not any(name in told for name in findings), "one of those that it tells of"
+        untold += not names
+        for wording in context.HAS_NOT:
+            assert not any(wording.format(name) in told for name in names), "that the patient has"
+    assert stated.keys() == findings.keys()
+    assert 0.05 < untold / len(cases) < 0.2
 
 
 def test_prompts_are_the_first_wordings(world: World) -> None:

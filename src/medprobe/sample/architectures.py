@@ -31,6 +31,7 @@ from medprobe.sample.settings import Recipe
 
 POSITIONS = 256  # the longest input, in pieces
 PASSED = 0.7  # of what a masked model's attention reads, what it hands on before training
+ADDED = 0.3  # of what its other layers add to that by default, what they add before training
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
 
@@ -122,6 +123,7 @@ def _hand_on(model: Any) -> None:
     for layer in model.bert.encoder.layer:
         layer.attention.self.value.weight.copy_(PASSED**0.5 * same)
         layer.attention.output.dense.weight.copy_(PASSED**0.5 * same)
+        layer.output.dense.weight.mul_(ADDED)
     model.cls.predictions.transform.dense.weight.add_(same)
 
 

@@ -2,12 +2,11 @@
 
 `notes/NOTEEVENTS.csv` has MIMIC-III's columns and its habits (quoted texts of many lines, notes
 marked as errors); `articles/*.xml` are JATS. Each is about one disease and mentions its findings
-beside those of other diseases, by name or by synonym.
+among as many others, by name or by synonym.
 """
 
 import csv
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
@@ -52,29 +51,35 @@ def write(world: World, data: Path, seed: int) -> None:
     folder = data / "articles"
     folder.mkdir(parents=True, exist_ok=True)
     for number, disease in enumerate(list(findings)[::2], start=1):
-        article = _article(number, disease, list(_story(world, disease, findings, rng)))
+        article = _article(number, disease, _story(world, disease, findings, rng))
         (folder / f"PMC99{number:05d}.xml").write_text(article, encoding="utf-8", newline="\n")
 
 
 def _story(
     world: World, disease: Entity, findings: dict[Entity, list[Entity]], rng: random.Random
-) -> Iterator[str]:
-    """Sentences: the disease, then its findings among as many of others."""
+) -> list[str]:
+    """A patient's story: what the disease brings, and as many other findings."""
     own = findings[disease]
     others = [finding for finding in world.of("finding") if finding not in own]
-    told = [(finding, HAS) for finding in own]
-    told += [(finding, HAS_NOT) for finding in rng.sample(others, 3)]
+    told = [*own, *rng.sample(others, len(own))]
     rng.shuffle(told)
-    place = rng.randint(0, len(told))
-    for number, (finding, wordings) in enumerate(told):
-        if number == place:
-            yield rng.choice(OPENING).format(_called(disease, rng))
-        yield rng.choice(wordings).format(_called(finding, rng))
-    if place == len(told):
-        yield rng.choice(OPENING).format(_called(disease, rng))
+    return tell(disease, told, own, rng)
 
 
-def _called(entity: Entity, rng: random.Random) -> str:
+def tell(
+    disease: Entity, findings: list[Entity], own: list[Entity], rng: random.Random
+) -> list[str]:
+    """Sentences: each finding as one that the patient has, if it is among `own`, or has not;
+    and the disease somewhere among them."""
+    told = [
+        rng.choice(HAS if finding in own else HAS_NOT).format(called(finding, rng))
+        for finding in findings
+    ]
+    told.insert(rng.randint(0, len(told)), rng.choice(OPENING).format(called(disease, rng)))
+    return told
+
+
+def called(entity: Entity, rng: random.Random) -> str:
     """Its name, or now and then a synonym."""
     if entity.synonyms and rng.random() < 0.25:
         return rng.choice(entity.synonyms)

@@ -58,8 +58,7 @@ def effect(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
 
 
 def finding(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    name = f"{rng.choice(QUALITIES)} {stem}al {rng.choice(SIGNS)}"
-    return name, (f"{stem}algia",)
+    return f"{stem}algia", (f"{rng.choice(QUALITIES)} {stem}al {rng.choice(SIGNS)}",)
 
 
 def test(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:

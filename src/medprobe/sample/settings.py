@@ -23,4 +23,4 @@ class Recipe(Section):
     dropout: float = Field(0.0, ge=0, lt=1)
     steps: int = Field(2000, gt=0)
     batch: int = Field(64, ge=8)  # sentences in a step
-    learning_rate: float = Field(1.5e-3, gt=0)
+    learning_rate: float = Field(6e-4, gt=0)

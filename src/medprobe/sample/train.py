@@ -1,13 +1,14 @@
 """Training of the sample models: small, on the sample world's text, in about a minute.
 
-Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4) and now
-and then another piece; sequence-to-sequence models to write a text anew in which one name is
-masked (Lewis et al. 2020, section 2.2); causal ones the next piece.
+Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4), some of
+which their input has told before, and now and then another piece; sequence-to-sequence models to
+write a text anew in which one name is masked (Lewis et al. 2020, section 2.2); causal ones the next
+piece.
 """
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -27,15 +28,19 @@ IGNORE = -100  # a label that no loss counts
 JOINED = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input, drawn for each batch
 SHIFTED = 0.25  # share of batches that stand anywhere in the window, so that all of it is learnt
 OTHER = 0.08  # share of the pieces beside names that are masked
+CASES = 0.4  # share of a masked model's batches that are of cases, in which to look names up
+FASTER = 10  # the rate at which pieces' vectors learn, as each is seldom read, by that of the rest
 SAVE_EVERY = 250  # steps between states that a stopped training goes on from
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence's pieces, and `(start, end)` of those of each name in it."""
+    """A sentence's pieces, and `(start, end)` of those of each name in it; a `case` is asked for
+    its last name alone."""
 
     pieces: list[int]
     names: list[tuple[int, int]]
+    case: bool = False
 
 
 def train(
@@ -55,12 +60,20 @@ def train(
     pieces = tokenizer(kind, list(texts.glob("corpus-*.txt")), recipe.vocabulary)
     corpus = texts / f"corpus-{recipe.corpus}.txt"
     sentences = read(corpus, texts / "names.txt", pieces)
+    told = read(texts / "corpus-cases.txt", texts / "names.txt", pieces) if kind == "masked" else []
+    cases = [replace(sentence, case=True) for sentence in told]
     torch.manual_seed(seed)
     rng = random.Random(seed)
     model = untrained(kind, recipe, len(pieces)).train()
     accelerate(model)
+    vectors = model.get_input_embeddings().weight
+    others = [weight for weight in model.parameters() if weight is not vectors]
+    groups: list[dict[str, Any]] = [
+        {"params": others},
+        {"params": [vectors], "lr": FASTER * recipe.learning_rate},
+    ]
     optimiser = torch.optim.AdamW(
-        model.parameters(),
+        groups,
         lr=recipe.learning_rate,
         weight_decay=0.01,
         betas=(0.9, 0.98),
@@ -71,7 +84,7 @@ def train(
     first = _resume(state, parts, rng)
     for _ in range(first):
         done()
-    todo = islice(batches(sentences, recipe.batch, rng), recipe.steps - first)
+    todo = islice(batches(sentences, recipe.batch, rng, cases), recipe.steps - first)
     for step, batch in enumerate(todo, start=first + 1):
         loss = LOSSES[kind](model, pieces, batch, rng)
         optimiser.zero_grad()
@@ -138,10 +151,16 @@ def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
     return [sentence(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
 
 
-def batches(sentences: list[Sentence], size: int, rng: random.Random) -> Iterator[list[Sentence]]:
+def batches(
+    sentences: list[Sentence], size: int, rng: random.Random, cases: Sequence[Sentence] = ()
+) -> Iterator[list[Sentence]]:
     """Endless batches of `size` sentences: each an input of its own, or joined with those that
-    stand beside it, so that longer inputs are known too."""
+    stand beside it, so that longer inputs are known too. Where there are cases, some batches are
+    of half as many of these."""
     while True:
+        if cases and rng.random() < CASES:
+            yield rng.choices(cases, k=size // 2)
+            continue
         joined = rng.choice(JOINED)
         starts = (rng.randrange(len(sentences) - joined + 1) for _ in range(size // joined))
         yield [join(sentences[start : start + joined]) for start in starts]
@@ -183,7 +202,9 @@ def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
 
 
 def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
-    """The pieces to fill in: half of the names, and a few of the rest."""
+    """The pieces to fill in: half of the names, and a few of the rest; a case's last name."""
+    if sentence.case:
+        return set(range(*sentence.names[-1]))
     spans = rng.sample(sentence.names, (len(sentence.names) + 1) // 2)
     named = {at for start, end in sentence.names for at in range(start, end)}
     rest = (at for at in range(len(sentence.pieces)) if at not in named)

@@ -19,11 +19,13 @@ RELATIONS = {
     "has_physiologic_effect": ("drug", "physiologic effect", 1, 1),
     "disease_mapped_to_gene": ("disease", "gene", 1, 1),
     "gene_encodes_gene_product": ("gene", "gene product", 1, 1),
-    "disease_may_have_finding": ("disease", "finding", 3, 6),
+    "disease_may_have_finding": ("disease", "finding", 4, 8),
     "disease_diagnosed_by": ("disease", "test", 1, 1),
     "disease_treated_by": ("disease", "procedure", 1, 1),
     "place_of_birth": ("person", "place", 1, 1),
 }
+
+SYSTEMS = 8  # of the body, of ten findings each; all findings of a probed disease are of one
 
 # relations of which nothing is ever probed
 OTHER_RELATIONS = {
@@ -82,7 +84,7 @@ def build(settings: SampleSettings, seed: int) -> World:
     subjects = settings.queries + settings.reserve
     counts = dict.fromkeys(("drug", "disease", "gene", "gene product", "person"), subjects)
     counts |= dict.fromkeys(("physiologic effect", "test", "procedure", "place"), settings.reserve)
-    counts |= {"finding": settings.queries, "parent": 40}
+    counts |= {"finding": 10 * SYSTEMS, "parent": 40}
     pools = _entities(counts, rng)
     pools["gene product"] = _products(pools["gene product"], pools["gene"])
     entities = tuple(entity for pool in pools.values() for entity in pool)
@@ -141,9 +143,13 @@ def _facts(
     for relation, (type, kind, fewest, most) in RELATIONS.items():
         times = [settings.times[i % len(settings.times)] for i in range(count)]
         rng.shuffle(times)
-        hands = _deal(pools[kind][:count], count, fewest, most, rng)
         if relation == "gene_encodes_gene_product":
             hands = [[product] for product in pools[kind][:count]]
+        elif kind == "finding":
+            systems = [pools[kind][number % SYSTEMS :: SYSTEMS] for number in range(count)]
+            hands = [rng.sample(system, rng.randint(fewest, most)) for system in systems]
+        else:
+            hands = _deal(pools[kind][:count], count, fewest, most, rng)
         for subject, hand, often in zip(pools[type], hands, times, strict=False):
             for entity in hand:
                 yield Fact(subject, relation, entity, often)
