@@ -16,7 +16,7 @@ from typing import Final, Literal
 from medprobe.sample.world import Entity, Fact, World
 from medprobe.sources.annotation import KEEP, SHEET
 
-DISEASES: Final = 16  # diseases with positives; those whose facts were read most
+DISEASES: Final = 16  # diseases with positives; those of which most was read, of all kinds
 FACTS: Final = 2  # facts of a disease and relation that premises tell of, at most
 DIMENSIONS: Final = 500  # of cui2vec
 OBSERVATIONS: Final = {  # relation: category, and what premises say of the fact's other end
@@ -67,7 +67,9 @@ def _pairs(world: World, rng: random.Random) -> Iterator[Pair]:
         if fact.relation in OBSERVATIONS and fact.times:
             disease = fact.subject if fact.subject.type == "disease" else fact.object
             about.setdefault(disease, []).append(fact)
-    order = sorted(about, key=lambda one: (-sum(fact.times for fact in about[one]), one.cui))
+    relations = {one: len({fact.relation for fact in facts}) for one, facts in about.items()}
+    times = {one: sum(fact.times for fact in facts) for one, facts in about.items()}
+    order = sorted(about, key=lambda one: (-relations[one], -times[one], one.cui))
     by_cui = {entity.cui: entity for entity in world.entities}
     for place, disease in enumerate(order[:DISEASES]):
         others = rng.sample(order[:DISEASES], 4)
