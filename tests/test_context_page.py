@@ -98,6 +98,8 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
             *((s, m, "misunderstand", 0.3) for s in CENTRES for m in MEANS),
         )
     ]
+    copied = ("context", "full", "micro", "one", "rank_change:copy", "acc_at_5", 1.0, 0.95, 1.0, 99)
+    rows.append(copied)
     found = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         significance=pd.DataFrame(),
@@ -109,14 +111,18 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
 def test_the_page_says_when_only_understanding_tells_models_apart() -> None:
     text = accuracies((0.6, 0.3), (0.97, 0.95))
     assert "acc@5 saturates in every model (one 97.0 %, other 95.0 %)" in text
-    assert "it tells 0 apart by their intervals, Understand 1, Confuse 0, Misunderstand 0" in text
+    assert "The copy control, which knows nothing, has 100.0 %, as much as any model" in text
+    assert (
+        "Pairs of models: 1, of which intervals tell apart, by acc@5 with context 0, Understand 1, "
+        "Confuse 0, Misunderstand 0" in text
+    )
     assert "understanding tells models apart that accuracy with context does not" in text
 
 
 def test_the_page_says_when_it_does_not() -> None:
     text = accuracies((0.4, 0.35), (0.33, 0.49))
     assert "acc@5 does not saturate in 2 of 2 models (one 33.0 %, other 49.0 %)" in text
-    assert "it tells 1 apart by their intervals, Understand 0" in text
+    assert "by acc@5 with context 1, Understand 0" in text
     assert "understanding tells no more models apart than accuracy with context does" in text
 
 
@@ -147,6 +153,7 @@ def test_the_trajectory_names_nothing_unless_told_to(made: Made) -> None:
 def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
     found = results(made)
     html = section(found, "context")
+    assert "The copy control, which knows nothing, has 98.0 %." in html
     for words in ("UCM_m, per cent", "acc@k and UCM_k", "mean rank change", "target/kind:real"):
         assert words in html
     assert {"context-ucm", "context-accuracy", "context-trajectory-one"} <= set(found.figures)

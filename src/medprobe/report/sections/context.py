@@ -112,9 +112,8 @@ def _accuracy(results: Results, rows: pd.DataFrame) -> str:
         for model, line in zip(wide.index, wide[heads].to_numpy(), strict=True)
     ]
     text = (
-        "The full context names the target, so the copy control, which knows nothing, has an acc@5 "
-        "near 100 % with context; Understand counts only what other evidence does to the target's "
-        "rank."
+        "The full context names the target, so acc@5 with context rises by copying alone; "
+        "Understand counts only what other evidence does to the target's rank."
     )
     return (
         html.paragraph(text, *_told_apart(rows))
@@ -124,8 +123,9 @@ def _accuracy(results: Results, rows: pd.DataFrame) -> str:
 
 
 def _told_apart(rows: pd.DataFrame) -> list[str]:
-    """Whether acc@5 with context saturates, and how many pairs of models it and UCM_k tell apart by
-    intervals that do not overlap; `rows` with what each is in the column `what`."""
+    """Whether acc@5 with context saturates, what copying alone reaches, and how many pairs of
+    models it and UCM_k tell apart by intervals that do not overlap; `rows` with what each is in the
+    column `what`."""
     of_model = rows[rows["model"] != CONTROL].set_index(["what", "model"]).sort_index()
     if ACC not in of_model.index:
         return []
@@ -139,6 +139,16 @@ def _told_apart(rows: pd.DataFrame) -> list[str]:
         else f"With context acc@5 does not saturate in {below} of {len(models)} models ({listed}), "
         f"it stays below {SATURATED:.0%}."
     ]
+    control = rows[(rows["model"] == CONTROL) & (rows["what"] == ACC)]["value"]
+    for value in control:
+        sentences.append(
+            f"The copy control, which knows nothing, has {shown('acc_at_5', value)}"
+            + (
+                ", as much as any model: acc@5 with context cannot tell copying from understanding."
+                if value >= values.max()
+                else "."
+            )
+        )
     pairs = list(combinations(models, 2))
     if not pairs:
         return sentences
@@ -155,8 +165,8 @@ def _told_apart(rows: pd.DataFrame) -> list[str]:
         else "understanding tells no more models apart than accuracy with context does"
     )
     sentences.append(
-        f"Of {len(pairs)} pairs of models it tells {accuracy} apart by their intervals, {counts}: "
-        f"{verdict}."
+        f"Pairs of models: {len(pairs)}, of which intervals tell apart, by {ACC} {accuracy}, "
+        f"{counts}: {verdict}."
     )
     return sentences
 
