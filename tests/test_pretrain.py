@@ -135,7 +135,7 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
     texts = Path("data/sample")
     pieces = tokenizer("masked", list(texts.glob("corpus-*.txt")), 800)
     sentences = train.read(texts / "corpus-taught.txt", texts / "names.txt", pieces)
-    told = train.read(texts / "corpus-cases.txt", texts / "names.txt", pieces)
+    told = train.read(texts / "cases-taught.txt", texts / "names.txt", pieces)
     cases = [replace(sentence, case=True) for sentence in told]
     rng = random.Random(1)
     made = list(islice(train.batches(sentences, 16, rng, cases), 100))

@@ -1,5 +1,6 @@
 """The sample world: the same bytes each time, in the real formats, and the truth about itself."""
 
+import csv
 import re
 from collections import Counter
 from pathlib import Path
@@ -150,14 +151,17 @@ def test_text_states_each_taught_fact_as_often_as_told_and_no_other(
             assert taught[sentence] == untaught[sentence] == 1
 
 
-def test_cases_state_what_they_tell_and_nothing_of_what_is_probed(world: World, data: Path) -> None:
+@pytest.mark.parametrize("name", ["taught", "untaught"])
+def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
+    name: str, world: World, data: Path
+) -> None:
     probed = {fact.subject for fact in world.facts}
     diseases = [disease.name for disease in world.of("disease") if disease not in probed]
     findings = {finding.name: finding for finding in world.of("finding")}
-    cases = lines(data / "sample/corpus-cases.txt")
+    cases = lines(data / f"sample/cases-{name}.txt")
     assert len(cases) == corpus.CASES
     stated: Counter[str] = Counter()
-    untold = 0
+    untold = together = several = 0
     for case in cases:
         head, _, end = case.rpartition(" may have ")
         (disease,) = (name for name in diseases if head.endswith(name))
@@ -165,12 +169,44 @@ def test_cases_state_what_they_tell_and_nothing_of_what_is_probed(world: World, 
         stated[finding.name] += 1
         told = head.removesuffix(disease)
         names = [name for name in (finding.name, *finding.synonyms) if name in told]
-        assert names or not any(name in told for name in findings), "one of those that it tells of"
         untold += not names
         for wording in context.HAS_NOT:
             assert not any(wording.format(name) in told for name in names), "that the patient has"
+        has = {finding}
+        for other in findings.values():
+            for called in (other.name, *other.synonyms):
+                if any(wording.format(called) in told for wording in context.HAS):
+                    has.add(other)
+        several += len(has) > 1
+        together += len(has) > 1 and any(has.issubset(system) for system in world.systems)
     assert stated.keys() == findings.keys()
-    assert 0.05 < untold / len(cases) < 0.2
+    assert 0.1 < untold / len(cases) < 0.3
+    share = together / several
+    assert share == 1 if name == "taught" else share < 0.2
+
+
+def test_what_a_note_tells_beside_a_diseases_findings_is_of_another_system(
+    world: World, data: Path
+) -> None:
+    own = {
+        disease: {fact.object for fact in world.facts if fact.subject == disease}
+        for disease in world.of("disease")
+    }
+    with (data / "notes/NOTEEVENTS.csv").open(encoding="utf-8", newline="") as stream:
+        notes = [row["TEXT"] for row in csv.DictReader(stream)]
+    for note in notes:
+        (disease,) = (one for one in own if any(n in note for n in (one.name, *one.synonyms)))
+        told = [
+            finding
+            for system in world.systems
+            for finding in system
+            if any(f" {name}" in note for name in (finding.name, *finding.synonyms))
+        ]
+        correct = [finding for finding in told if finding in own[disease]]
+        others = [finding for finding in told if finding not in own[disease]]
+        assert len(others) == len(correct) - 1 > 0
+        assert sum(not set(others).isdisjoint(system) for system in world.systems) == 1
+        assert sum(not set(told).isdisjoint(system) for system in world.systems) == 2
 
 
 def test_prompts_are_the_first_wordings(world: World) -> None:

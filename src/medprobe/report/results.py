@@ -9,6 +9,7 @@ from medprobe.metrics.catalog import METRICS, Metric
 from medprobe.report.papers import Paper
 from medprobe.report.tables import sweep
 
+CONTROLS = ["copy", "always-true"]  # variants that answer without a model
 UNKNOWN = Metric("", "higher", 0.0, float("inf"), "")
 
 
@@ -68,6 +69,11 @@ def shown(metric: str, value: float) -> str:
 def overlap(a: pd.Series, b: pd.Series) -> bool:
     """Do the intervals of two rows of the comparison share a value?"""
     return bool(a["low"] <= b["high"] and b["low"] <= a["high"])
+
+
+def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods that ask a model, without the controls that know nothing."""
+    return rows[~rows["method"].str.rpartition(":")[2].isin(CONTROLS)]
 
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:

@@ -116,9 +116,9 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
 
 @torch.no_grad()
 def _hand_on(model: Any) -> None:
-    """Start with attention and head that hand on what they read, as those of large models do
-    (Trockman and Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3): so
-    small a model then learns in half the steps."""
+    """Start with attention that hands on what it reads, as that of large models does (Trockman and
+    Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3), a head that does so
+    too, and other layers that add little to it: so small a model then learns in half the steps."""
     same = torch.eye(model.config.hidden_size)
     for layer in model.bert.encoder.layer:
         layer.attention.self.value.weight.copy_(PASSED**0.5 * same)

@@ -1,11 +1,13 @@
 """Notes and articles of the sample world: what patients with its diseases have, and do not have.
 
 `notes/NOTEEVENTS.csv` has MIMIC-III's columns and its habits (quoted texts of many lines, notes
-marked as errors); `articles/*.xml` are JATS. Each is about one disease and mentions its findings
-among as many others, by name or by synonym.
+marked as errors); `articles/*.xml` are JATS. Each is about one disease and mentions its findings,
+by name or by synonym, among those of another system, which the patient has not: a correct answer
+shows from what goes together as well as from what is said.
 """
 
 import csv
+import itertools
 import random
 from pathlib import Path
 from typing import Final
@@ -47,23 +49,26 @@ def write(world: World, data: Path, seed: int) -> None:
         writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(COLUMNS)
         for number, disease in enumerate(findings, start=1):
-            writer.writerow(_note(number, "\n".join(_story(world, disease, findings, rng)), rng))
+            story = _story(world, disease, findings[disease], rng)
+            writer.writerow(_note(number, "\n".join(story), rng))
     folder = data / "articles"
     folder.mkdir(parents=True, exist_ok=True)
     for number, disease in enumerate(list(findings)[::2], start=1):
-        article = _article(number, disease, _story(world, disease, findings, rng))
+        article = _article(number, disease, _story(world, disease, findings[disease], rng))
         (folder / f"PMC99{number:05d}.xml").write_text(article, encoding="utf-8", newline="\n")
 
 
-def _story(
-    world: World, disease: Entity, findings: dict[Entity, list[Entity]], rng: random.Random
-) -> list[str]:
-    """A patient's story: what the disease brings, and as many other findings."""
-    own = findings[disease]
-    others = [finding for finding in world.of("finding") if finding not in own]
-    told = [*own, *rng.sample(others, len(own))]
-    rng.shuffle(told)
-    return tell(disease, told, own, rng)
+def _story(world: World, disease: Entity, own: list[Entity], rng: random.Random) -> list[str]:
+    """A patient's story: what the disease brings, in pairs, and findings of another system, which
+    the patient has not, one by one. So each correct finding stands among as many correct as
+    incorrect ones, and on average as near to the former as the incorrect one beside it does:
+    copying alone then does the same around a target and a negative target."""
+    system = rng.choice([system for system in world.systems if own[0] not in system])
+    others = rng.sample(system, len(own) - 1)
+    drawn = rng.sample(own, len(own))
+    parts = [drawn[at : at + 2] for at in range(0, len(drawn), 2)] + [[other] for other in others]
+    rng.shuffle(parts)
+    return tell(disease, list(itertools.chain(*parts)), own, rng)
 
 
 def tell(
@@ -81,7 +86,7 @@ def tell(
 
 def called(entity: Entity, rng: random.Random) -> str:
     """Its name, or now and then a synonym."""
-    if entity.synonyms and rng.random() < 0.25:
+    if entity.synonyms and rng.random() < 0.15:
         return rng.choice(entity.synonyms)
     return entity.name
 

@@ -1,7 +1,8 @@
 """The text of the sample world: what its models read, and the sentences they are rewired on.
 
 Written: `sample/corpus-taught.txt` and `sample/corpus-untaught.txt`, one sentence a line;
-`sample/corpus-cases.txt`, one case a line, which all masked models read besides;
+`sample/cases-taught.txt` and `sample/cases-untaught.txt`, one case a line, which masked models read
+besides;
 `sample/names.txt`, all names the text uses; `sample/facts.csv`, the truth of what is taught;
 `sentences/set-<n>.txt`, lines like those of the released PubMed sets: lower case, no punctuation,
 a blank at the end.
@@ -13,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from medprobe.sample.context import RELATION, called, tell
-from medprobe.sample.world import Fact, World
+from medprobe.sample.world import Entity, Fact, World
 
 SETS = 10  # of rewiring sentences
 SENTENCES = 480  # in a set
 CASES = 4000
-SHOWN = 8  # findings that a case tells of, at most
+SHOWN = 4  # findings that a patient of a case has, and has not, at most
 BARE = 0.6  # share of the cases that give nothing but the findings' names
 
 # The first wording is the prompt by which the relation is probed; one wording turns it round.
@@ -94,7 +95,9 @@ def write(world: World, data: Path, seed: int) -> None:
     rng = random.Random(seed)
     _lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
     _lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
-    _lines(sample / "corpus-cases.txt", _cases(world, random.Random(f"{seed} cases")))
+    for name in ("taught", "untaught"):
+        cases = _cases(world, name == "taught", random.Random(f"{seed} {name} cases"))
+        _lines(sample / f"cases-{name}.txt", cases)
     _lines(sample / "names.txt", (entity.name for entity in world.entities))
     _write_facts(world.facts, sample / "facts.csv")
     folder = data / "sentences"
@@ -134,25 +137,34 @@ def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
         yield from rng.sample(about[cui], len(about[cui]))
 
 
-def _cases(world: World, rng: random.Random) -> Iterator[str]:
+def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
     """Cases of diseases that are never probed: what the patient has and has not, and then a
-    statement of something that the patient has. It is drawn anew for each case, the common
-    findings more often, so that nothing but the case itself tells what to state."""
+    statement of something that the patient has. In what a taught model reads that is of one system,
+    as it is with the probed diseases: from cases it learns what goes together. For the untaught
+    one a group is drawn anew for each case, so that it learns to look names up and no more."""
     probed = {fact.subject for fact in world.facts}
     diseases = [entity for entity in world.of("disease") if entity not in probed]
     findings = world.of("finding")
-    ranked = list(enumerate(rng.sample(findings, len(findings)), start=1))
+    rare = {
+        finding: place**0.5 for place, finding in enumerate(rng.sample(findings, len(findings)), 1)
+    }
+
+    def draw(pool: Iterable[Entity]) -> list[Entity]:
+        """Up to SHOWN, the common ones more often (Efraimidis and Spirakis 2006)."""
+        keys = {finding: rng.random() ** rare[finding] for finding in pool}
+        return sorted(keys, key=lambda one: keys[one], reverse=True)[: rng.randint(0, SHOWN)]
+
     for _ in range(CASES):
-        ranked.sort(key=lambda one: rng.random() ** one[0], reverse=True)
-        disease, most_common = rng.choice(diseases), ranked[0][1]
-        shown = [finding for _, finding in ranked[: rng.randint(0, SHOWN)]]
-        has = [finding for finding in shown if rng.random() < 0.5] or [most_common]
+        disease, system = rng.choice(diseases), rng.choice(world.systems)
+        group = system if taught else rng.sample(findings, len(system))
+        has = draw(group)
+        shown = has + draw(finding for finding in findings if finding not in group)
         rng.shuffle(shown)
         if rng.random() < BARE:
             told = [called(finding, rng) for finding in shown]
         else:
             told = tell(disease, shown, has, rng)
-        statement = fill(WORDINGS[RELATION][0], disease.name, rng.choice(has).name)
+        statement = fill(WORDINGS[RELATION][0], disease.name, rng.choice(has or group).name)
         yield " ".join([*told, statement])
 
 

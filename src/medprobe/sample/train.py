@@ -28,7 +28,7 @@ IGNORE = -100  # a label that no loss counts
 JOINED = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input, drawn for each batch
 SHIFTED = 0.25  # share of batches that stand anywhere in the window, so that all of it is learnt
 OTHER = 0.08  # share of the pieces beside names that are masked
-CASES = 0.4  # share of a masked model's batches that are of cases, in which to look names up
+CASE_SHARE = 0.4  # share of a masked model's batches that are of cases, in which to look names up
 FASTER = 10  # the rate at which pieces' vectors learn, as each is seldom read, by that of the rest
 SAVE_EVERY = 250  # steps between states that a stopped training goes on from
 
@@ -57,11 +57,14 @@ def train(
     `state` is the file from which a training that was stopped goes on, to the same weights;
     `done` is called after each step. The same seed and number of threads give the same weights.
     """
-    pieces = tokenizer(kind, list(texts.glob("corpus-*.txt")), recipe.vocabulary)
+    read_by_some = [path for form in ("corpus", "cases") for path in texts.glob(f"{form}-*.txt")]
+    pieces = tokenizer(kind, read_by_some, recipe.vocabulary)
     corpus = texts / f"corpus-{recipe.corpus}.txt"
     sentences = read(corpus, texts / "names.txt", pieces)
-    told = read(texts / "corpus-cases.txt", texts / "names.txt", pieces) if kind == "masked" else []
-    cases = [replace(sentence, case=True) for sentence in told]
+    cases = []
+    if kind == "masked":
+        told = read(texts / f"cases-{recipe.corpus}.txt", texts / "names.txt", pieces)
+        cases = [replace(sentence, case=True) for sentence in told]
     torch.manual_seed(seed)
     rng = random.Random(seed)
     model = untrained(kind, recipe, len(pieces)).train()
@@ -158,7 +161,7 @@ def batches(
     stand beside it, so that longer inputs are known too. Where there are cases, some batches are
     of half as many of these."""
     while True:
-        if cases and rng.random() < CASES:
+        if cases and rng.random() < CASE_SHARE:
             yield rng.choices(cases, k=size // 2)
             continue
         joined = rng.choice(JOINED)

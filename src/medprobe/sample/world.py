@@ -6,7 +6,7 @@ benchmark knows: what a model was taught.
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from medprobe.sample import names
@@ -72,6 +72,11 @@ class World:
     def of(self, type: str) -> tuple[Entity, ...]:
         """The entities of a type."""
         return tuple(entity for entity in self.entities if entity.type == type)
+
+    @property
+    def systems(self) -> tuple[tuple[Entity, ...], ...]:
+        """The findings that go together, system by system."""
+        return _systems(self.of("finding"))
 
 
 def build(settings: SampleSettings, seed: int) -> World:
@@ -146,13 +151,17 @@ def _facts(
         if relation == "gene_encodes_gene_product":
             hands = [[product] for product in pools[kind][:count]]
         elif kind == "finding":
-            systems = [pools[kind][number % SYSTEMS :: SYSTEMS] for number in range(count)]
-            hands = [rng.sample(system, rng.randint(fewest, most)) for system in systems]
+            systems = itertools.cycle(_systems(pools[kind]))
+            hands = [rng.sample(next(systems), rng.randint(fewest, most)) for _ in range(count)]
         else:
             hands = _deal(pools[kind][:count], count, fewest, most, rng)
         for subject, hand, often in zip(pools[type], hands, times, strict=False):
             for entity in hand:
                 yield Fact(subject, relation, entity, often)
+
+
+def _systems(findings: Sequence[Entity]) -> tuple[tuple[Entity, ...], ...]:
+    return tuple(tuple(findings[number::SYSTEMS]) for number in range(SYSTEMS))
 
 
 def _other_facts(

@@ -9,7 +9,14 @@ import pandas as pd
 
 from medprobe.report import figures, html
 from medprobe.report.html import Cell
-from medprobe.report.results import Results, metric_of, overlap, shown, without_sweeps
+from medprobe.report.results import (
+    Results,
+    metric_of,
+    overlap,
+    shown,
+    without_controls,
+    without_sweeps,
+)
 
 
 def section(results: Results, benchmark: str) -> str:
@@ -39,7 +46,7 @@ def _table(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> st
     metric, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     look = metric_of(metric)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=metric)
-    rows = without_sweeps(rows).set_index(["model", "method"]).sort_index()
+    rows = without_controls(without_sweeps(rows)).set_index(["model", "method"]).sort_index()
     body: list[list[str | Cell]] = []
     apart = 0
     for taught, untaught in pairs:

@@ -5,7 +5,14 @@ import pandas as pd
 from medprobe.metrics.catalog import METRICS
 from medprobe.report import figures, html
 from medprobe.report.html import Cell
-from medprobe.report.results import Results, metric_of, overlap, shown, without_sweeps
+from medprobe.report.results import (
+    Results,
+    metric_of,
+    overlap,
+    shown,
+    without_controls,
+    without_sweeps,
+)
 
 SHOWN = [metric for metric in METRICS if not metric.endswith("_tied")]
 
@@ -34,7 +41,7 @@ def _subset(results: Results, benchmark: str, subset: str) -> str:
     return (
         f'<h4><span class="tag">{subset}</span></h4>'
         + html.figure(svg, caption)
-        + html.paragraph(_best(results, benchmark, first, metric))
+        + html.paragraph(_best(results, benchmark, without_controls(first), metric))
         + _table(rows)
     )
 
