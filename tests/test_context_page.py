@@ -10,6 +10,7 @@ from medprobe.methods.rank_change import COPY, RankChange
 from medprobe.params import EngineParams, Params, ScoreParams
 from medprobe.report.context import trajectory
 from medprobe.report.results import Results
+from medprobe.report.sections import models
 from medprobe.report.sections.context import SATURATED, section
 from medprobe.report.tables import COMPARISON, rows_of
 from medprobe.stages.probe import with_hits
@@ -81,8 +82,17 @@ def test_copying_saturates_accuracy_and_not_understanding(made: Made) -> None:
     _, _, scores = made
     found = scores["one"]["default"]
     assert found["alone"]["micro"]["acc_at_5"]["value"] < SATURATED
-    assert found["full"]["micro"]["acc_at_5"]["value"] >= SATURATED
+    assert found["full"]["micro"]["acc_at_5"]["value"] > 0.95
     assert found["target"]["micro"]["understand"]["value"] < 0.5
+
+
+def test_no_control_is_called_the_best(made: Made) -> None:
+    found = results(made)
+    copied = found.comparison["method"] == f"rank_change:{COPY}"
+    found.comparison.loc[copied, ["value", "low", "high"]] += 0.5
+    page = models.section(found, "context")
+    assert "The best Understand is" in page
+    assert f"under rank_change:{COPY}" not in page
 
 
 def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> str:

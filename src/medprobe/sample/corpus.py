@@ -144,7 +144,7 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
     one a group is drawn anew for each case, so that it learns to look names up and no more."""
     probed = {fact.subject for fact in world.facts}
     diseases = [entity for entity in world.of("disease") if entity not in probed]
-    findings = world.of("finding")
+    findings, systems = world.of("finding"), world.systems
     rare = {
         finding: place**0.5 for place, finding in enumerate(rng.sample(findings, len(findings)), 1)
     }
@@ -155,7 +155,7 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
         return sorted(keys, key=lambda one: keys[one], reverse=True)[: rng.randint(0, SHOWN)]
 
     for _ in range(CASES):
-        disease, system = rng.choice(diseases), rng.choice(world.systems)
+        disease, system = rng.choice(diseases), rng.choice(systems)
         group = system if taught else rng.sample(findings, len(system))
         has = draw(group)
         shown = has + draw(finding for finding in findings if finding not in group)
