@@ -83,6 +83,7 @@ def test_copying_saturates_accuracy_and_not_understanding(made: Made) -> None:
     found = scores["one"]["default"]
     assert found["alone"]["micro"]["acc_at_5"]["value"] < SATURATED
     assert found["full"]["micro"]["acc_at_5"]["value"] > 0.95
+    assert found["full"]["micro"]["acc_at_10"]["value"] == 1, "no context tells of more than ten"
     assert found["target"]["micro"]["understand"]["value"] < 0.5
 
 

@@ -208,7 +208,11 @@ def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(
     refused("masked", {}, "none of pretrain, folder, hub")
     refused("masked", {"folder": empty, "hub": "a/b"}, "folder and hub")
     refused("masked", {"pretrain": "tny"}, r"no recipe 'tny' \(did you mean 'tiny'\?\)")
-    refused("masked", {"pretrain": "tiny"}, "no such corpus", corpus="other")
+    refused("masked", {"pretrain": "tiny"}, "corpus-other.txt: no such corpus", corpus="other")
+    lone = Path("data/sample/corpus-lone.txt")
+    lone.write_text("a sentence .\n")
+    refused("masked", {"pretrain": "tiny"}, "cases-lone.txt: no such corpus", corpus="lone")
+    lone.unlink()
     refused("masked", {"pretrain": "tiny"}, "pretrain.tiny: unknown key stps", stps=3)
     refused("encoder", {"pretrain": "tiny"}, "no encoder is trained")
 

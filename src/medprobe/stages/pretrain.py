@@ -49,9 +49,10 @@ def _train(name: str, kind: ModelKind, params: Params, out: Path) -> None:
         )
     recipe = section(Recipe, params.pretrain[name], f"params.yaml: pretrain.{name}")
     texts = places.DATA / "sample"
-    corpus = texts / f"corpus-{recipe.corpus}.txt"
-    if not corpus.is_file():
-        raise BadInput(corpus, "no such corpus", "run `medprobe sample`")
+    for form in ("corpus", "cases") if kind == "masked" else ("corpus",):
+        corpus = texts / f"{form}-{recipe.corpus}.txt"
+        if not corpus.is_file():
+            raise BadInput(corpus, "no such corpus", "run `medprobe sample`")
     if kind == "encoder":
         raise BadInput(f"params.yaml: models.encoder.{name}", "no encoder is trained", "use masked")
     from rich.progress import Progress
