@@ -2,15 +2,17 @@
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 READY := .venv/ready
-JOBS ?= 2 # models at a time; with one GPU: make repro JOBS=1
+JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 
 .PHONY: help repro test bench ui lint gate
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements.lock pyproject.toml
+LOCKS := requirements.lock requirements-tools.lock # what computes; what checks, logs and draws
+
+$(READY): $(LOCKS) pyproject.toml
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --requirement requirements.lock
+	.venv/bin/pip install --quiet $(LOCKS:%=--requirement %)
 	.venv/bin/pip install --quiet --no-deps --editable .
 	@touch $@
 
@@ -19,8 +21,7 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 	medprobe repro --jobs $(JOBS)
 
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
-	@test -d data || medprobe sample
-	dvc repro validate
+	.github/gate.sh
 
 test: $(READY) ## install, and run the tests
 	pytest

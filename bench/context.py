@@ -26,9 +26,10 @@ import pandas as pd
 import torch
 
 from bench import made as shared
-from medprobe.benchmarks.context_steps import Evidence, Limits, steps
+from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.engine.load import use_threads
 from medprobe.engine.slots import answer_ids, masked_slots
+from medprobe.methods import Task
 from medprobe.methods.rank_change import RankChange
 from medprobe.sources.documents import scan
 from medprobe.sources.notes import COLUMNS, read
@@ -77,10 +78,10 @@ def scoring(folder: Path) -> None:
     names = shared.names(CANDIDATES, 3)
     queries = case(names, 1)
     candidates = pd.DataFrame({"name": names, "type": "has"})
-    method = RankChange("bench", folder, RankChange.Settings(), shared.CPU, 1)
-    method.rank(queries.head(1), candidates, 10, "")  # loads the model
+    method = RankChange(folder, RankChange.Settings(), shared.CPU, 1)
+    method.predict(Task("bench", queries.head(1), candidates, 10), "")  # loads the model
     begin = time.perf_counter()
-    found = method.rank(queries, candidates, 10, "")
+    found = method.predict(Task("bench", queries, candidates, 10), "")
     ours = len(queries) / (time.perf_counter() - begin)
     contexts, distinct = queries["context_id"].nunique(), queries["prompt"].nunique()
     print(

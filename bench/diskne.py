@@ -19,10 +19,10 @@ import torch
 import transformers
 
 from bench import made as shared
-from medprobe.benchmarks.diskne_negatives import assemble, choose, replaceable
-from medprobe.benchmarks.diskne_splits import split
+from medprobe.benchmarks.diskne.negatives import assemble, choose, replaceable
+from medprobe.benchmarks.diskne.splits import split
+from medprobe.engine.fine_tuning import TextClassifier, Training
 from medprobe.engine.load import use_threads
-from medprobe.methods.classifier import VARIANTS, Classifier, ClassifierSettings
 from medprobe.sources.cui2vec import Vectors
 from medprobe.sources.hierarchy import Hierarchy
 
@@ -47,22 +47,22 @@ def fine_tuning(folder: Path) -> None:
     config = transformers.BertConfig(num_hidden_layers=LAYERS)
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     table = examples(EXAMPLES, 1)
-    settings = ClassifierSettings(epochs=1)
-    ours = Classifier(folder, settings, shared.CPU)
-    texts = ours.tokenize(table, VARIANTS[""])
+    training = Training(epochs=1)
+    ours = TextClassifier(folder, training, shared.CPU)
+    texts = ours.tokenize([table["premise"].tolist(), table["hypothesis"].tolist()], table["label"])
     ours.fine_tune(texts[:8], texts[:8], texts[:8], seed=0)  # loads the model
     held = texts[:16]
     begin = time.perf_counter()
     ours.fine_tune(texts, held, held, seed=0)
     fast = time.perf_counter() - begin
     begin = time.perf_counter()
-    straightforward(folder, table, settings)
+    straightforward(folder, table, training)
     slow = time.perf_counter() - begin
     print(f"fine-tuning, {EXAMPLES} examples, one epoch of a disease: ours {fast:.1f} s")
     print(f"padded to {LONGEST} and reloaded {slow:.1f} s: ours is {slow / fast:.1f} times as fast")
 
 
-def straightforward(folder: Path, table: pd.DataFrame, settings: ClassifierSettings) -> None:
+def straightforward(folder: Path, table: pd.DataFrame, training: Training) -> None:
     """Load, tokenise, one epoch, validate and test sixteen examples each."""
     torch.manual_seed(0)
     loaded = shared.plain(folder, "classifier")
@@ -75,9 +75,9 @@ def straightforward(folder: Path, table: pd.DataFrame, settings: ClassifierSetti
         return_tensors="pt",
     )
     labels = torch.tensor(table["label"].tolist())
-    optimiser = torch.optim.AdamW(loaded.model.parameters(), lr=settings.learning_rate)
+    optimiser = torch.optim.AdamW(loaded.model.parameters(), lr=training.learning_rate)
     loaded.model.train()
-    for batch in torch.randperm(len(table)).split(settings.batch):
+    for batch in torch.randperm(len(table)).split(training.batch):
         optimiser.zero_grad()
         logits = loaded.model(**{name: value[batch] for name, value in rows.items()}).logits
         torch.nn.functional.cross_entropy(logits, labels[batch]).backward()
@@ -85,7 +85,7 @@ def straightforward(folder: Path, table: pd.DataFrame, settings: ClassifierSetti
         optimiser.step()
     loaded.model.eval()
     with torch.inference_mode():
-        for batch in torch.arange(16).repeat(2).split(settings.batch):
+        for batch in torch.arange(16).repeat(2).split(training.batch):
             loaded.model(**{name: value[batch] for name, value in rows.items()})
 
 

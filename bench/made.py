@@ -12,8 +12,8 @@ import torch
 import transformers
 from tokenizers import pre_tokenizers
 
+from medprobe.core.params import EngineParams
 from medprobe.engine.load import AUTO_CLASSES, Head, Model, token_budget
-from medprobe.params import EngineParams
 
 CPU = EngineParams(device="cpu")
 SYLLABLES = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrstx"]

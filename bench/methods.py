@@ -26,6 +26,7 @@ from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
 from medprobe.engine import soft
 from medprobe.engine.batching import padded
 from medprobe.engine.load import use_threads
+from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
 from medprobe.methods.likelihood import Likelihood
@@ -54,9 +55,9 @@ Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours,
 
 def bench_fill_mask(folder: Path) -> Figure:
     asked = queries(128)
-    method = FillMask("m", folder, FillMask.Settings(), CPU, 0)
-    method.rank(asked, candidates(10), 10, "")  # as the other way, warm
-    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 128
+    method = FillMask(folder, FillMask.Settings(), CPU, 0)
+    method.predict(Task("bench", asked, candidates(10), 10), "")  # as the other way, warm
+    ours = seconds(lambda: method.predict(Task("bench", asked, candidates(10), 10), "")) / 128
     tokenizer, model = masked_model(folder)
 
     def straightforward() -> None:
@@ -73,8 +74,8 @@ def bench_fill_mask(folder: Path) -> Figure:
 
 def bench_mask_average(folder: Path) -> Figure:
     asked, known, tried = queries(4), candidates(CANDIDATES), 64
-    method = MaskAverage("m", folder, MaskAverage.Settings(), CPU, 0)
-    ours = seconds(lambda: method.rank(asked, known, 10, "")) / 4
+    method = MaskAverage(folder, MaskAverage.Settings(), CPU, 0)
+    ours = seconds(lambda: method.predict(Task("bench", asked, known, 10), "")) / 4
     tokenizer, model = masked_model(folder)
     sample = random.Random(0).sample(known["name"].tolist(), tried)
 
@@ -101,11 +102,12 @@ def bench_mask_average(folder: Path) -> Figure:
 def bench_xfactr(folder: Path) -> list[Figure]:
     figures = []
     asked, tried = queries(8), 1
-    method = Xfactr("m", folder, Xfactr.Settings(), CPU, 0)
-    method.rank(queries(9).tail(1), candidates(10), 10, "confidence")  # warm
+    task = Task("bench", asked, candidates(10), 10)
+    method = Xfactr(folder, Xfactr.Settings(), CPU, 0)
+    method.predict(Task("bench", queries(9).tail(1), candidates(10), 10), "confidence")  # warm
     tokenizer, model = masked_model(folder)
     for decoding in method.passes():
-        ours = seconds(lambda: method.rank(asked, candidates(10), 10, decoding)) / 8  # noqa: B023
+        ours = seconds(lambda: method.predict(task, decoding)) / 8  # noqa: B023
         calls: list[int] = []
         method.decoded.clear()
         _count_calls(method, asked[:tried], decoding, calls)
@@ -134,7 +136,7 @@ def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list
 
     filling._guess = counting
     try:
-        method.rank(asked, candidates(10), 10, decoding)
+        method.predict(Task("bench", asked, candidates(10), 10), decoding)
     finally:
         filling._guess = guess
 
@@ -143,7 +145,7 @@ def bench_optiprompt(folder: Path) -> Figure:
     """Training, a step of 16 examples counted as 16 queries."""
     rows = queries(32).assign(relation="r", subset="all", answer_ids=[["A", "B"]] * 32)
     chosen = Optiprompt.Settings(epochs=1)
-    method = Optiprompt("m", folder, chosen, CPU, 0)
+    method = Optiprompt(folder, chosen, CPU, 0)
     examples = method._examples(rows)  # two a query: four steps
     vectors = soft.from_tokens(method.model, [5], chosen.vectors).requires_grad_()
     with soft.installed(method.model, vectors):
@@ -172,8 +174,8 @@ def bench_optiprompt(folder: Path) -> Figure:
 
 def bench_generative(folder: Path) -> Figure:
     asked, tried = queries(8), 1
-    method = Generative("m", folder, Generative.Settings(), CPU, 0)
-    ours = seconds(lambda: method.rank(asked, candidates(10), 10, "")) / 8
+    method = Generative(folder, Generative.Settings(), CPU, 0)
+    ours = seconds(lambda: method.predict(Task("bench", asked, candidates(10), 10), "")) / 8
     slow = plain(folder, "seq2seq")
     tokenizer, model = slow.tokenizer, slow.model
     cap = method._cap([], sorted(a for row in asked["answers"] for a in row))
@@ -193,11 +195,12 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
     known = candidates(MANY)["name"].tolist()
     longest = sorted(known, key=len)[-600:]
     some = random.Random(0).sample(known, 240)
-    method = Likelihood("m", folder, Likelihood.Settings(), CPU, 0)
+    method = Likelihood(folder, Likelihood.Settings(), CPU, 0)
     asked = queries(1)
 
     def rank(chosen: Sequence[str]) -> None:
-        method.rank(asked, pd.DataFrame({"name": chosen}), 10, "")
+        offered = pd.DataFrame({"name": chosen, "type": ""})
+        method.predict(Task("bench", asked, offered, 10), "")
 
     rank(some[:24])
     sample = seconds(lambda: rank(some)) * MANY / 240

@@ -20,7 +20,7 @@ import torch
 
 from bench import made as shared
 from medprobe.engine import load, masked
-from medprobe.metrics.perplexity import perplexity
+from medprobe.methods.perplexity import perplexity
 
 CLS, SEP, MASK = 2, 3, 4
 # tokens that are scored: what four in five of MedLAMA's filled prompts and PubMed's sentences have

@@ -94,7 +94,7 @@ def measure(folder: Path, names: list[str], files: int, queue: Any) -> None:
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
     finder = Mentions((name, f"chem:{name}") for name in names)
-    found = lipid.harvest(paths, finder, lipid.Settings().submitted_after, Counter())
+    found = lipid.harvest(paths, finder, lipid.Settings().submitted_after, Counter(), Counter())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     prompts = [row for rows in found.values() for row in rows]

@@ -23,6 +23,7 @@ import pandas as pd
 import polars as pl
 
 from medprobe.benchmarks import medlama
+from medprobe.benchmarks.medlama.prompts import RELATIONS
 from medprobe.sources import rrf
 
 TENTH = 8_000_000  # rows of MRREL; MRCONSO has a fifth of that
@@ -63,7 +64,7 @@ def _concepts(atom: np.ndarray) -> pl.DataFrame:
 
 def _relations(rows: int, atoms: int, rng: np.random.Generator) -> pl.DataFrame:
     others = [f"other_relation_{number}" for number in range(361)]
-    names = pl.Series([*medlama.RELATIONS, *others])
+    names = pl.Series([*RELATIONS, *others])
     sources = pl.Series(["SNOMEDCT_US", "NCI", "MED-RT", "MSH", "SNOMEDCT_VET"])
     # heads from an eighth of the atoms, so that many queries have several answers
     ends = {"tail": rng.integers(0, atoms, rows), "head": rng.integers(0, atoms // 8, rows)}
@@ -95,7 +96,7 @@ def _write(table: pl.DataFrame, columns: list[str], file: Any) -> None:
 
 def ours(data: Path) -> Queries:
     """As `medprobe build medlama` does it, all checks included."""
-    return _plain(medlama._from_umls(data, CHOICES))
+    return _plain(medlama._queries(medlama._triples(data / "umls", CHOICES), CHOICES))
 
 
 def pandas_in_chunks(data: Path) -> Queries:

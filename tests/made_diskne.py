@@ -36,6 +36,8 @@ def write(data: Path) -> None:
     rows.append({**rows[0], "pairID": "n1", "gold_label": "neutral"})
     for name, part in (("train", rows[:6]), ("dev", rows[6:7]), ("test", rows[7:])):
         lines(data / f"mednli/mli_{name}_v1.jsonl", [json.dumps(row) for row in part])
+    lines(data / "mediqa/mednli_bionlp19_shared_task.jsonl", [])
+    write_csv(data / "mediqa/mednli_bionlp19_shared_task_ground_truth.csv", [["pair_id", "label"]])
     write_umls(data / "umls")
     write_vectors(data / "cui2vec/cui2vec_pretrained.csv")
     write_sheet(data / "diskne/annotation.csv")

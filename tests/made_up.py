@@ -1,18 +1,17 @@
 """A small made-up project on disk: a benchmark of known answers, and predictions of known rank."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from medprobe import benchmarks
-from medprobe.benchmarks import Metadata
-from medprobe.tables import (
+from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     PREDICTION_COLUMNS,
     QUERY_COLUMNS,
-    write_table,
+    BenchmarkTables,
+    Metadata,
+    write_predictions,
 )
 
 METADATA = Metadata("made-up facts", "nobody, never", "none", (), "acc_at_1")
@@ -47,14 +46,13 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is right on 15 of 20 queries at rank 1, `untaught` on 1."""
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(benchmarks, "find", lambda name: SimpleNamespace(METADATA=METADATA))
     rows = [query(i, r, answer=i % 5) for r in ("may_treat", "may_prevent") for i in range(10)]
     asked = queries(*rows)
-    place = Path("outputs/benchmarks/made_up")
-    write_table(asked, place / "queries.parquet", QUERY_COLUMNS)
     candidates = [(name, f"C{i}", "", "full") for i, name in enumerate(NAMES)]
     table = pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS)
-    write_table(table, place / "candidates.parquet", CANDIDATE_COLUMNS)
+    folder = Path("outputs/benchmarks/made_up")
+    BenchmarkTables(asked, table, builder="medlama").write(folder)
+    METADATA.write(Path("outputs/about/made_up.json"))
     for model, right in (("taught", 15), ("untaught", 1)):
         parts = [
             ranked(name, "x.." if i < right - (5 if variant else 0) else "...", variant, replicate)
@@ -63,4 +61,4 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for i, name in enumerate(asked["query_id"])
         ]
         path = Path(f"outputs/predictions/{model}/contrastive/made_up.parquet")
-        write_table(predictions(*parts), path, PREDICTION_COLUMNS)
+        write_predictions(predictions(*parts), path, "accuracy")

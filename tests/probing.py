@@ -1,10 +1,13 @@
 """What tests of probing methods share: queries, candidates, and slow, obvious building blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 import torch
+
+from medprobe.core.answers import exact
+from medprobe.methods import Task
 
 ARCHITECTURES = ("bert", "bert-cased", "roberta")
 NAMES = (
@@ -48,6 +51,16 @@ def candidates(names: Sequence[str] = NAMES) -> pd.DataFrame:
     """A candidate a name."""
     ids = [f"A{i}" for i in range(len(names))]
     return pd.DataFrame({"name": list(names), "id": ids, "type": "", "subset": "all"})
+
+
+def task(
+    queries: pd.DataFrame,
+    candidates: pd.DataFrame,
+    k: int,
+    normalise: Callable[[str], str] = exact,
+) -> Task:
+    """One task over all queries and candidates."""
+    return Task("task", queries, candidates, k, normalise=normalise)
 
 
 def masked_ids(tokenizer: Any, prompt: str, count: int) -> list[int]:

@@ -1,5 +1,7 @@
 """acc@k, its shares by part, and its means, on examples counted by hand."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_up import predictions, queries, query, ranked
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.params import ScoreParams
+from medprobe.metrics import Scoring, catalog, find
 from medprobe.metrics.accuracy import tied, values
-from medprobe.metrics.catalog import METRICS
-from medprobe.metrics.splits import bins, parts, with_parts
+from medprobe.metrics.splits import bins, parts
 from medprobe.metrics.summary import summarise
-from medprobe.params import ScoreParams
 
-FEW = ScoreParams(bootstrap=50)
+FEW = Scoring(ScoreParams(bootstrap=50), seed=1)
 
 
 def test_hits_count_from_their_rank_on() -> None:
@@ -78,7 +80,7 @@ def test_ties_equal_the_mean_over_all_orders(
 def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:
     asked = queries(query(0), query(1), query(2), query(3, "may_prevent"))
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_prevent-3", "x"))
-    scores = summarise(values(table, asked), FEW, 1)["default"]["full"]
+    scores = summarise(values(table, asked), FEW)["default"]["full"]
     assert scores["may_treat"]["acc_at_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
     assert scores["macro"]["acc_at_1"]["value"] == pytest.approx(2 / 3, abs=1e-6)
     assert scores["micro"]["acc_at_1"] | {"low": 0, "high": 0} == {
@@ -96,7 +98,7 @@ def test_replicates_are_averaged_with_their_deviation() -> None:
         ranked("full-may_treat-1", "x", "", "set-0"),
         ranked("full-may_treat-0", ".", "", "set-1"),
     )
-    got = summarise(values(table, asked), FEW, 1)["default"]["full"]["macro"]["acc_at_1"]
+    got = summarise(values(table, asked), FEW)["default"]["full"]["macro"]["acc_at_1"]
     assert got["value"] == 0.5
     assert got["std"] == pytest.approx(np.std([1, 0], ddof=1), abs=1e-6)
 
@@ -120,8 +122,8 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
 def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
     asked = queries(query(0, answer=0), query(1, answer=4))
     asked.to_parquet(tmp_path / "queries.parquet")
-    table = values(predictions(ranked("full-may_treat-0", "x")), asked)
-    scores = summarise(with_parts(table, tmp_path), FEW, 1)["default"]
+    table = predictions(ranked("full-may_treat-0", "x"))
+    scores = find("accuracy").score(table, tmp_path, FEW)["default"]
     assert scores["full/answer-length:1-10"]["micro"]["acc_at_1"]["value"] == 1
     assert scores["full/answer-length:21-30"]["micro"]["acc_at_1"]["value"] == 0
     assert set(scores["full/answer-length:1-10"]) == {"micro"}
@@ -130,8 +132,12 @@ def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
 def test_every_metric_says_direction_range_and_source() -> None:
     asked = queries(query(0))
     made = values(predictions(ranked("full-may_treat-0", "x")), asked).columns
-    assert {name for name in made if "_at_" in name} <= set(METRICS)
-    for metric in METRICS.values():
+    metrics = catalog()
+    assert {name for name in made if "_at_" in name} == {
+        metric.name for metric in find("accuracy").METRICS
+    }
+    for name, metric in metrics.items():
+        assert metric.name == name and metric.title
         assert metric.better in ("higher", "lower", "neither")
         assert metric.low < metric.high
         assert metric.source
@@ -142,7 +148,18 @@ def test_scores_do_not_depend_on_the_order_of_rows() -> None:
     table = predictions(*(ranked(f"full-may_treat-{i}", "x." if i % 2 else "..") for i in range(6)))
     shuffled = table.sample(frac=1, random_state=3)
     turned = asked.iloc[::-1].reset_index(drop=True)
-    first, second = (
-        summarise(values(*pair), FEW, 7) for pair in ((table, asked), (shuffled, turned))
-    )
+    first, second = (summarise(values(*pair), FEW) for pair in ((table, asked), (shuffled, turned)))
     assert first == second
+
+
+def test_a_family_is_found_by_its_name_alone() -> None:
+    code = (
+        "import sys; from medprobe import metrics; assert 'ucm' in metrics.names();"
+        "metrics.find('perplexity'); print(*(x for x in sys.modules if 'medprobe.metrics.' in x))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "medprobe.metrics.perplexity" in done.stdout
+    assert not {f"medprobe.metrics.{name}" for name in ("ucm", "f1")} & set(done.stdout.split())
+    with pytest.raises(BadInput, match=r"no family of metrics 'accurcy' .did you mean 'accuracy'"):
+        find("accurcy")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import articles, texts
 
 ARTICLE = """<?xml version="1.0"?>

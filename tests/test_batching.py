@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medprobe.core.errors import BadInput
 from medprobe.engine.batching import batches, in_batches, padded
-from medprobe.errors import BadInput
 
 LENGTHS = st.lists(st.integers(1, 40))
 

@@ -1,205 +1,219 @@
-"""Fine-tuning: same numbers for the same seed, padding and resetting change nothing, resuming."""
+"""Fine-tuning as a probe: what variants show, what is predicted, kept and logged."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-import made_diskne
-from medprobe import places
-from medprobe.benchmarks import diskne
-from medprobe.errors import BadInput
-from medprobe.methods.classifier import (
-    VARIANTS,
-    Classifier,
-    ClassifierSettings,
-    Text,
-    shuffled_batches,
-)
-from medprobe.params import EngineParams, Params
-from medprobe.stages import finetune as stage
-from medprobe.tracking import connect
+import probing
+from medprobe import metrics
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params
+from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
+from medprobe.engine.fine_tuning import TextClassifier
+from medprobe.methods.classifier import VARIANTS, Classifier, targets
+from medprobe.metrics import Scoring
+from medprobe.stages.probe import probe
+from medprobe.stages.track import track_one
+from medprobe.tracking.store import connect
 
-CPU = EngineParams(device="cpu")
-ASTHMA = made_diskne.CUIS["asthma"][0]
+NAMES = {"C1": "asthma", "C2": "gout", "C3": "influenza"}
+PREMISES = ("He wheezes at night .", "The toe is red and it hurts .", "Fever in winter .")
 FAST = {"learning_rate": 1e-3, "epochs": 2, "seeds": [0, 1]}
-EXAMPLES = pd.DataFrame(
-    {
-        "premise": ["he coughs", "she has a red toe today and it hurts", "pale"] * 4,
-        "hypothesis": ["flu", "gout", "anemia", "gout"] * 3,
-        "full_hypothesis": ["The patient has the flu."] * 12,
-        "label": [1, 0, 0] * 4,
-    }
-)
 
 
-@pytest.fixture
-def bert(tiny_model: Callable[[str], Path]) -> Classifier:
-    return Classifier(tiny_model("bert"), ClassifierSettings.model_validate(FAST), CPU)
-
-
-def test_variants_show_what_they_say(bert: Classifier) -> None:
-    def shown(name: str) -> str:
-        text = bert.tokenize(EXAMPLES, VARIANTS[name])[1]
-        return str(bert.loaded.tokenizer.decode(text.rows["input_ids"]))
-
-    premise, disease, whole = (bert.loaded.tokenizer.tokenize(t) for t in ("toe", "gout", "flu"))
-    assert (len(premise), len(disease), len(whole)) > (0, 0, 0)
-    pair = bert.tokenize(EXAMPLES, VARIANTS[""])[1].rows
-    alone = bert.tokenize(EXAMPLES, VARIANTS["hypothesis-only"])[1].rows
-    ids = bert.loaded.tokenizer("gout")["input_ids"]
-    assert alone["input_ids"] == ids
-    assert pair["input_ids"][-len(ids) + 1 :] == ids[1:]
-    assert len(pair["input_ids"]) > len(ids)
-    assert shown("full") != shown("")
-
-
-def test_a_long_premise_is_cut_and_the_hypothesis_kept(tiny_model: Callable[[str], Path]) -> None:
-    settings = ClassifierSettings(max_length=12)
-    classifier = Classifier(tiny_model("bert"), settings, CPU)
-    long = EXAMPLES.assign(premise="it hurts " * 100)
-    text = classifier.tokenize(long, VARIANTS[""])[0]
-    ids = classifier.loaded.tokenizer("flu")["input_ids"]
-    assert len(text) == 12
-    assert text.rows["input_ids"][-len(ids) + 1 :] == ids[1:]
-
-
-@pytest.mark.parametrize("arch", ["bert", "roberta"])
-def test_repeats_whatever_was_trained_between(tiny_model: Callable[[str], Path], arch: str) -> None:
-    classifier = Classifier(tiny_model(arch), ClassifierSettings.model_validate(FAST), CPU)
-    texts = classifier.tokenize(EXAMPLES, VARIANTS[""])
-    first, curve = classifier.fine_tune(texts[:6], texts[6:9], texts[9:], seed=0)
-    other, _ = classifier.fine_tune(texts[:6], texts[6:9], texts[9:], seed=1)
-    again, curve_again = classifier.fine_tune(texts[:6], texts[6:9], texts[9:], seed=0)
-    assert np.array_equal(first, again)
-    assert curve == curve_again
-    assert not np.array_equal(first, other)
-    assert len(curve) == 2
-    assert ((first > 0) & (first < 1)).all()
-
-
-def test_the_best_epoch_is_tested(bert: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = bert.tokenize(EXAMPLES, VARIANTS[""])
-    one = Classifier(bert.folder, ClassifierSettings(learning_rate=1e-3, epochs=1), CPU)
-    expected, _ = one.fine_tune(texts[:6], texts[6:9], texts[9:], seed=0)
-    many = ClassifierSettings(learning_rate=1e-3, epochs=8, patience=2)
-    rising = Classifier(bert.folder, many, CPU)
-    losses = iter([0.1, 0.2, 0.3, 0.0])
-    monkeypatch.setattr(rising, "_loss", lambda texts: next(losses))
-    found, curve = rising.fine_tune(texts[:6], texts[6:9], texts[9:], seed=0)
-    assert len(curve) == 3  # two epochs without a lower loss
-    assert np.allclose(found, expected, atol=1e-6)
-
-
-def test_padding_changes_nothing(bert: Classifier) -> None:
-    texts = bert.tokenize(EXAMPLES, VARIANTS[""])
-    bert._reset(0)
-    together = bert._log_probabilities(texts)
-    alone = np.concatenate([bert._log_probabilities([text]) for text in texts])
-    assert np.allclose(together, alone, atol=1e-5)
-
-
-def test_learns_what_can_be_learnt(bert: Classifier) -> None:
-    texts = [
-        Text({"input_ids": ids, "attention_mask": [1] * len(ids)}, label)
-        for ids, label in [([2, 7, 3], 1), ([2, 9, 3], 0)] * 20
+def tables() -> BenchmarkTables:
+    """Three positives of each of three diseases, each with a similar and a random negative. Two
+    diseases are targets: their own are tested, of the others' the last are for validation."""
+    rows = []
+    for i in range(9):
+        for shift, kind in enumerate(("positive", "similar", "random")):
+            own, shown = (f"C{(i + step) % 3 + 1}" for step in (0, shift))
+            rows.append(
+                {
+                    "example_id": f"e{i}" if kind == "positive" else f"e{i}-{kind}",
+                    "category": "symptoms",
+                    "kind": kind,
+                    "label": int(kind == "positive"),
+                    "cui": shown,
+                    "original_cui": own,
+                    "disease": NAMES[own],
+                    "premise": f"{PREMISES[i % 3]} {i}",
+                    "hypothesis": NAMES[shown],
+                    "full_hypothesis": f"The patient has {NAMES[shown]} .",
+                }
+            )
+    examples = pd.DataFrame(rows)
+    splits = [
+        (target, "test" if own == target else "train" if i < 12 else "validation", example)
+        for target in ("C2", "C1")
+        for i, (own, example) in enumerate(
+            examples[["original_cui", "example_id"]].itertuples(index=False)
+        )
     ]
-    settings = ClassifierSettings(learning_rate=1e-2, epochs=8)
-    classifier = Classifier(bert.folder, settings, CPU)
-    found, _ = classifier.fine_tune(texts[:30], texts[30:36], texts[36:], seed=0)
-    assert (found > 0.5).tolist() == [True, False, True, False]
+    queries = probing.queries(["[Y] ."] * 9)
+    queries = queries.assign(query_id=[f"e{i}" for i in range(9)])
+    queries["relation"] = [f"C{i % 3 + 1}" for i in range(9)]
+    others = {
+        "examples": examples,
+        "splits": pd.DataFrame(splits, columns=["target", "split", "example_id"]),
+    }
+    return BenchmarkTables(queries, probing.candidates(), {}, others, builder="diskne")
 
 
-def test_batches_hold_every_text_once_and_like_lengths() -> None:
-    lengths = [3, 90, 4, 80, 5, 70, 6, 60]
-    batches = list(shuffled_batches(lengths, 2, np.random.default_rng(0)))
-    assert sorted(place for batch in batches for place in batch) == list(range(8))
-    assert all(abs(lengths[first] - lengths[second]) <= 10 for first, second in batches)
+def classifier(folder: Path, **settings: object) -> Classifier:
+    chosen = Classifier.Settings.model_validate({**FAST, **settings})
+    return Classifier(folder, chosen, EngineParams(device="cpu"), 0)
+
+
+def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
+    prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
+
+    def shown(name: str) -> list[int]:
+        return prober.tokenize(VARIANTS[name], examples)[0].rows["input_ids"]
+
+    tokenizer = prober.classifier.loaded.tokenizer
+    disease, whole = (
+        tokenizer(text)["input_ids"] for text in ("asthma", "The patient has asthma .")
+    )
+    premise = tokenizer(examples["premise"][0])["input_ids"]
+    assert shown("hypothesis-only") == disease
+    assert shown("full-hypothesis-only") == whole
+    assert shown("") == premise + disease[1:]
+    assert shown("full") == premise + whole[1:]
+
+
+def test_tasks_are_diseases_and_passes_are_variants_and_seeds(tmp_path: Path) -> None:
+    prober = classifier(tmp_path, variants=["", "frozen", "always-true"])
+    assert prober.passes() == ["/0", "/1", "frozen/", "always-true/"]
+    assert [prober.inputs(pass_) for pass_ in prober.passes()] == [[tmp_path]] * 3 + [[]]
+    tasks = prober.tasks(tables(), 10)
+    assert [task.name for task in tasks] == ["C1", "C2"]
+    assert tasks[0].tables["splits"]["target"].unique().tolist() == ["C1"]
+    assert tasks[0].queries["query_id"].tolist() == ["e0", "e3", "e6"]
+    assert [task.name for task in classifier(tmp_path, diseases=1).tasks(tables(), 10)] == ["C1"]
+
+
+def test_diseases_with_the_most_positives_are_taken() -> None:
+    examples = pd.DataFrame({"cui": ["a", "b", "b", "c", "d", "d"], "label": [1, 1, 1, 1, 1, 1]})
+    splits = pd.DataFrame({"target": ["d", "c", "b", "a"]})
+    assert targets(examples, splits, None) == ["b", "d", "a", "c"]
+    assert targets(examples, splits[splits["target"] != "b"], 2) == ["d", "a"]
+
+
+def test_random_negatives_are_tested_where_they_are_asked_for(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    prober = classifier(tiny_model("bert"), epochs=1)
+    task = prober.tasks(tables(), 10)[0]
+    for name, kind in (("", "similar"), ("random", "random")):
+        asked = prober.predict(task, f"{name}/0")["query_id"]
+        assert sorted(asked) == sorted(f"e{i}{end}" for i in (0, 3, 6) for end in ("", f"-{kind}"))
+
+
+def test_a_benchmark_without_examples_is_refused(tmp_path: Path) -> None:
+    made = tables()
+    with pytest.raises(BadInput, match="toy: no table examples"):
+        classifier(tmp_path).tasks(BenchmarkTables(made.queries, made.candidates), 10)
+    others = {**made.others, "splits": made.others["splits"].drop(columns="split")}
+    with pytest.raises(BadInput, match="no table splits with a column split"):
+        classifier(tmp_path).tasks(
+            BenchmarkTables(made.queries, made.candidates, others=others), 10
+        )
+
+
+def params(**settings: object) -> Params:
+    chosen = {**FAST, "variants": ["", "frozen", "always-true"], **settings}
+    models: dict[str, object] = {"masked": {"tiny": {}}, "causal": {"gpt": {}}}
+    methods = {kind: {"classifier": {"small": chosen}} for kind in ("masked", "causal")}
+    return Params.model_validate({"models": models, "methods": methods})
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: object) -> Params:
-    """A built benchmark, a model, and parameters for them."""
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]) -> Path:
+    """A project with a benchmark and a model; the folder of its predictions."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    made_diskne.write(tmp_path / "data")
-    settings = diskne.Settings(mediqa=None, negatives=2)
-    diskne.build(tmp_path / "data", settings, seed=1).write(places.BENCHMARKS / "diskne")
-    places.MODELS.mkdir(parents=True)
-    (places.MODELS / "tiny").symlink_to(tiny_model("bert"))  # type: ignore[operator]
-    variants = ["", "frozen", "always-true"]
-    return Params.model_validate(
-        {
-            "models": {"masked": {"tiny": {"folder": "x"}}, "causal": {"gpt": {"folder": "x"}}},
-            "methods": {"classifier": {**FAST, "variants": variants}},
-        }
+    tables().write(places.BENCHMARKS / "small")
+    Metadata("made up", "nobody", "none", (), "f1", many_relations=True).write(
+        places.ABOUT / "small.json"
     )
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "tiny").symlink_to(tiny_model("bert"))
+    return places.PREDICTIONS / "tiny/classifier"
 
 
-def test_stage_writes_predictions_and_resumes(
-    project: Params, monkeypatch: pytest.MonkeyPatch
+def test_predictions_and_curves_are_written_and_kept(
+    out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.finetune("tiny", project)
-    out = places.PREDICTIONS / "tiny/classifier"
-    table = pd.read_parquet(out / "diskne.parquet")
+    probe("tiny", "classifier", "small", params())
+    table = pd.read_parquet(out / "small.parquet")
     sizes = table.groupby(["variant", "replicate"]).size().to_dict()
     assert sizes == {
-        ("", "seed-0"): 9,
-        ("", "seed-1"): 9,
-        ("frozen", ""): 9,
-        ("always-true", ""): 9,
+        ("", "seed-0"): 12,
+        ("", "seed-1"): 12,
+        ("frozen", ""): 12,
+        ("always-true", ""): 12,
     }
     assert (table["hit"] == (table["prediction"].astype(int) == table["label"])).all()
-    curves = pd.read_csv(out / "diskne-curves.csv")
-    assert curves.groupby("replicate")["epoch"].max().to_dict() == {"seed-0": 2, "seed-1": 2}
-    scores = diskne.score(table, places.BENCHMARKS / "diskne", project)
-    assert scores["always-true"]["symptoms"][ASTHMA]["f1"]["value"] == 0.5
+    curves = pd.read_csv(out / "small-curves.csv")
+    assert curves.groupby(["replicate", "target"]).size().to_dict() == {
+        (f"seed-{seed}", target): 2 for seed in (0, 1) for target in ("C1", "C2")
+    }
+    assert metric_of_predictions(out / "small.parquet") == "f1"
+    scoring = Scoring(params().score, 0)
+    scores = metrics.find("f1").score(table, places.BENCHMARKS / "small", scoring)
+    assert scores["always-true"]["symptoms"]["C1"]["f1"]["value"] == pytest.approx(2 / 3, abs=1e-5)
 
     def never(*_: object) -> None:
         raise AssertionError("trained again")
 
-    _is_logged()
-    monkeypatch.setattr(Classifier, "fine_tune", never)
-    stage.finetune("tiny", project)
-    pd.testing.assert_frame_equal(pd.read_parquet(out / "diskne.parquet"), table)
+    monkeypatch.setattr(TextClassifier, "fine_tune", never)
+    probe("tiny", "classifier", "small", params())
+    pd.testing.assert_frame_equal(pd.read_parquet(out / "small.parquet"), table)
+    pd.testing.assert_frame_equal(pd.read_csv(out / "small-curves.csv"), curves)
+    probe("tiny", "classifier", "small", params(seeds=[1], diseases=1, variants=[""]))
+    fewer = pd.read_parquet(out / "small.parquet")
+    assert set(fewer["replicate"]) == {"seed-1"}
+    with pytest.raises(AssertionError, match="trained again"):
+        probe("tiny", "classifier", "small", params(epochs=3))
 
 
-def _is_logged() -> None:
+def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     """One run, a child for each variant and seed, tables and curves beside its numbers."""
+    probe("tiny", "classifier", "small", params())
+    track_one("tiny", "classifier", "small", params())
     client = connect()
-    experiment = client.get_experiment_by_name("diskne")
+    experiment = client.get_experiment_by_name("small")
+    assert experiment
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = runs["tiny · classifier"]
-    assert parent.data.tags["stage"] == "finetune"
-    metrics = parent.data.metrics
-    assert {"symptoms/macro/f1", "symptoms/weighted/f1", "symptoms/macro/f1.std"} <= set(metrics)
-    assert not any("asthma" in name for name in metrics)
+    logged = parent.data.metrics
+    assert {"symptoms/macro/f1", "symptoms/weighted/f1", "symptoms/macro/f1.std"} <= set(logged)
+    assert not any("asthma" in name for name in logged)
     parts = {name.removeprefix("tiny · classifier · "): run for name, run in runs.items()}
     names = ["always-true", "default · seed-0", "default · seed-1", "frozen"]
     assert sorted(parts) == [*names, "tiny · classifier"]
-    assert parts["always-true"].data.metrics["symptoms/macro/f1"] == 0.5
+    always = parts["always-true"].data.metrics["symptoms/macro/f1"]
+    assert always == pytest.approx(2 / 3, abs=1e-5)
     both = [parts[name].data.metrics["symptoms/macro/f1"] for name in names[1:3]]
-    assert metrics["symptoms/macro/f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
+    assert logged["symptoms/macro/f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
     files = {file.path for file in client.list_artifacts(parent.info.run_id)}
-    assert {"scores.csv", "diskne-curves.csv", "figures"} <= files
+    assert {"scores.csv", "small-curves.csv", "figures"} <= files
     figures = client.list_artifacts(parent.info.run_id, "figures")
-    assert "figures/diskne-curves-tiny.svg" in {file.path for file in figures}
-    scores = pd.read_csv(next(Path("mlruns").rglob("scores.csv")))
-    assert ASTHMA in set(scores["relation"])
+    assert "figures/small-curves-tiny.svg" in {file.path for file in figures}
     for path in Path("mlruns").rglob("*.csv"):
         assert "asthma" not in path.read_text(), path
 
 
-def test_only_encoders(project: Params) -> None:
-    with pytest.raises(BadInput, match="needs a model of kind masked or encoder, not causal"):
-        stage.finetune("gpt", project)
+def test_only_encoders() -> None:
+    with pytest.raises(BadInput, match="needs a model of kind masked or encoder, this one is caus"):
+        probe("gpt", "classifier", "small", params())
 
 
 def test_settings_are_the_papers() -> None:
-    settings = ClassifierSettings()
+    settings = Classifier.Settings()
     assert (settings.learning_rate, settings.batch, settings.epochs) == (2e-5, 8, 8)
     assert len(settings.seeds) == 3
-    assert torch.get_num_threads() >= 1

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from medprobe.cli import main
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.places import PARTS
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -27,23 +28,30 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage:" in result.output
 
 
-def run(folder: Path, *arguments: str, params: str = "seed: 1\n") -> tuple[int, str]:
+SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
+
+
+def run(folder: Path, *arguments: str, params: str = "") -> tuple[int, str]:
     runner = CliRunner()
     with runner.isolated_filesystem(folder):
-        Path("params.yaml").write_text(params)
-        before = sorted(Path().rglob("*"))
+        Path("params.yaml").write_text(SECTIONS + params)
         result = runner.invoke(main, arguments)
-        assert sorted(Path().rglob("*")) == before
+        written = [path for path in Path().rglob("*") if path.is_file()]
+        assert [path for path in written if path.parent != PARTS] == [Path("params.yaml")]
     return result.exit_code, result.output
+
+
+MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "params", "says"),
     [
-        (["probe", "bert", "fill_mask"], "seed: 1", "models: no model 'bert'"),
-        (["build", "medlamma"], "seed: 1", "did you mean 'medlama'?"),
+        (["probe", "bert", "fill_mask", "medlama"], "", "models: no model 'bert'"),
+        (["build", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
-        (["build", "medlama"], "benchmarks: {medlama: {}}", "data/umls"),
+        (["build", "medlama"], MEDLAMA, "data/umls"),
+        (["track", "taught"], "", "expected a model, a method and a benchmark"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
@@ -66,7 +74,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "data/umls")
 
-    monkeypatch.setattr("medprobe.stages.sample.sample", full)
+    monkeypatch.setattr("medprobe.commands.sample.sample", full)
     status, output = run(tmp_path, "sample")
     assert (status, output.count("\n")) == (2, 1)
     assert "data/umls: No space left on device; make room" in output

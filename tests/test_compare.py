@@ -11,15 +11,20 @@ import pytest
 import transformers
 
 from made_up import METADATA, NAMES, project
-from medprobe.errors import BadInput
-from medprobe.params import ModelParams, Models, Params, ScoreParams
-from medprobe.report.page import render
-from medprobe.report.results import Results, overlap, shown
-from medprobe.report.tables import COMPARISON, SIGNIFICANCE, comparison, significance, sweep
-from medprobe.stages.compare import compare
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.metrics.results import COMPARISON, SIGNIFICANCE, comparison, significance, sweep
+from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
+from medprobe.report.numbers import shown
+from medprobe.report.page import chapters, render
+from medprobe.report.results import Results, overlap
+from medprobe.stages.compare import compare, with_names
 from medprobe.stages.score import score
 
-MODELS = Models(masked={"taught": ModelParams(pretrain="taught")})
+MODELS = Models(
+    masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
+)
 PARAMS = Params(score=ScoreParams(bootstrap=100), models=MODELS)
 
 
@@ -28,22 +33,21 @@ def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str]
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
-        facts = Path("data/sample/facts.csv")
-        facts.parent.mkdir(parents=True)
         lines = [
             f"S{i},drug {i},{relation},C{i % 5},x,{i % 3}"
             for relation in ("may_treat", "may_prevent")
             for i in range(10)
         ]
         header = "subject_cui,subject,relation,object_cui,object,times"
-        facts.write_text("\n".join([header, *lines]) + "\n")
         statistics = Path("outputs/benchmarks/made_up/statistics.csv")
         statistics.write_text(
             "subset,relation,queries,answers_per_query,answer_characters\n"
             "full,all,20,1.0,13.2\nfull,may_treat,10,1.0,13.2\n"
         )
-        shutil.copytree(tiny_model("bert"), Path("outputs/models/taught"))
-        score(Path("outputs/predictions"), Path("outputs/benchmarks"), Path("metrics"), PARAMS)
+        shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
+        facts = places.MODELS / "taught" / "facts.csv"
+        facts.write_text("\n".join([header, *lines]) + "\n")
+        score(PARAMS)
         compare(PARAMS)
         compare(PARAMS, Path("again"))
     return folder / "reports"
@@ -63,8 +67,7 @@ def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
 def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[str], Path]) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
     lengths = [len(tokenizer(name, add_special_tokens=False)["input_ids"]) for name in NAMES]
-    table = pd.read_csv(reports / "comparison.csv")
-    own = table[table["method"] == "statistics"]
+    own = pd.read_csv(reports / "statistics.csv")
     where = own.set_index(["subset", "relation", "model", "metric"])["value"]
     assert where["full", "all", "any", "queries"] == 20
     assert where["full", "may_treat", "any", "queries"] == 10
@@ -74,8 +77,8 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
     assert where["full", "all", "taught", "tokens_per_answer"] == pytest.approx(mean)
     share = lengths.count(1) / len(NAMES)
     assert where["full", "all", "taught", "single_token_share"] == pytest.approx(share)
-    alone = pd.read_csv(reports / "statistics.csv")
-    assert sorted(alone["value"]) == sorted(own["value"])
+    table = pd.read_csv(reports / "comparison.csv")
+    assert set(table["model"]) == {"taught", "untaught"}
     assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()
 
 
@@ -150,18 +153,36 @@ def test_nothing_of_the_prompts_is_on_the_page(reports: Path) -> None:
 
 
 def test_published_numbers_stand_beside_measured_ones() -> None:
-    rows = [("medlama", "full", "macro", "mine", "contrastive", "acc_at_1", 0.04, 0.03, 0.05, 100)]
+    rows = [("facts", "full", "macro", "mine", "contrastive", "acc_at_1", 0.04, 0.03, 0.05, 100)]
     results = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
-        significance=pd.DataFrame(columns=SIGNIFICANCE),
-        benchmarks={"medlama": METADATA},
+        benchmarks={"facts": METADATA},
+        builders={"facts": "medlama_released"},
         published={"mine": "BioBERT"},
     )
-    page = render(results)
+    page = render(results, chapters(results))
     assert "mine (BioBERT)" in page
     assert "3.28 ± 0.2" in page
     assert "+0.72" in page
     assert "ACL 2022, table 5" in page
+
+
+def test_every_text_is_escaped() -> None:
+    name = "<b>&'\""
+    blocks = [Table([name], [[name], [Cell(name, 1.0, 0.5)]], name), Links([("#" + name, name)])]
+    results = Results(pd.DataFrame(columns=COMPARISON))
+    page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
+    assert "<b>&'" not in page
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 12
+
+
+def test_an_untaught_twin_is_whatever_params_say(reports: Path) -> None:
+    table = pd.read_csv(reports / "comparison.csv")
+    results = Results(table, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
+    assert "<td>untaught / taught</td>" in render(results, chapters(results))
+    alone = Results(table, benchmarks={"made_up": METADATA})
+    assert "Calibration" not in render(alone, chapters(alone))
+    assert not any("calibration" in name for name in drawings(chapters(alone)[0].parts))
 
 
 def test_one_model_alone_is_tested_against_nobody() -> None:
@@ -182,3 +203,23 @@ def test_small_questions() -> None:
     a, b = pd.Series({"low": 0.1, "high": 0.2}), pd.Series({"low": 0.2, "high": 0.3})
     assert overlap(a, b)
     assert not overlap(a, b + 0.01)
+
+
+@pytest.mark.parametrize(("text", "shown"), [(False, ["C2", "chf"]), (True, ["chf", "gout"])])
+def test_a_concept_goes_by_a_name_that_a_paper_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool, shown: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = places.BENCHMARKS / "own"
+    folder.mkdir(parents=True)
+    names = [("C1", "chf", True), ("C1", "heart failure", False), ("C2", "gout", True)]
+    pd.DataFrame(names, columns=["cui", "name", "preferred"]).to_parquet(folder / "names.parquet")
+    rows = [
+        ("own", "symptoms", relation, "a", "classifier", "f1", 0.5, 0.4, 0.6, 9)
+        for relation in ("C1", "C2", "macro")
+    ]
+    rows.append(("other", *rows[0][1:]))
+    scores = pd.DataFrame(rows, columns=COMPARISON)
+    named = with_names(scores, {"own": "diskne", "other": "diskne"}, text=text)
+    assert named[named["benchmark"] == "own"]["relation"].tolist() == [*shown, "macro"]
+    assert named[named["benchmark"] == "other"]["relation"].tolist() == ["C1"]

@@ -5,29 +5,35 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import gated
 from medprobe.benchmarks import context
-from medprobe.benchmarks.context_steps import Evidence, Limits, steps
-from medprobe.errors import BadInput
-from medprobe.params import section
-from medprobe.quality import gate, suites
+from medprobe.benchmarks.context.steps import Evidence, Limits, steps
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, section
+from medprobe.core.tables import SLOT, BenchmarkTables, check_prompts
 from medprobe.sample.context import write as write_sample
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import World
 from medprobe.sample.world import build as build_world
 from medprobe.sources.texts import Document
 from medprobe.stages.validate import validate
-from medprobe.tables import SLOT, Benchmark, check_prompts
 
 TYPES = {"disease": "Disease or Syndrome", "finding": "Sign or Symptom"}
-EXPECTATIONS = Path(__file__).parents[1] / "expectations"
 RELATION = "disease_may_have_finding"
 Concept = tuple[str, str, list[str]]  # CUI, type, names: the preferred one first
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def write_umls(folder: Path, concepts: list[Concept], facts: list[tuple[str, str]]) -> None:
@@ -49,19 +55,20 @@ def write_umls(folder: Path, concepts: list[Concept], facts: list[tuple[str, str
         (folder / f"{file}.RRF").write_text(lines, encoding="utf-8")
 
 
-def choose(data: Path, **more: Any) -> context.Settings:
-    content = {
-        "resources": {"clinic": {"form": "texts", "path": "clinic.jsonl"}},
-        "relations": {
-            RELATION: {
-                "prompt": "[X] has symptoms such as [Y].",
-                "subjects": ["Disease or Syndrome"],
-                "objects": ["Sign or Symptom"],
-            }
-        },
-        "index": data.parent / "documents",
-    }
-    return section(context.Settings, content | more, "test")
+CHOICES: dict[str, Any] = {
+    "resources": {"clinic": {"form": "texts", "path": "clinic.jsonl"}},
+    "relations": {
+        RELATION: {
+            "prompt": "[X] has symptoms such as [Y].",
+            "subjects": ["Disease or Syndrome"],
+            "objects": ["Sign or Symptom"],
+        }
+    },
+}
+
+
+def choose(**more: Any) -> context.Settings:
+    return section(context.Settings, CHOICES | more, "test")
 
 
 CASE = (
@@ -91,14 +98,14 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def of(made: Benchmark, fact: str, centre: str, kind: str) -> pd.DataFrame:
+def of(made: BenchmarkTables, fact: str, centre: str, kind: str) -> pd.DataFrame:
     table = made.queries
     chosen = (table["fact_id"] == fact) & (table["centre"] == centre) & (table["kind"] == kind)
     return table[chosen].sort_values("step")
 
 
 def test_the_case_grows_around_its_target(data: Path) -> None:
-    made = context.build(data, choose(data), seed=1)
+    made = context.build(data, choose(), seed=1)
     rows = of(made, "C2", "target", "real")
     assert rows["added"].tolist() == [
         "",
@@ -127,7 +134,7 @@ def test_the_case_grows_around_its_target(data: Path) -> None:
 
 
 def test_the_case_grows_around_its_negative_target_too(data: Path) -> None:
-    made = context.build(data, choose(data), seed=1)
+    made = context.build(data, choose(), seed=1)
     rows = of(made, "C2", "negative", "real")
     assert rows["target"].unique().tolist() == ["sick feeling"]
     assert rows["added"].tolist()[1:4] == ["sick feeling", "heartburn", "nasal discharge"]
@@ -135,7 +142,7 @@ def test_the_case_grows_around_its_negative_target_too(data: Path) -> None:
 
 
 def test_synthetic_contexts_hold_entities_alone(data: Path) -> None:
-    made = context.build(data, choose(data, max_segments=3), seed=1)
+    made = context.build(data, choose(max_segments=3), seed=1)
     prompt = f" nasal polyp has symptoms such as {SLOT}."
     only = of(made, "C2", "target", "knowledge-only")["prompt"].tolist()
     in_order = of(made, "C2", "target", "knowledge-sorted")["prompt"].tolist()
@@ -144,23 +151,23 @@ def test_synthetic_contexts_hold_entities_alone(data: Path) -> None:
 
 
 def test_two_builds_are_the_same_and_the_seed_matters(data: Path) -> None:
-    first, again = (context.build(data, choose(data), seed=1) for _ in range(2))
+    first, again = (context.build(data, choose(), seed=1) for _ in range(2))
     pd.testing.assert_frame_equal(first.queries, again.queries)
     pd.testing.assert_frame_equal(first.candidates, again.candidates)
-    other = context.build(data, choose(data), seed=2)
+    other = context.build(data, choose(), seed=2)
     assert first.queries["prompt"].tolist() != other.queries["prompt"].tolist()
 
 
 def test_a_context_ends_where_the_window_does(data: Path) -> None:
-    wide = context.build(data, choose(data), seed=1).queries
-    narrow = context.build(data, choose(data, window=45), seed=1).queries
+    wide = context.build(data, choose(), seed=1).queries
+    narrow = context.build(data, choose(window=45), seed=1).queries
     assert narrow["prompt"].map(lambda p: len(re.findall(r"\w+|[^\w\s]", p))).max() <= 45
     kinds = ["pair_id", "centre"]
     assert narrow.groupby(kinds)["step"].max().max() < wide.groupby(kinds)["step"].max().max()
 
 
 def test_candidates_are_objects_and_mentioned_entities(data: Path) -> None:
-    made = context.build(data, choose(data), seed=1)
+    made = context.build(data, choose(), seed=1)
     names = {name for _, kind, (name, *_) in CONCEPTS if kind == TYPES["finding"]}
     for subset, part in made.candidates.groupby("subset"):
         assert set(part["name"]) == names, subset
@@ -175,7 +182,7 @@ def test_what_is_left_out_is_counted(data: Path) -> None:
         {"id": "c", "text": "nasal polyp with runny nose"},
     ]
     (data / "clinic.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    made = context.build(data, choose(data), seed=1)
+    made = context.build(data, choose(), seed=1)
     counts = dict(made.notes["dropped"].itertuples(index=False, name=None))
     assert counts == {
         "document: its text holds the slot": 3,
@@ -216,21 +223,21 @@ def test_a_document_without_the_object_is_refused() -> None:
 def test_a_relation_that_does_not_fit_is_refused(
     data: Path, change: dict[str, Any], message: str
 ) -> None:
-    relation = choose(data).relations[RELATION].model_dump() | change
+    relation = choose().relations[RELATION].model_dump() | change
     with pytest.raises(BadInput, match=message):
-        context.build(data, choose(data, relations={RELATION: relation}), seed=1)
+        context.build(data, choose(relations={RELATION: relation}), seed=1)
 
 
 def test_documents_that_give_no_context_are_refused(data: Path) -> None:
     (data / "clinic.jsonl").write_text('{"id": 1, "text": "nasal polyp, wheeze"}', "utf-8")
     with pytest.raises(BadInput, match="no document gives a context"):
-        context.build(data, choose(data), seed=1)
+        context.build(data, choose(), seed=1)
 
 
 def test_concepts_of_one_name_are_one_entity(data: Path) -> None:
     twin = ("C0", TYPES["finding"], ["wheeze", "whistling breath"])
     write_umls(data / "umls", [*CONCEPTS, twin], FACTS)
-    made = context.build(data, choose(data), seed=1)
+    made = context.build(data, choose(), seed=1)
     ids = dict(zip(made.candidates["name"], made.candidates["id"], strict=True))
     assert ids["wheeze"] == "C0"
     assert "C7" not in set(made.queries["added_id"])
@@ -252,15 +259,17 @@ def sample(folder: Path) -> tuple[Path, World, context.Settings]:
         "notes": {"form": "notes", "path": "notes/NOTEEVENTS.csv"},
         "articles": {"form": "articles", "path": "articles"},
     }
-    return data, world, choose(data, resources=resources)
+    return data, world, choose(resources=resources)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Benchmark, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkTables, Path]:
     folder = tmp_path_factory.mktemp("sample")
     data, _, settings = sample(folder)
-    benchmark = context.build(data, settings, seed=1)
-    benchmark.write(folder / "context")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        benchmark = context.build(data, settings, seed=1)
+    replace(benchmark, builder="context").write(folder / "context")
     return benchmark, folder / "context"
 
 
@@ -273,7 +282,7 @@ def test_the_sample_is_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_the_sample_gives_contexts_from_both_resources(
-    made: tuple[Benchmark, Path],
+    made: tuple[BenchmarkTables, Path],
 ) -> None:
     queries = made[0].queries
     assert set(queries["resource"]) == {"notes", "articles"}
@@ -287,7 +296,7 @@ def test_the_sample_gives_contexts_from_both_resources(
 
 
 def test_every_centre_has_its_pair_and_every_prompt_its_slot(
-    made: tuple[Benchmark, Path],
+    made: tuple[BenchmarkTables, Path],
 ) -> None:
     queries = made[0].queries
     assert (queries.groupby("pair_id")["centre"].nunique() == 2).all()
@@ -301,8 +310,8 @@ def test_every_centre_has_its_pair_and_every_prompt_its_slot(
     }
 
 
-def test_what_is_written_can_be_read(made: tuple[Benchmark, Path]) -> None:
-    read = Benchmark.read(made[1])
+def test_what_is_written_can_be_read(made: tuple[BenchmarkTables, Path]) -> None:
+    read = BenchmarkTables.read(made[1])
     assert read.queries["query_id"].tolist() == made[0].queries["query_id"].tolist()
     documents = pd.read_parquet(made[1] / "documents.parquet")
     texts = documents.set_index(["resource", "document"])["text"]
@@ -318,13 +327,12 @@ def test_what_is_written_can_be_read(made: tuple[Benchmark, Path]) -> None:
 def check(folder: Path, **changed: pd.DataFrame) -> dict[str, int]:
     """How many rows fail each expectation, of those with any."""
     tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")} | changed
-    reports = gate.run(suites.load(EXPECTATIONS, "context"), tables)
-    checks = [one for report in reports for one in report["checks"]]
+    checks = gated.failing("context", tables, choose())
     assert not [one for one in checks if one["problem"] and not one["failing"]]
-    return {one["type"]: one["failing"] for one in checks if not one["success"]}
+    return {one["type"]: one["failing"] for one in checks if one["severity"] != "warning"}
 
 
-def test_the_gate_lets_contexts_through(made: tuple[Benchmark, Path]) -> None:
+def test_the_gate_lets_contexts_through(made: tuple[BenchmarkTables, Path]) -> None:
     assert check(made[1]) == {}
 
 
@@ -345,7 +353,7 @@ FAULTS: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 
 @pytest.mark.parametrize("expectation", FAULTS)
-def test_the_gate_stops_what_is_wrong(made: tuple[Benchmark, Path], expectation: str) -> None:
+def test_the_gate_stops_what_is_wrong(made: tuple[BenchmarkTables, Path], expectation: str) -> None:
     table = pd.read_parquet(made[1] / "queries.parquet")
     contexts = table["context_id"].unique()[:16]
     pairs = table[table["context_id"].isin(contexts)]["pair_id"]
@@ -354,17 +362,20 @@ def test_the_gate_stops_what_is_wrong(made: tuple[Benchmark, Path], expectation:
 
 
 def test_the_gate_tells_no_text(
-    made: tuple[Benchmark, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: tuple[BenchmarkTables, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "context"
+    folder = places.BENCHMARKS / "context"
     shutil.copytree(made[1], folder)
+    shutil.copytree(gated.EXPECTATIONS, places.EXPECTATIONS)
     table = pd.read_parquet(folder / "queries.parquet")
     fault = "expect_real_contexts_to_be_in_their_documents"
     FAULTS[fault](table).to_parquet(folder / "queries.parquet")
     with pytest.raises(BadInput, match="rows fail") as error:
-        validate("context", folder, EXPECTATIONS, tmp_path / "out")
+        validate("context", Params(benchmarks={"context": {"context": CHOICES}}))
     told = [str(error.value), capsys.readouterr().out]
-    told += [path.read_text("utf-8") for path in (tmp_path / "out").iterdir()]
+    written = [*(places.VALIDATION / "context").iterdir()]
+    assert len(written) == 2
+    told += [path.read_text("utf-8") for path in written]
     documents = pd.read_parquet(folder / "documents.parquet")["text"]
     pieces = [" ".join(text.split()[:5]) for text in documents]
     assert all(len(piece) > 15 for piece in pieces)

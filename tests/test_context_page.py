@@ -5,34 +5,39 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from medprobe.benchmarks import context, context_scores
+from made_up import METADATA
+from medprobe import metrics
+from medprobe.benchmarks import context
+from medprobe.core.params import EngineParams, ScoreParams
+from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.figures import of_result, trajectory
+from medprobe.figures.rows import systems
 from medprobe.methods.rank_change import COPY, RankChange
-from medprobe.params import EngineParams, Params, ScoreParams
-from medprobe.report.context import trajectory
+from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.results import COMPARISON, rows_of
+from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
 from medprobe.report.sections import models
-from medprobe.report.sections.context import SATURATED, section
-from medprobe.report.tables import COMPARISON, rows_of
+from medprobe.report.sections.ucm import SATURATED, section
 from medprobe.stages.probe import with_hits
-from medprobe.tables import Benchmark
+from shown import html
 from test_context import sample
 
 MODELS = ("one", "other")
 CENTRES = ("target", "negative")
 MEANS = ("macro", "micro")
-Made = tuple[Path, Benchmark, dict[str, dict]]
+Made = tuple[Path, BenchmarkTables, dict[str, Scores]]
 
 
-def predicted(benchmark: Benchmark, seed: int) -> pd.DataFrame:
+def predicted(benchmark: BenchmarkTables, seed: int) -> pd.DataFrame:
     """Predictions of a model that only copies, and of the control."""
     tables = []
     for variant, draw in (("", seed), (COPY, 0)):
         settings = RankChange.Settings()
-        method = RankChange("toy", Path(), settings, EngineParams(device="cpu"), draw)
-        for _, queries, candidates in benchmark.subsets():
-            ranked = method.rank(queries, candidates, 10, COPY)
-            tables.append(ranked.assign(variant=variant))
-    return with_hits(pd.concat(tables, ignore_index=True), benchmark, context)
+        method = RankChange(Path(), settings, EngineParams(device="cpu"), draw)
+        for task in method.tasks(benchmark, 10):
+            tables.append(method.predict(task, COPY).assign(variant=variant))
+    return with_hits(pd.concat(tables, ignore_index=True), benchmark)
 
 
 @pytest.fixture(scope="module")
@@ -44,29 +49,35 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     benchmark = context.build(data, few, seed=1)
     benchmark.write(folder / "benchmarks" / "context")
     scores = {}
-    params = Params(score=ScoreParams(bootstrap=200))
+    scoring = Scoring(ScoreParams(bootstrap=200), 2021)
     for seed, model in enumerate(MODELS, start=1):
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
-        path.parent.mkdir(parents=True)
         table = predicted(benchmark, seed)
-        table.to_parquet(path)
+        write_predictions(table, path, RankChange.METRIC)
         where = folder / "benchmarks" / "context"
-        scores[model] = context_scores.scores(table, where, params, folder / "none.csv")
+        scores[model] = metrics.find("ucm").score(table, where, scoring)
     return folder, benchmark, scores
 
 
 def results(made: Made) -> Results:
-    folder, _, scores = made
-    rows = [
-        row for model in MODELS for row in rows_of({"context": scores[model]}, model, "rank_change")
-    ]
-    moves = trajectory(folder / "predictions", folder / "benchmarks")
+    rows = [row for model in MODELS for row in of_model(made, model)]
+    rows.append(("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9))
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
-        significance=pd.DataFrame(),
-        benchmarks={"context": context.METADATA},
-        analyses={"context-trajectory": moves},
+        benchmarks={"context": context.METADATA, "medlama": METADATA},
+        trajectories={"context": moves(made)},
     )
+
+
+def of_model(made: Made, model: str) -> list[tuple]:
+    """A model's rows of the comparison."""
+    return list(rows_of({"context": made[2][model]}, model, "rank_change"))
+
+
+def moves(made: Made, names: bool = False) -> pd.DataFrame:
+    folder, _, _ = made
+    paths = folder.glob("predictions/*/rank_change/context.parquet")
+    return trajectory.table(systems(paths), folder / "benchmarks" / "context", names)
 
 
 def test_the_control_cannot_tell_target_from_negative_target(made: Made) -> None:
@@ -91,7 +102,7 @@ def test_no_control_is_called_the_best(made: Made) -> None:
     found = results(made)
     copied = found.comparison["method"] == f"rank_change:{COPY}"
     found.comparison.loc[copied, ["value", "low", "high"]] += 0.5
-    page = models.section(found, "context")
+    page = html(found, models.section(found, "context"))
     assert "The best Understand is" in page
     assert f"under rank_change:{COPY}" not in page
 
@@ -113,10 +124,9 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
     rows.append(copied)
     found = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
-        significance=pd.DataFrame(),
         benchmarks={"context": context.METADATA},
     )
-    return section(found, "context")
+    return html(found, section(found, "context"))
 
 
 def test_the_page_says_when_only_understanding_tells_models_apart() -> None:
@@ -139,23 +149,19 @@ def test_the_page_says_when_it_does_not() -> None:
 
 def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
     folder, benchmark, _ = made
-    moves = trajectory(folder / "predictions", folder / "benchmarks")
-    assert set(moves["model"]) == set(MODELS)
-    target = moves[moves["role"] == "target"]
+    ranks = moves(made)
+    assert set(ranks["model"]) == set(MODELS)
+    target = ranks[ranks["role"] == "target"]
     assert target["entity"].nunique() == 1
     assert (target["entity"] == target[target["step"] == 1]["added"].iloc[0]).all()
-    counts = moves.groupby("model")["step"].nunique()
+    counts = ranks.groupby("model")["step"].nunique()
     assert (counts == benchmark.queries["step"].max() + 1).all()
-    assert trajectory(folder / "none", folder / "benchmarks").empty
+    assert trajectory.table({}, folder / "benchmarks" / "context", names=False).empty
 
 
 def test_the_trajectory_names_nothing_unless_told_to(made: Made) -> None:
-    folder, benchmark, _ = made
-    known = benchmark.candidates
-    ids, names = (
-        trajectory(folder / "predictions", folder / "benchmarks", names=choice)
-        for choice in (False, True)
-    )
+    known = made[1].candidates
+    ids, names = (moves(made, names=choice) for choice in (False, True))
     assert set(ids["entity"]) <= set(known["id"])
     assert set(names["entity"]) <= set(known["name"])
     assert ids.groupby("model")["rank"].sum().equals(names.groupby("model")["rank"].sum())
@@ -163,19 +169,33 @@ def test_the_trajectory_names_nothing_unless_told_to(made: Made) -> None:
 
 def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
     found = results(made)
-    html = section(found, "context")
-    assert "The copy control, which knows nothing, has 98.0 %." in html
+    parts = section(found, "context")
+    text = html(found, parts)
+    assert "The copy control, which knows nothing, has 98.0 %." in text
     for words in ("UCM_m, per cent", "acc@k and UCM_k", "mean rank change", "target/kind:real"):
-        assert words in html
-    assert {"context-ucm", "context-accuracy", "context-trajectory-one"} <= set(found.figures)
-    assert "copy control" in html and "alike" in html
-    assert section(found, "medlama") == ""
+        assert words in text
+    names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
+    assert {*names} <= set(drawings(parts))
+    assert "copy control" in text and "alike" in text
+    assert section(found, "medlama") == []
+
+
+def test_a_result_of_its_own_is_drawn_alike(made: Made) -> None:
+    folder, _, _ = made
+    rows = pd.DataFrame(of_model(made, "one"), columns=COMPARISON)
+    path = folder / "predictions" / "one" / "rank_change" / "context.parquet"
+    where = folder / "benchmarks" / "context"
+    found = of_result(rows, context.METADATA, path, where, names=False)
+    shares = {"figures/context-ucm.svg", "figures/context-accuracy.svg"}
+    assert shares | {"figures/context-trajectory-one.svg"} <= set(found)
+    assert of_result(rows.head(0), context.METADATA, path, where, names=False) == {}
 
 
 def test_no_text_of_a_note_is_on_the_page(made: Made) -> None:
     folder, _, scores = made
     found = results(made)
-    told = [section(found, "context"), str(scores), *found.figures.values()]
+    parts = section(found, "context")
+    told = [html(found, parts), str(scores), *drawings(parts).values()]
     told += [path.read_text("utf-8") for path in (folder / "benchmarks").rglob("*.csv")]
     texts = pd.read_parquet(folder / "benchmarks" / "context" / "documents.parquet")["text"]
     pieces = {

@@ -1,4 +1,4 @@
-"""Contrastive-Probe and `ask` against a search by hand, and known answers on real data."""
+"""Contrastive-Probe against a search by hand, and known answers on real data."""
 
 import csv
 from collections.abc import Callable
@@ -11,14 +11,15 @@ import pandas as pd
 import pytest
 import torch
 
+import probing
 import tiny
-from medprobe import methods, places
+from medprobe import methods
+from medprobe.core import places
+from medprobe.core.code import closure
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, section
 from medprobe.engine.load import load
-from medprobe.errors import BadInput
 from medprobe.methods.contrastive import Contrastive
-from medprobe.params import EngineParams, Params, section
-from medprobe.stages.ask import answers, ask
-from medprobe.tables import Benchmark
 
 REAL = Path(__file__).parents[2] / "shared/data/medlama"
 NAMES = [
@@ -70,8 +71,12 @@ def prober(tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: Any) 
         rewired(folder, place + 1)
 
     def make(arch: str = "bert", **settings: Any) -> Contrastive:
-        chosen = Contrastive.Settings(**{"step": 100, **settings})
-        return Contrastive(arch, tiny_model(arch), chosen, EngineParams(), 0)
+        chosen = Contrastive.Settings(**{"sets": ("set-0", "set-1"), "step": 100, **settings})
+        link = places.MODELS / arch
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.exists():
+            link.symlink_to(tiny_model(arch))
+        return Contrastive(link, chosen, EngineParams(), 0)
 
     return make
 
@@ -101,29 +106,30 @@ def predictions(table: pd.DataFrame, query: str, variant: str = "original") -> l
 @pytest.mark.parametrize("arch", ["bert", "bert-cased", "roberta", "encoder"])
 def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
     method = prober(arch)
-    assert method.passes()[-1] == "original"
-    table = method.rank(QUERIES, CANDIDATES, 4, "original")
+    table = method.predict(probing.task(QUERIES, CANDIDATES, 4), "original")
     assert len(table) == 12
     assert set(table["replicate"]) == {""}
     for row in QUERIES.itertuples():
-        expected = slow(method.folder, NAMES, row.prompt, 4)
+        expected = slow(method.checkpoint, NAMES, row.prompt, 4)
         assert predictions(table, row.query_id) == expected
 
 
 def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:
     method = prober(layers=(1,))
     assert method.passes() == [
-        "set-0/step-100",
-        "set-1/step-100",
+        "set-0",
+        "set-1",
         "set-0/step-50",
         "set-1/step-50",
         "original",
     ]
-    assert method.inputs() == [method.folder, places.REWIRED / "bert"]
-    at_step = method.rank(QUERIES, CANDIDATES, 3, "set-1/step-100")
+    assert method.inputs("set-1") == [places.REWIRED / "bert/set-1/step-100"]
+    assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
+    assert method.inputs("original") == [method.checkpoint]
+    at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
     assert set(at_step["variant"]) == {"", "layer-1"}
     assert set(at_step["replicate"]) == {"set-1"}
-    other = method.rank(QUERIES, CANDIDATES, 3, "set-1/step-50")
+    other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
     assert set(other["variant"]) == {"step-50"}
     folder = places.REWIRED / "bert/set-1"
     for row in QUERIES.itertuples():
@@ -136,23 +142,48 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
         )
 
 
-def test_a_set_that_is_named_no_longer_is_not_probed(prober: Any) -> None:
+def test_without_a_step_the_last_checkpoint_is_probed(prober: Any) -> None:
+    method = prober(step=None)
+    assert method.passes()[:3] == ["set-0", "set-1", "set-0/step-50"]
+    assert method.inputs("set-0") == [places.REWIRED / "bert/set-0/step-100"]
+
+
+def test_a_set_that_is_not_named_is_not_probed(prober: Any) -> None:
     rewired(places.REWIRED / "bert/stale/step-7", 9)  # without the chosen step
-    method = prober()
-    method.sets = ["set-1"]
-    assert method.passes() == ["set-1/step-100", "set-1/step-50", "original"]
+    method = prober(sets=("set-1",))
+    assert method.passes() == ["set-1", "set-1/step-50", "original"]
 
 
-def test_a_step_without_checkpoint_is_refused(prober: Any) -> None:
-    with pytest.raises(BadInput, match=r"no checkpoint of step 200.*one of: 50, 100"):
+def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: Any) -> None:
+    with pytest.raises(BadInput, match=r"no checkpoint of step 200; set step .*one of: 50, 100"):
         prober(step=200).passes()
+    with pytest.raises(BadInput, match=r"set-2: the model was not rewired .* params\.yaml"):
+        prober(sets=("set-0", "set-2")).passes()
+    with pytest.raises(BadInput, match="sets: Field required"):
+        section(Contrastive.Settings, {}, "params.yaml")
+    with pytest.raises(BadInput, match="sets"):
+        section(Contrastive.Settings, {"sets": []}, "params.yaml")
+
+
+def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(
+    prober: Any, tiny_model: Callable[[str], Path]
+) -> None:
+    settings = prober().settings
+    method = Contrastive(tiny_model("bert"), settings, EngineParams(), 0)
+    assert method.passes() == ["original"]
+
+
+def test_probing_does_not_reach_the_code_that_rewires() -> None:
+    files = closure("medprobe.stages.probe", plugins={"methods": ["contrastive"]})
+    assert "checkpoints.py" in {path.name for path in files}
+    assert "rewiring.py" not in {path.name for path in files}
 
 
 def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
     prober: Any,
 ) -> None:
-    table = prober().rank(QUERIES, CANDIDATES, 10, "original")
-    again = prober().rank(QUERIES, CANDIDATES[::-1], 10, "original")
+    table = prober().predict(probing.task(QUERIES, CANDIDATES, 10), "original")
+    again = prober().predict(probing.task(QUERIES, CANDIDATES[::-1], 10), "original")
     pd.testing.assert_frame_equal(table, again)
     for query in QUERIES["query_id"]:
         found = predictions(table, query)
@@ -162,17 +193,19 @@ def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
 def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
     def first(choice: str, query: str) -> list[str]:
         method = prober(candidates=choice)
-        return predictions(method.rank(QUERIES, CANDIDATES, 9, "original"), query)
+        return predictions(method.predict(probing.task(QUERIES, CANDIDATES, 9), "original"), query)
 
     everything = first("all", "q1")
     assert "Aspirin" in everything
-    names = slow(prober().folder, NAMES, QUERIES["prompt"][0], 10)
+    names = slow(prober().checkpoint, NAMES, QUERIES["prompt"][0], 10)
     assert first("without_subject", "q1") == [name for name in names if name != "Aspirin"]
     assert "BRX2" in first("without_subject", "q2")  # the subject is an answer
     assert set(first("answers", "q1")) == set(NAMES[1::2])
     assert set(first("relation", "q1")) == {"chronic pain", "fracture of bone", "BRX2", "aspirin"}
     with pytest.raises(BadInput, match="marked as answer"):
-        prober(candidates="answers").rank(QUERIES, CANDIDATES.assign(type=""), 9, "original")
+        prober(candidates="answers").predict(
+            probing.task(QUERIES, CANDIDATES.assign(type=""), 9), "original"
+        )
 
 
 def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,60 +221,18 @@ def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(contrastive, "encode", counted)
     method = prober()
     twice = pd.concat([QUERIES, QUERIES.assign(query_id=["q4", "q5", "q6"])], ignore_index=True)
-    method.rank(twice, CANDIDATES, 3, "original")
-    method.rank(QUERIES, CANDIDATES[:5], 3, "original")
+    method.predict(probing.task(twice, CANDIDATES, 3), "original")
+    method.predict(probing.task(QUERIES, CANDIDATES[:5], 3), "original")
     assert len(asked) == len(QUERIES) + len(NAMES)
-    method.rank(QUERIES, CANDIDATES, 3, "set-0/step-50")
+    method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-0/step-50")
     assert len(asked) == 2 * (len(QUERIES) + len(NAMES))
 
 
 def test_cosine_and_mean_pooling_are_parameters(prober: Any) -> None:
-    table = prober(distance="cosine", pooling="mean").rank(QUERIES, CANDIDATES, 3, "original")
-    assert table["score"].between(-1, 1).all()
-
-
-def asked(tiny_model: Callable[[str], Path]) -> Params:
-    Benchmark(QUERIES, CANDIDATES).write(places.BENCHMARKS / "medlama")
-    content = {
-        "models": {"masked": {"bert": {"folder": str(tiny_model("bert"))}}},
-        "methods": {"contrastive": {"benchmarks": ["medlama"], "step": 100}},
-    }
-    if not (link := places.MODELS / "bert").exists():
-        link.parent.mkdir(parents=True)
-        link.symlink_to(tiny_model("bert"))
-    return section(Params, content, "params.yaml")
-
-
-def test_ask_shows_the_answers_of_the_rewired_model(
-    prober: Any, tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    params = asked(tiny_model)
-    prompt = "velotrine may treat [Y] ."
-    found = answers("bert", prompt, "contrastive", "medlama", params, k=3)
-    expected = slow(places.REWIRED / "bert/set-0/step-100", NAMES, prompt, 3)
-    assert list(found["prediction"]) == expected
-    ask("bert", prompt, "contrastive", "medlama", params)
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in NAMES)
-    params = params.model_copy(update={"rewire": {"sets": ["set-1"]}})
-    found = answers("bert", prompt, "contrastive", "medlama", params, k=3)
-    assert list(found["prediction"]) == slow(
-        places.REWIRED / "bert/set-1/step-100", NAMES, prompt, 3
+    table = prober(distance="cosine", pooling="mean").predict(
+        probing.task(QUERIES, CANDIDATES, 3), "original"
     )
-    folder = answers(str(tiny_model("encoder")), prompt, "contrastive", "medlama", params, k=3)
-    assert list(folder["prediction"]) == slow(tiny_model("encoder"), NAMES, prompt, 3)
-
-
-def test_ask_refuses_what_it_cannot_answer(prober: Any, tiny_model: Callable[[str], Path]) -> None:
-    params = asked(tiny_model)
-    with pytest.raises(BadInput, match="0 slots"):
-        ask("bert", "velotrine", "contrastive", "medlama", params)
-    with pytest.raises(BadInput, match="no model 'bart'"):
-        ask("bart", "[Y]", "contrastive", "medlama", params)
-    with pytest.raises(BadInput, match="no method 'contrast'"):
-        ask("bert", "[Y]", "contrast", "medlama", params)
-    with pytest.raises(BadInput, match="no such table"):
-        ask("bert", "[Y]", "contrastive", "lama", params)
+    assert table["score"].between(-1, 1).all()
 
 
 def test_every_method_is_found_by_its_file() -> None:
@@ -271,7 +262,7 @@ def test_a_real_encoder_gives_the_known_answers() -> None:
     assert spec and spec.origin
     folder = Path(spec.origin).parent / "model"
     engine = EngineParams(token_budget=512)
-    method = Contrastive("minilm", folder, Contrastive.Settings(), engine, 0)
+    method = Contrastive(folder, Contrastive.Settings(sets=("none",)), engine, 0)
     for relation, known in KNOWN.items():
         part = released[released["rel"] == relation].reset_index(drop=True)
         queries = pd.DataFrame(
@@ -281,7 +272,7 @@ def test_a_real_encoder_gives_the_known_answers() -> None:
             }
         )
         candidates = pd.DataFrame({"name": names, "type": ""})
-        found = method.rank(queries, candidates, 10, "original")
+        found = method.predict(probing.task(queries, candidates, 10), "original")
         found["hit"] = [
             name in part["answers"][int(query)]
             for query, name in zip(found["query_id"], found["prediction"], strict=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import cui2vec
 
 GOOD = '"","V1","V2"\n"C0000001",3,4\n"C0000002",1,0\n"C0000003",0,2\n"C0000004",5,0\n'

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import made_diskne
-from medprobe.benchmarks import diskne
-from medprobe.benchmarks.diskne_candidates import DISEASES, candidates
-from medprobe.benchmarks.diskne_negatives import replace_disease
-from medprobe.benchmarks.diskne_splits import split
-from medprobe.errors import BadInput
+from medprobe.benchmarks import diskne, diskne_released
+from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
+from medprobe.benchmarks.diskne.negatives import replace_disease
+from medprobe.benchmarks.diskne.splits import split
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import mednli
 from medprobe.sources.hierarchy import Hierarchy
-from medprobe.tables import Benchmark
 
 RELEASED = Path(__file__).parents[1] / "../shared/data/diskne"
 
@@ -28,8 +28,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def build(data: Path, **changes: object) -> Benchmark:
-    choices = {"mediqa": None, "negatives": 2, **changes}
+def build(data: Path, **changes: object) -> BenchmarkTables:
+    choices = {"negatives": 2, **changes}
     return diskne.build(data, diskne.Settings.model_validate(choices), seed=1)
 
 
@@ -70,7 +70,7 @@ def test_splits_hold_no_synonym(data: Path) -> None:
 def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     benchmark = build(data)
     benchmark.write(tmp_path / "out")
-    row = Benchmark.read(tmp_path / "out").queries.iloc[0]
+    row = BenchmarkTables.read(tmp_path / "out").queries.iloc[0]
     assert row["prompt"] == "He wheezes at night. The patient has [Y]."
     assert (list(row["answers"]), row["subset"]) == (["asthma"], "symptoms")
     assert set(benchmark.candidates["name"]) == set(made_diskne.CUIS)
@@ -100,7 +100,7 @@ def test_articles(hypothesis: str, disease: str, expected: str) -> None:
 
 
 def test_candidates(data: Path) -> None:
-    pairs = mednli.read(data / "mednli")
+    pairs = mednli.read(data / "mednli", data / "mediqa")
     found = candidates(pairs, data / "umls", DISEASES)
     assert "n1" not in set(found["pair_id"])  # not entailed
     row = found.set_index("pair_id").loc["p5"]  # the longest name
@@ -129,16 +129,16 @@ def test_bad_sources(data: Path) -> None:
         build(data)
     sheet.write_text(text.replace("C0000006", "C0000066"))
     with pytest.raises(BadInput, match="no English name of C0000066"):
-        build(data, negatives=1, cui2vec=_with_vector(data, "C0000066"))
+        _add_vector(data, "C0000066")
+        build(data, negatives=1)
     (data / "mednli/mli_dev_v1.jsonl").unlink()
     with pytest.raises(BadInput, match="no such file"):
         build(data)
 
 
-def _with_vector(data: Path, cui: str) -> str:
+def _add_vector(data: Path, cui: str) -> None:
     path = data / "cui2vec/cui2vec_pretrained.csv"
     path.write_text(path.read_text() + f"{cui},1,1\n")
-    return str(path)
 
 
 def test_what_has_no_vector_is_left_out(data: Path) -> None:
@@ -161,7 +161,7 @@ def test_released_negatives_are_taken_as_they_are(data: Path) -> None:
     ]
     path = data / "diskne/DisknE_medical_similar_annotation.csv"
     made_diskne.write_csv(path, [header, *rows])
-    examples = build(data).others["examples"]
+    examples = diskne_released.build(data, diskne_released.Choices(), 1).others["examples"]
     assert examples["example_id"].tolist() == ["0000", "0000-similar-1", "0000-similar-2", "0001"]
     assert set(examples["origin"]) == {"released"}
 

@@ -4,15 +4,16 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 import made_diskne
-from medprobe.benchmarks import diskne
-from medprobe.errors import BadInput
+from medprobe.benchmarks import diskne, diskne_released
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
 from medprobe.sources import mednli
 from medprobe.sources.annotation import read_released
 from medprobe.stages.validate import validate
@@ -29,39 +30,52 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         made_diskne.write(folder / "data")
-        settings = diskne.Settings(mediqa=None, negatives=2, positives=1)
-        diskne.build(folder / "data", settings, seed=1).write(folder / "diskne")
+        settings = diskne.Settings(negatives=2, positives=1)
+        tables = diskne.build(folder / "data", settings, seed=1)
+        replace(tables, builder="diskne").write(folder / "diskne")
     return folder / "diskne"
 
 
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's suites, told of this small world's counts."""
-    folder = tmp_path_factory.mktemp("suites")
-    for path in EXPECTATIONS.glob("diskne.*.json"):
-        content = json.loads(path.read_text())
-        for listed in content["expectations"]:
-            built = "built" in listed["kwargs"].get("row_condition", "")
-            if listed["type"] == "expect_positives_to_have_negatives" and built:
-                listed["kwargs"]["n"] = 2
-            if listed["type"] == "expect_positives_to_number" and built:
-                listed["kwargs"]["min_value"] = int(listed["kwargs"]["category"] != "procedures")
-        (folder / path.name).write_text(json.dumps(content))
+    """The project's suites; the small world has no positive among procedures."""
+    folder = tmp_path_factory.mktemp("suites") / "expectations"
+    shutil.copytree(EXPECTATIONS, folder)
+    path = folder / "diskne/examples.json"
+    content = json.loads(path.read_text())
+    for listed in content["expectations"]:
+        if listed["kwargs"].get("category") == "procedures":
+            listed["kwargs"]["min_value"] = 0
+    path.write_text(json.dumps(content))
     return folder
 
 
-def gate(clean: Path, suites: Path, out: Path, change: Callable[[Tables], None]) -> None:
+def gate(
+    clean: Path,
+    suites: Path,
+    out: Path,
+    change: Callable[[Tables], None],
+    *,
+    negatives: int = 2,
+    text: bool = True,
+) -> None:
     tables = {path.stem: pd.read_parquet(path) for path in clean.glob("*.parquet")}
     change(tables)
-    (out / "diskne").mkdir()
+    (folder := out / "outputs/benchmarks/diskne").mkdir(parents=True)
+    shutil.copy(clean / "about.json", folder)
     for name, table in tables.items():
-        table.to_parquet(out / "diskne" / f"{name}.parquet")
-    validate("diskne", out / "diskne", suites, out / "validation")
+        table.to_parquet(folder / f"{name}.parquet")
+    (out / "expectations").symlink_to(suites)
+    settings = {"negatives": negatives, "positives": 1}
+    params = {"benchmarks": {"diskne": {"diskne": settings}}, "track": {"text": text}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(out)
+        validate("diskne", Params.model_validate(params))
 
 
 def test_the_clean_benchmark_passes(clean: Path, suites: Path, tmp_path: Path) -> None:
     gate(clean, suites, tmp_path, lambda tables: None)
-    assert json.loads((tmp_path / "validation/result.json").read_text())["success"]
+    assert json.loads((tmp_path / "outputs/validation/diskne/result.json").read_text())["success"]
 
 
 def _trained(tables: Tables, target: str, split: str = "train") -> str:
@@ -153,14 +167,14 @@ def other_disease_tested(tables: Tables) -> None:
 
 
 PLANTS = [
-    (synonym_in_premise, r"C0000004 train .*'flu' in its premise"),
-    (abbreviation_in_hypothesis, r"C0000001 train .*pair p\d: 'AST' in its full_hypothesis"),
-    (canonical_name, r"C0000005 train .*'Measles' in its hypothesis"),
-    (validation_row_of_the_target, r"C0000001 validation 0000: reason = 'pair p1: C0000001 is"),
+    (synonym_in_premise, r"C0000004 train .*in its premise: 'flu'"),
+    (abbreviation_in_hypothesis, r"C0000001 train .*pair p\d, in its full_hypothesis: 'AST'"),
+    (canonical_name, r"C0000005 train .*in its hypothesis: 'Measles'"),
+    (validation_row_of_the_target, r"C0000001 validation 0000: reason = 'pair p1, C0000001 is"),
     (descendant_as_negative, r"expect_negatives_to_be_unrelated.*\n.*C0000002.*C0000003"),
     (ancestor_as_negative, r"expect_negatives_to_be_unrelated.*\n.*C0000003.*C0000002"),
     (doubled_negative, r"expect_compound_columns_to_be_unique.*\n.*p1"),
-    (missing_negative, r"expect_positives_to_have_negatives.*'random'.*\n +0000 p1"),
+    (missing_negative, r"expect_positives_to_have_negatives.*'random'.*\n +row 1, 0000 p1"),
     (negative_of_no_positive, r"expect_negatives_to_be_of_other_positives.*\n.*C0000077"),
     (malformed_cui, r"expect_column_values_to_match_regex.*\n.*C001"),
     (unknown_cui, r"expect_cuis_to_be_known.*\n.*C0000088"),
@@ -185,21 +199,23 @@ def test_a_planted_fault_is_caught_and_named(  # noqa: PLR0917
     assert re.search(message, capsys.readouterr().out)
 
 
-def test_another_number_of_negatives_than_the_suite_says_is_a_failure(
-    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_leak_is_told_without_text_of_the_data(
+    clean: Path, suites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    params = yaml.safe_load((EXPECTATIONS.parent / "params.yaml").read_text())
-    suite = json.loads((EXPECTATIONS / "diskne.examples.json").read_text())
-    expected = {
-        listed["kwargs"]["n"]
-        for listed in suite["expectations"]
-        if "n" in listed["kwargs"] and "built" in listed["kwargs"]["row_condition"]
-    }
-    assert expected == {params["benchmarks"]["diskne"]["negatives"]}
-    with pytest.raises(BadInput):  # this small world has two
-        gate(clean, EXPECTATIONS, tmp_path, lambda tables: None)
-    printed = capsys.readouterr().out
-    assert re.search(r"negatives.*'n': 4.*\(n is benchmarks.diskne.negatives of params", printed)
+    with pytest.raises(BadInput, match="expect_no_disease_leakage"):
+        gate(clean, suites, tmp_path, synonym_in_premise, text=False)
+    written = (tmp_path / "outputs/validation/diskne").iterdir()
+    told = [capsys.readouterr().out, *(path.read_text() for path in written)]
+    assert re.search(r"C0000004 train .*pair p\d, in its premise", told[0])
+    assert not re.search(r"\bflu\b", "".join(told))
+
+
+def test_another_number_of_negatives_than_params_yaml_says_is_a_failure(
+    clean: Path, suites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(BadInput):
+        gate(clean, suites, tmp_path, lambda tables: None, negatives=4)
+    assert re.search(r"expect_positives_to_have_negatives.*'n': 4", capsys.readouterr().out)
 
 
 @pytest.mark.skipif(not RELEASED.is_dir(), reason="the released annotation is not there")
@@ -218,6 +234,9 @@ def test_released_annotation_passes_within_its_tolerances(
     ]
     for name in mednli.MEDNLI:
         made_diskne.lines(data / "mednli" / name, [])
+    made_diskne.lines(data / "mediqa" / mednli.MEDIQA, [])
+    truth = "mednli_bionlp19_shared_task_ground_truth.csv"
+    made_diskne.write_csv(data / "mediqa" / truth, [["pair_id", "label"]])
     made_diskne.lines(data / "mednli" / mednli.MEDNLI[0], [json.dumps(pair) for pair in pairs])
     cuis = sorted(set(rows["cui"]))
     names = [
@@ -225,12 +244,14 @@ def test_released_annotation_passes_within_its_tolerances(
     ]
     made_diskne.lines(data / "umls/MRCONSO.RRF", names)
     made_diskne.lines(data / "umls/MRREL.RRF", [])
-    benchmark = diskne.build(data, diskne.Settings(mediqa=None), seed=1)
-    examples = benchmark.others["examples"]
+    settings = diskne_released.BENCHMARK.settings()
+    tables = diskne_released.build(data, settings, seed=1)
+    examples = tables.others["examples"]
     assert examples["label"].value_counts().to_dict() == {0: 3750 + 2380, 1: 383 + 259}
-    benchmark.write(tmp_path / "diskne")
-    validate("diskne", tmp_path / "diskne", EXPECTATIONS, tmp_path / "validation")
-    result = json.loads((tmp_path / "validation/result.json").read_text())
+    replace(tables, builder="diskne_released").write(tmp_path / "outputs/benchmarks/diskne")
+    (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    validate("diskne", Params.model_validate({"benchmarks": {"diskne_released": {"diskne": {}}}}))
+    result = json.loads((tmp_path / "outputs/validation/diskne/result.json").read_text())
     failing = {
         check["type"]: check["failing"]
         for table in result["tables"]

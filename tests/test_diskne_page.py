@@ -4,12 +4,21 @@ from pathlib import Path
 
 import pandas as pd
 
+from made_up import METADATA
 from medprobe.benchmarks import diskne
-from medprobe.report.diskne import curves
+from medprobe.figures import losses
+from medprobe.figures.rows import systems
+from medprobe.metrics.results import COMPARISON
+from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
-from medprobe.report.sections import diskne as page
-from medprobe.report.sections import relations
-from medprobe.report.tables import COMPARISON, SIGNIFICANCE
+from medprobe.report.sections import f1, relations
+from shown import html
+
+
+def curves(predictions: Path) -> pd.DataFrame:
+    """The losses beside two models' prediction tables, of which one has some."""
+    paths = (predictions / model / "classifier/diskne.parquet" for model in ("mine", "other"))
+    return losses.table(systems(paths))
 
 
 def results(tmp_path: Path) -> Results:
@@ -22,6 +31,7 @@ def results(tmp_path: Path) -> Results:
         for model, method in (("mine", "classifier"), ("other", "classifier:frozen"))
         for metric in ("f1", "f1_as_released")
     ]
+    rows.append(("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.5, 0.0, 1.0, 9))
     path = tmp_path / "mine/classifier/diskne-curves.csv"
     path.parent.mkdir(parents=True)
     pd.DataFrame(
@@ -30,15 +40,16 @@ def results(tmp_path: Path) -> Results:
     ).to_csv(path, index=False)
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
-        significance=pd.DataFrame(columns=SIGNIFICANCE),
-        benchmarks={"diskne": diskne.METADATA, "other": diskne.METADATA},
-        analyses={"diskne-curves": curves(tmp_path)},
+        benchmarks={"diskne": diskne.METADATA, "facts": METADATA},
+        builders={"diskne": "diskne_released", "facts": "medlama"},
+        losses={"diskne": curves(tmp_path)},
         published={"mine": "BERT"},
     )
 
 
 def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None:
-    text = page.section(results(tmp_path), "diskne")
+    made = results(tmp_path)
+    text = html(made, f1.section(made, "diskne"))
     assert "<td>symptoms</td><td>classifier</td><td>macro</td>" in text
     assert "<td>tests</td><td>classifier:frozen</td><td>weighted</td><td>–</td>" in text
     assert "<summary>tests, classifier:frozen</summary>" in text
@@ -49,7 +60,7 @@ def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None
 
 def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
     made = results(tmp_path)
-    assert made.analyses["diskne-curves"].round(9).to_dict("list") == {
+    assert made.losses["diskne"].round(9).to_dict("list") == {
         "model": ["mine"] * 4,
         "variant": [""] * 4,
         "loss": ["train", "train", "validation", "validation"],
@@ -59,17 +70,18 @@ def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
         "high": [0.15, 0.45, 1.0, 1.0],
         "n": [3, 3, 3, 3],
     }
-    assert "mine: loss by epoch" in page.section(made, "diskne")
-    assert list(made.figures) == ["diskne-curves-mine"]
+    parts = f1.section(made, "diskne")
+    assert "mine: loss by epoch" in html(made, parts)
+    assert list(drawings(parts)) == ["diskne-curves-mine.svg"]
 
 
 def test_nothing_where_there_is_nothing(tmp_path: Path) -> None:
     made = results(tmp_path)
-    assert page.section(made, "other") == ""
+    assert f1.section(made, "facts") == []
     assert curves(tmp_path / "nowhere").empty
-    made.analyses.clear()
-    assert "learn" not in page.section(made, "diskne")
+    made.losses.clear()
+    assert "How the classifiers learn" not in {part.title for part in f1.section(made, "diskne")}
 
 
 def test_hundreds_of_diseases_are_no_relations(tmp_path: Path) -> None:
-    assert relations.section(results(tmp_path), "diskne") == ""
+    assert relations.section(results(tmp_path), "diskne") == []

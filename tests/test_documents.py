@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import documents
 from medprobe.sources.documents import Index, Resource, index
 
@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def make(data: Path, names: list[tuple[str, str]] = NAMES) -> Index:
-    resource = Resource(form="texts", path="clinic.jsonl")
+    resource = Resource(form="texts", path=Path("clinic.jsonl"))
     return index("clinic", resource, data, names, data.parent / "documents")
 
 

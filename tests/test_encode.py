@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.engine.encode import encode
 from medprobe.engine.load import Model, load
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams
 
 TEXTS = [
     "aspirin",

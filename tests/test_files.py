@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from medprobe.files import replacing
-from medprobe.keep import fingerprint, kept
+from medprobe.core.files import replacing
+from medprobe.core.parts import fingerprint, kept
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -3,15 +3,15 @@ import pytest
 import transformers
 
 import probing
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.methods.fill_mask import FillMask
-from medprobe.params import EngineParams
 
 ANSWERS = ("pain", "gene", "acute renal failure")
 
 
 def method(folder, budget=8192):
-    return FillMask("m", folder, FillMask.Settings(), EngineParams(token_budget=budget), 0)
+    return FillMask(folder, FillMask.Settings(), EngineParams(token_budget=budget), 0)
 
 
 def slow(folder, queries, k):
@@ -40,19 +40,23 @@ def slow(folder, queries, k):
 @pytest.mark.parametrize("budget", [1, 8192])
 def test_equals_the_slow_implementation(arch, budget, tiny_model):
     queries = probing.queries(answers=ANSWERS)
-    found = method(tiny_model(arch), budget).rank(queries, probing.candidates(), 10, "")
+    found = method(tiny_model(arch), budget).predict(
+        probing.task(queries, probing.candidates(), 10), ""
+    )
     probing.same(found, slow(tiny_model(arch), queries, 10))
 
 
 def test_only_an_answer_of_one_token_is_a_hit(tiny_model):
     queries = probing.queries(["Velotrine treats [Y] ."], ANSWERS)
-    everything = method(tiny_model("bert")).rank(queries, probing.candidates(), 10_000, "")
+    everything = method(tiny_model("bert")).predict(
+        probing.task(queries, probing.candidates(), 10_000), ""
+    )
     assert set(everything.loc[everything["hit"], "prediction"]) == {"pain", "gene"}
     assert not everything["prediction"].str.contains(r"\[MASK\]|\[CLS\]").any()
 
 
 def test_a_prompt_longer_than_the_window_is_refused(tiny_model):
     with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
-        method(tiny_model("bert")).rank(
-            probing.queries(["pain " * 130 + "[Y]"]), probing.candidates(), 3, ""
+        method(tiny_model("bert")).predict(
+            probing.task(probing.queries(["pain " * 130 + "[Y]"]), probing.candidates(), 3), ""
         )

@@ -4,11 +4,11 @@ import torch
 import transformers
 
 import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.engine import seq2seq
 from medprobe.engine.load import load
-from medprobe.errors import BadInput
 from medprobe.methods.generative import Generative
-from medprobe.params import EngineParams
 
 ANSWERS = ("acute renal failure", "pain")
 PROMPTS = probing.PROMPTS[:3]
@@ -16,7 +16,7 @@ PROMPTS = probing.PROMPTS[:3]
 
 def method(folder, budget=8192, **settings):
     chosen = Generative.Settings(**settings)
-    return Generative("m", folder, chosen, EngineParams(token_budget=budget), 0)
+    return Generative(folder, chosen, EngineParams(token_budget=budget), 0)
 
 
 def slow_beam_search(network, source, start, ends, size):
@@ -77,15 +77,19 @@ def slow(folder, queries, cap, beams):
 def test_equals_beam_search_by_the_book(arch, tiny_model, monkeypatch):
     monkeypatch.setattr(Generative, "_cap", lambda *args: 6)
     queries = probing.queries(PROMPTS, ANSWERS)
-    found = method(tiny_model(arch), beams=3).rank(queries, probing.candidates(), 10, "")
+    found = method(tiny_model(arch), beams=3).predict(
+        probing.task(queries, probing.candidates(), 10), ""
+    )
     probing.same(found, slow(tiny_model(arch), queries, 6, 3))
 
 
 @pytest.mark.parametrize("arch", ["t5", "bart"])
 def test_batch_size_does_not_matter(arch, tiny_model):
     queries = probing.queries(probing.PROMPTS, ANSWERS)
-    together = method(tiny_model(arch)).rank(queries, probing.candidates(), 10, "")
-    alone = method(tiny_model(arch), budget=1).rank(queries, probing.candidates(), 10, "")
+    together = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 10), "")
+    alone = method(tiny_model(arch), budget=1).predict(
+        probing.task(queries, probing.candidates(), 10), ""
+    )
     probing.same(together, alone)
 
 
@@ -114,10 +118,14 @@ def test_the_slot_is_marked_as_the_family_has_it(arch, mark, tiny_model):
 
 def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):
     queries = probing.queries(PROMPTS, ANSWERS)
-    found = method(tiny_model("t5"), beams=2).rank(queries, probing.candidates(), 10, "")
+    found = method(tiny_model("t5"), beams=2).predict(
+        probing.task(queries, probing.candidates(), 10), ""
+    )
     assert found["rouge_l"].between(0, 1).all()
 
 
 def test_a_prompt_without_slot_is_refused(tiny_model):
     with pytest.raises(BadInput, match="query q0: the prompt has 0 slots"):
-        method(tiny_model("t5")).rank(probing.queries(["none"]), probing.candidates(), 3, "")
+        method(tiny_model("t5")).predict(
+            probing.task(probing.queries(["none"]), probing.candidates(), 3), ""
+        )

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.errors import BadInput
-from medprobe.stages.import_ import import_annotation
+from medprobe.commands.import_ import import_annotation
+from medprobe.core.errors import BadInput
 
 REAL = Path(__file__).parent.parent.parent / "shared/data/diskne"
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+import gated
 from medprobe.benchmarks import lama
-from medprobe.errors import BadInput
-from medprobe.tables import Benchmark
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
 
 BIRTH: dict[str, Any] = {
     "pred": "/people/person/place_of_birth",
@@ -70,15 +71,15 @@ def write(
     return data
 
 
-def build(data: Path, **settings: Any) -> Benchmark:
+def build(data: Path, **settings: Any) -> BenchmarkTables:
     return lama.build(data, lama.Settings(**settings), 0)
 
 
-def prompts(benchmark: Benchmark) -> dict[str, list[str]]:
+def prompts(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     return benchmark.queries.groupby("subset", sort=False)["prompt"].agg(list).to_dict()
 
 
-def dropped(benchmark: Benchmark) -> dict[tuple[str, str], int]:
+def dropped(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
     return benchmark.notes["dropped"].set_index(["set", "rule"])["count"].to_dict()
 
 
@@ -93,7 +94,7 @@ def test_all_six_sets(tmp_path: Path) -> None:
         "squad": ["Rust is made of [Y]."],
     }
     benchmark.write(tmp_path / "out")
-    again = Benchmark.read(tmp_path / "out")
+    again = BenchmarkTables.read(tmp_path / "out")
     assert (tmp_path / "out" / "dropped.csv").is_file()
     assert again.queries["query_id"].is_unique
 
@@ -192,18 +193,14 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 def test_the_gate_wants_pairs_that_match(tmp_path: Path) -> None:
-    from medprobe.quality import gate, suites
-
     benchmark = build(write(tmp_path))
-    read = suites.load(Path(__file__).parent.parent / "expectations", "lama")
 
     def failing(queries: Any) -> list[tuple[str, list[str]]]:
-        reports = gate.run(read, {"queries": queries, "candidates": benchmark.candidates})
-        checks = [check for report in reports for check in report["checks"]]
+        tables = {"queries": queries, "candidates": benchmark.candidates}
         return [
             (check["type"], [example["row"] for example in check["examples"]])
-            for check in checks
-            if not check["success"]
+            for check in gated.failing("lama", tables)
+            if check["severity"] != "warning"
         ]
 
     assert failing(benchmark.queries) == []

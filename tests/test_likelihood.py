@@ -4,17 +4,17 @@ import torch
 import transformers
 
 import probing
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.params import EngineParams
 
 NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 
 
 def method(folder, budget=8192, **settings):
     chosen = Likelihood.Settings(**{"shortlist": 0, **settings})
-    return Likelihood("m", folder, chosen, EngineParams(token_budget=budget), 0)
+    return Likelihood(folder, chosen, EngineParams(token_budget=budget), 0)
 
 
 def table(scores, k):
@@ -98,14 +98,18 @@ def slow_masked(folder, queries, scope):
 
 def test_causal_equals_reading_every_filled_prompt(tiny_model):
     queries = probing.queries()
-    found = method(tiny_model("gpt2")).rank(queries, probing.candidates(NAMES), 5, "")
+    found = method(tiny_model("gpt2")).predict(
+        probing.task(queries, probing.candidates(NAMES), 5), ""
+    )
     probing.same(found, table(slow_causal(tiny_model("gpt2"), queries), 5))
 
 
 @pytest.mark.parametrize("arch", ["t5", "bart"])
 def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
     queries = probing.queries()
-    found = method(tiny_model(arch)).rank(queries, probing.candidates(NAMES), 5, "")
+    found = method(tiny_model(arch)).predict(
+        probing.task(queries, probing.candidates(NAMES), 5), ""
+    )
     probing.same(found, table(slow_seq2seq(tiny_model(arch), queries), 5))
 
 
@@ -113,32 +117,38 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
 @pytest.mark.parametrize("scope", ["prompt", "answer"])
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
-    found = method(tiny_model(arch), masked=scope).rank(queries, probing.candidates(NAMES), 5, "")
+    found = method(tiny_model(arch), masked=scope).predict(
+        probing.task(queries, probing.candidates(NAMES), 5), ""
+    )
     probing.same(found, table(slow_masked(tiny_model(arch), queries, scope), 5))
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])
 def test_batch_size_and_order_do_not_matter(arch, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
-    once = method(tiny_model(arch)).rank(queries, probing.candidates(NAMES), 5, "")
+    once = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(NAMES), 5), "")
     candidates = probing.candidates(NAMES[::-1])
-    other = method(tiny_model(arch), budget=1).rank(queries, candidates, 5, "")
+    other = method(tiny_model(arch), budget=1).predict(probing.task(queries, candidates, 5), "")
     probing.same(other, once)
 
 
 def test_the_whole_word_variants_can_be_left_out(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1])
     candidates = probing.candidates(NAMES)
-    found = method(tiny_model("bert"), whole_word=False).rank(queries, candidates, 2, "")
+    found = method(tiny_model("bert"), whole_word=False).predict(
+        probing.task(queries, candidates, 2), ""
+    )
     assert found["variant"].unique().tolist() == ["", "per_token"]
 
 
 def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
     queries, folder = probing.queries(probing.PROMPTS[:2]), tiny_model("bert")
-    everything = method(folder).rank(queries, probing.candidates(NAMES), 10, "")
-    some = method(folder, shortlist=4).rank(queries, probing.candidates(NAMES), 10, "")
-    average = MaskAverage("m", folder, MaskAverage.Settings(), EngineParams(), 0)
-    best = average.rank(queries, probing.candidates(NAMES), 4, "")
+    everything = method(folder).predict(probing.task(queries, probing.candidates(NAMES), 10), "")
+    some = method(folder, shortlist=4).predict(
+        probing.task(queries, probing.candidates(NAMES), 10), ""
+    )
+    average = MaskAverage(folder, MaskAverage.Settings(), EngineParams(), 0)
+    best = average.predict(probing.task(queries, probing.candidates(NAMES), 4), "")
     best = best[best["variant"] == ""].groupby("query_id")["prediction"].agg(set)
     kept = [
         p in best[q] for q, p in zip(everything["query_id"], everything["prediction"], strict=True)
@@ -152,6 +162,6 @@ def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
 def test_bad_candidates_are_refused(arch, tiny_model):
     ranker = method(tiny_model(arch))
     with pytest.raises(BadInput, match="tokenises to nothing"):
-        ranker.rank(probing.queries(), probing.candidates([" "]), 3, "")
+        ranker.predict(probing.task(probing.queries(), probing.candidates([" "]), 3), "")
     with pytest.raises(BadInput, match=r"query q0: with 'pain pain .*the model reads"):
-        ranker.rank(probing.queries(), probing.candidates(["pain " * 600]), 3, "")
+        ranker.predict(probing.task(probing.queries(), probing.candidates(["pain " * 600]), 3), "")

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM
 from transformers.pytorch_utils import Conv1D
 
+from medprobe.core.params import EngineParams
 from medprobe.engine.linear import FASTER, accelerate
 from medprobe.engine.load import load
-from medprobe.params import EngineParams
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN"

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.benchmarks import lipid
-from medprobe.benchmarks.lipid_rules import FILTER_WORDS, Prompt, prompt, sentences
-from medprobe.benchmarks.lipid_sheet import draw_sheet, read_sheet
-from medprobe.errors import BadInput
+import gated
+from medprobe.benchmarks import lipid, lipid_annotated
+from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
+from medprobe.benchmarks.lipid.sheet import draw_sheet, read_sheet
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
 from medprobe.sources.mentions import Mentions
-from medprobe.tables import Benchmark
 
 ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "amyloid-β"]
-EXPECTATIONS = Path(__file__).parent.parent / "expectations"
 FINDER = Mentions((name, name) for name in ENTITIES)
 
 
@@ -89,7 +89,7 @@ def record(
     <Month>{month}</Month><Day>{day}</Day></PubMedPubDate></History></PubmedData></PubmedArticle>"""
 
 
-def build(data: Path, *files: list[str]) -> Benchmark:
+def build(data: Path, *files: list[str]) -> BenchmarkTables:
     (data / "entities").mkdir(parents=True, exist_ok=True)
     (data / "entities/chemicals.txt").write_text("aspirin\nquinine\n")
     (data / "entities/genes.txt").write_text("BRX2\ninsulin\n")
@@ -101,11 +101,11 @@ def build(data: Path, *files: list[str]) -> Benchmark:
     return lipid.build(data, lipid.Settings(), 0)
 
 
-def found(benchmark: Benchmark) -> dict[str, list[str]]:
+def found(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     return benchmark.queries.groupby("pmid")["prompt"].agg(list).to_dict()
 
 
-def dropped(benchmark: Benchmark) -> dict[str, int]:
+def dropped(benchmark: BenchmarkTables) -> dict[str, int]:
     return benchmark.notes["dropped"].set_index("rule")["count"].to_dict()
 
 
@@ -180,7 +180,7 @@ def test_prompts_that_are_alike_are_one_query_with_all_answers(tmp_path: Path) -
 
 def test_what_is_built_can_be_written_and_read(tmp_path: Path) -> None:
     build(tmp_path, [record(1, "Aspirin helps."), record(2, "We saw.")]).write(tmp_path / "out")
-    assert Benchmark.read(tmp_path / "out").queries["prompt"].tolist() == ["[Y] helps."]
+    assert BenchmarkTables.read(tmp_path / "out").queries["prompt"].tolist() == ["[Y] helps."]
     assert (tmp_path / "out/dropped.csv").read_text() == "rule,count\nsentence: no mention,1\n"
 
 
@@ -196,26 +196,22 @@ def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
     path = tmp_path / "pubmed" / "pubmed22n0.xml.gz"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
-        lipid.harvest([path], FINDER, lipid.Settings().submitted_after, Counter())
+        lipid.harvest([path], FINDER, lipid.Settings().submitted_after, Counter(), Counter())
 
 
-def failing(benchmark: Benchmark, name: str) -> dict[str, list[str]]:
+def failing(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     """The failed checks of the gate, with the rows they name."""
-    from medprobe.quality import gate, suites
-
     tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
-    reports = gate.run(suites.load(EXPECTATIONS, name), tables)
     return {
         check["type"]: [example["row"] for example in check["examples"]]
-        for report in reports
-        for check in report["checks"]
-        if not check["success"]
+        for check in gated.failing("lipid", tables)
+        if check["severity"] != "warning"
     }
 
 
 def test_the_gate_passes_what_is_built(tmp_path: Path) -> None:
     records = [record(1, "Aspirin helps. BRX2 acts."), record(2, "Aspirin heals.")]
-    assert failing(build(tmp_path, records), "lipid") == {}
+    assert failing(build(tmp_path, records)) == {}
 
 
 def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
@@ -230,13 +226,13 @@ def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
     queries.loc[3, "date"] = "2021-12-31"
     queries.loc[4, "prompt"] = queries.loc[5, "prompt"]
     queries.at[5, "answers"] = ["nothing"]
-    found = failing(Benchmark(queries, benchmark.candidates), "lipid")
+    found = failing(BenchmarkTables(queries, benchmark.candidates))
     assert found == {
         "expect_prompts_to_have_one_slot": names[:1],
         "expect_items_to_be_in_table": names[5:],
         "expect_compound_columns_to_be_unique": names[4:],
         "expect_dates_to_be_later": names[3:4],
-        "expect_texts_to_hold_no_filter_word": names[2:3],
+        "expect_column_values_to_not_match_regex": names[2:3],
         "expect_texts_to_hold_one_candidate": names[1:2],
     }
 
@@ -290,8 +286,9 @@ def test_the_same_seed_draws_the_same_sheet(tmp_path: Path) -> None:
 
 def test_a_filled_sheet_is_read_by_the_build(tmp_path: Path) -> None:
     path = sheet(tmp_path, "yes,yes", "yes,no", "no,no", "yes,yes", "no,no")
-    settings = lipid.Settings(annotated=Path(path.name))
-    found = lipid.build(tmp_path, settings, 0).notes["agreement"]
+    (tmp_path / "lipid").mkdir()
+    path.rename(tmp_path / "lipid/annotation.csv")
+    found = lipid_annotated.build(tmp_path, lipid.Settings(), 0).notes["agreement"]
     assert found["subset"].tolist() == ["chem", "gene", "all"]
 
 

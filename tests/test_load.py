@@ -9,9 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from medprobe.engine.load import inspect, load, use_threads
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.engine.load import MissingHead, inspect, load, use_threads
 
 KINDS = {
     "bert": ("masked", "encoder"),
@@ -50,20 +50,21 @@ def test_each_architecture_loads_as_every_kind_it_can_serve(
         assert not model.model.training
 
 
-def test_a_missing_head_is_refused_and_the_methods_that_work_are_named(
+def test_a_missing_head_is_refused_and_what_the_checkpoint_can_serve_is_named(
     tiny_model: TinyModel,
 ) -> None:
     folder = tiny_model("encoder")
     assert "cls.predictions.bias" in inspect(folder).missing["masked"]
-    with pytest.raises(BadInput, match="masked model are missing") as error:
+    with pytest.raises(MissingHead, match="masked model are missing") as error:
         load(folder, "masked")
     assert str(folder) in str(error.value)
     assert "cls.predictions.bias" in str(error.value)
-    assert str(error.value).endswith("methods that work: classifier, contrastive")
+    assert str(error.value).endswith("it can serve as: encoder")
+    assert error.value.kinds == ("encoder",)
 
 
 def test_an_architecture_without_the_head_is_refused(tiny_model: TinyModel) -> None:
-    with pytest.raises(BadInput, match="a gpt2 checkpoint is no masked model; methods that work: "):
+    with pytest.raises(MissingHead, match=r"is no masked model; .* as: causal$"):
         load(tiny_model("gpt2"), "masked")
 
 

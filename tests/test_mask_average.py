@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.engine.ranking import best
-from medprobe.errors import BadInput
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.params import EngineParams
 
 
 def method(folder: Path, budget: int = 8192) -> MaskAverage:
-    return MaskAverage("m", folder, MaskAverage.Settings(), EngineParams(token_budget=budget), 0)
+    return MaskAverage(folder, MaskAverage.Settings(), EngineParams(token_budget=budget), 0)
 
 
 def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.DataFrame:
@@ -45,23 +45,25 @@ def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.Da
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 def test_equals_the_slow_implementation(arch, tiny_model):
     queries = probing.queries()
-    found = method(tiny_model(arch)).rank(queries, probing.candidates(), 5, "")
+    found = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 5), "")
     probing.same(found, slow(tiny_model(arch), queries, list(probing.NAMES), 5))
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])
 def test_batch_size_and_order_do_not_matter(arch, tiny_model):
     folder = tiny_model(arch)
-    once = method(folder).rank(probing.queries(), probing.candidates(), 10, "")
-    other = method(folder, budget=1).rank(
-        probing.queries(), probing.candidates(probing.NAMES[::-1]), 10, ""
+    once = method(folder).predict(probing.task(probing.queries(), probing.candidates(), 10), "")
+    other = method(folder, budget=1).predict(
+        probing.task(probing.queries(), probing.candidates(probing.NAMES[::-1]), 10), ""
     )
     probing.same(other, once, 1e-5)
 
 
 def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):
     names = ["Karsten Syndrome", "KARSTEN SYNDROME", "Karsten syndrome"]
-    found = method(tiny_model("bert")).rank(probing.queries(), probing.candidates(names), 3, "")
+    found = method(tiny_model("bert")).predict(
+        probing.task(probing.queries(), probing.candidates(names), 3), ""
+    )
     first = found[(found["query_id"] == "q0") & (found["variant"] == "")]
     assert first["prediction"].tolist() == sorted(names)
     assert first["score"].nunique() == 1
@@ -70,19 +72,25 @@ def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):
 def test_a_candidate_too_long_for_the_window_is_named(tiny_model):
     long = "hepatitis " * 80
     with pytest.raises(BadInput, match=r"query q0: with .hepatitis .* the model reads 128"):
-        method(tiny_model("bert")).rank(probing.queries(), probing.candidates([long]), 3, "")
+        method(tiny_model("bert")).predict(
+            probing.task(probing.queries(), probing.candidates([long]), 3), ""
+        )
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u00ad"])
 def test_a_candidate_without_tokens_is_refused(name, tiny_model):
     with pytest.raises(BadInput, match="tokenises to nothing"):
-        method(tiny_model("bert")).rank(probing.queries(), probing.candidates([name]), 3, "")
+        method(tiny_model("bert")).predict(
+            probing.task(probing.queries(), probing.candidates([name]), 3), ""
+        )
 
 
 @pytest.mark.parametrize("prompt", ["no slot", "[Y] and [Y]", "[MASK] and [Y]"])
 def test_a_prompt_needs_exactly_one_slot(prompt, tiny_model):
     with pytest.raises(BadInput, match=r"query q0: the prompt"):
-        method(tiny_model("bert")).rank(probing.queries([prompt]), probing.candidates(), 3, "")
+        method(tiny_model("bert")).predict(
+            probing.task(probing.queries([prompt]), probing.candidates(), 3), ""
+        )
 
 
 def test_a_model_without_head_is_refused(tiny_model):

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe import benchmarks, params
-from medprobe.benchmarks import medlama
-from medprobe.benchmarks.statistics import statistics, token_statistics
-from medprobe.errors import BadInput
-from medprobe.metrics.hardness import hardness, rouge_l_package, rouge_l_released
+from medprobe.benchmarks import medlama, medlama_released
+from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
+from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
+from medprobe.benchmarks.medlama.queries import UNNATURAL
+from medprobe.commands.import_ import import_medlama, import_released
+from medprobe.core import params
+from medprobe.core.errors import BadInput
+from medprobe.core.statistics import statistics, token_statistics
+from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.build import build as build_stage
-from medprobe.stages.import_ import import_medlama, import_released
-from medprobe.tables import Benchmark
 
 RELEASED = Path(__file__).parent.parent.parent / "shared/data/medlama"
 SEVEN = (
@@ -56,7 +58,7 @@ def obvious(concepts: list[Concept], triples: list[Triple], most: int, draw: int
     last = {cui: name for cui, _, name in concepts}
     queries: dict[tuple[str, str, str], dict[str, str]] = {}
     for tail, aui1, head, aui2, rela, sab in triples:
-        if rela in medlama.RELATIONS and sab in ("SNOMEDCT_US", "NCI", "MED-RT"):
+        if rela in RELATIONS and sab in ("SNOMEDCT_US", "NCI", "MED-RT"):
             subject, answer = atom.get(aui2, last[head]), atom.get(aui1, last[tail])
             queries.setdefault((head, subject, rela), {})[answer] = tail
     rows = []
@@ -124,7 +126,7 @@ CONCEPTS: list[Concept] = [
 ]
 
 
-def build(data: Path, **choices: object) -> Benchmark:
+def build(data: Path, **choices: object) -> BenchmarkTables:
     return medlama.build(data, medlama.Settings(relations=("may_treat",), **choices), 2021)
 
 
@@ -156,30 +158,31 @@ def test_the_choices(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t(8;21)(q22;q22)", "AML with inv(16)(p13.1q22)", "del(5q)"])
 def test_karyotypes_are_unnatural(name: str) -> None:
-    assert re.search(medlama.UNNATURAL, name)
+    assert re.search(UNNATURAL, name)
 
 
 @pytest.mark.parametrize("name", ["Protein p53 (p53)", "Factor(8)", "Vitamin D(3)", "iron(2+) ion"])
 def test_other_names_with_brackets_are_natural(name: str) -> None:
-    assert not re.search(medlama.UNNATURAL, name)
+    assert not re.search(UNNATURAL, name)
 
 
 def test_the_stage_writes_tables_and_statistics(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = params.Params(benchmarks={"medlama": {"relations": ["may_treat"]}})
+    chosen = params.Params(benchmarks={"medlama": {"mine": {"relations": ["may_treat"]}}})
     with pytest.raises(
         BadInput, match=r"data/umls/MRREL.RRF: no such file; .* or run `medprobe sample`"
     ):
-        build_stage("medlama", chosen)
+        build_stage("mine", chosen)
     write_umls(tmp_path / "data", CONCEPTS, TREATS)
-    build_stage("medlama", chosen)
-    made = Benchmark.read(tmp_path / "outputs/benchmarks/medlama")
+    build_stage("mine", chosen)
+    made = BenchmarkTables.read(tmp_path / "outputs/benchmarks/mine")
     assert len(made.queries) == 3
-    assert (tmp_path / "outputs/benchmarks/medlama/statistics.csv").is_file()
-    with pytest.raises(BadInput, match="benchmarks: no section 'medlama'"):
-        build_stage("medlama", params.Params())
+    assert (set(made.queries["benchmark"]), made.builder) == ({"mine"}, "medlama")
+    assert (tmp_path / "outputs/benchmarks/mine/statistics.csv").is_file()
+    with pytest.raises(BadInput, match="benchmarks: no benchmark 'mine'"):
+        build_stage("mine", params.Params())
 
 
 def test_preferred_names_leave_out_concepts_without_one(tmp_path: Path) -> None:
@@ -209,16 +212,6 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         build(tmp_path)
     with pytest.raises(BadInput, match=r"no relation 'may_trea' \(did you mean 'may_treat'\?\)"):
         params.section(medlama.Settings, {"relations": ["may_trea"]}, "params.yaml")
-
-
-def test_benchmarks_are_found_by_name() -> None:
-    assert benchmarks.find("medlama") is medlama
-    assert "statistics" not in benchmarks.names()
-    for wrong in ["medlam", "statistics"]:
-        with pytest.raises(BadInput, match="no such benchmark"):
-            benchmarks.find(wrong)
-    with pytest.raises(BadInput, match=r"did you mean 'medlama'\?"):
-        benchmarks.find("medlam")
 
 
 def test_hardness_by_hand() -> None:
@@ -285,7 +278,8 @@ def write_released(folder: Path, **changes: str) -> Path:
 def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
     report = import_medlama(write_released(tmp_path / "released"), tmp_path / "data")
     assert report[["columns", "hard_set"]].all(axis=None)
-    made = build(tmp_path / "data", released="medlama")
+    settings = medlama_released.Choices(relations=("may_treat",))
+    made = medlama_released.build(tmp_path / "data", settings, 2021)
     assert made.queries["answers"].tolist() == [["fever", "pain"]] * 2
     assert made.queries["answer_ids"].tolist() == [["C2", "C3"]] * 2
 
@@ -341,7 +335,7 @@ def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
     assert report["columns"].all()
     assert report["hard_set"].all()
     assert report["hard"].tolist() == [158, 984, 821, 983, 861, 977, 623]
-    made = medlama.build(tmp_path, medlama.Settings(released="medlama", relations=SEVEN), 2021)
+    made = medlama_released.build(tmp_path, medlama_released.Choices(relations=SEVEN), 2021)
     assert (made.candidates["subset"] == "full").sum() == 11_799
     for relation, count in zip(SEVEN, report["hard"], strict=True):
         for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:
@@ -356,8 +350,8 @@ def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
 @real
 def test_the_released_prompts_are_ours() -> None:
     prompts = pd.read_csv(RELEASED / "prompts.csv").set_index("pid")
-    assert prompts["human_prompt"].to_dict() == medlama.HUMAN_PROMPTS
-    ours = {name: medlama.default_prompt(name) for name in prompts.index}
+    assert prompts["human_prompt"].to_dict() == HUMAN_PROMPTS
+    ours = {name: default_prompt(name) for name in prompts.index}
     assert {
         name: " ".join(text.split()) for name, text in prompts["default_prompt"].items()
     } == ours

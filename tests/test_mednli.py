@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from made_diskne import lines, write_csv
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import annotation, mednli
 
 RELEASED = Path(__file__).parents[1] / "../shared/data/diskne"
@@ -30,7 +30,6 @@ def test_reads_both(folder: Path) -> None:
     pairs = mednli.read(folder, folder)
     assert pairs["pair_id"].tolist() == ["p0", "p1", "p2", "q"]
     assert pairs.loc[3].tolist() == ["q", "entailment", "c\u2028d", "e"]
-    assert len(mednli.read(folder)) == 3
 
 
 @pytest.mark.parametrize(

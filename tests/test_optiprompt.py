@@ -4,12 +4,12 @@ import torch
 import transformers
 
 import probing
-from medprobe import places
+from medprobe.core.answers import biolama, exact
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import soft
-from medprobe.errors import BadInput
 from medprobe.methods.optiprompt import Optiprompt
-from medprobe.params import EngineParams
-from medprobe.tables import QUERY_COLUMNS, write_table
 
 SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
 ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
@@ -27,9 +27,19 @@ def table(count, template=TEMPLATE):
 
 def method(folder, budget=None, **settings):
     chosen = Optiprompt.Settings(**{"epochs": 2, "batch": 3, "masks": 3, **settings})
-    prober = Optiprompt("m", folder, chosen, EngineParams(token_budget=budget), 7)
+    prober = Optiprompt(folder, chosen, EngineParams(token_budget=budget), 7)
     without_dropout(prober.model.model)
     return prober
+
+
+def tables(queries, names=None):
+    splits = {"train": table(3), "dev": table(2)}
+    return BenchmarkTables(queries, probing.candidates() if names is None else names, {}, splits)
+
+
+def ask(prober, queries, names=None, pass_="7"):
+    [task] = prober.tasks(tables(queries, names), 5)
+    return prober.predict(task, pass_)
 
 
 def without_dropout(network):
@@ -103,7 +113,7 @@ def test_the_best_epoch_on_dev_is_taken_by_accuracy_then_by_loss(tiny_model, mon
     prober = method(tiny_model("bert"), epochs=4)
     seen = []
 
-    def quality(dev):
+    def quality(dev, normalise):
         vectors = prober.model.model.get_input_embeddings().vectors.detach().clone()
         seen.append(vectors)
         return [(0.1, -1.0), (0.5, -3.0), (0.5, -2.0), (0.5, -2.0), (0.2, -1.0)][len(seen) - 1]
@@ -120,7 +130,7 @@ def test_quality_is_accuracy_and_loss_on_dev(tiny_model):
     dev = table(2)
     vectors = prober.train(table(4), dev.iloc[:0], 7)
     with soft.installed(prober.model, vectors):
-        accuracy, negated = prober._quality(dev)
+        accuracy, negated = prober._quality(dev, exact)
     assert accuracy == 0
     assert -negated == pytest.approx(loss(prober, dev, vectors), abs=1e-6)
 
@@ -139,38 +149,44 @@ def loss(prober, train, vectors):
         return soft.losses(prober.model, prober._examples(train)).item()
 
 
-def write_splits(folder, template=TEMPLATE):
-    (folder / "toy").mkdir(parents=True)
-    for name, count in (("train", 3), ("dev", 2)):
-        write_table(table(count, template), folder / "toy" / f"{name}.parquet", QUERY_COLUMNS)
-
-
-def test_each_seed_is_a_replicate(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
-    write_splits(tmp_path)
+def test_each_seed_is_a_replicate(tiny_model):
     prober = method(tiny_model("bert"), seeds=2)
     assert prober.passes() == ["7", "8"]
-    found = prober.rank(table(4), probing.candidates(), 5, "8")
+    found = ask(prober, table(4), pass_="8")
     assert found["replicate"].unique().tolist() == ["8"]
     assert found.groupby("query_id").size().tolist() == [5] * 4
-    again = method(tiny_model("bert"), seeds=2).rank(table(4), probing.candidates(), 5, "8")
+    again = ask(method(tiny_model("bert"), seeds=2), table(4), pass_="8")
     probing.same(again, found, 1e-6)
 
 
+def test_each_relation_of_a_subset_is_a_task_with_its_own_splits(tiny_model):
+    other = table(2).assign(relation="s")
+    both = BenchmarkTables(
+        pd.concat([table(4), other]),
+        probing.candidates(),
+        others={"train": pd.concat([table(3), other]), "dev": table(1)},
+        normalise="biolama",
+    )
+    first, second = method(tiny_model("bert")).tasks(both, 5)
+    assert [len(first.tables[name]) for name in ("train", "dev")] == [3, 1]
+    assert [len(second.tables[name]) for name in ("train", "dev")] == [2, 0]
+    assert second.queries["relation"].tolist() == ["s", "s"]
+    assert first.normalise is biolama
+
+
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
-def test_batch_size_padding_and_order_do_not_matter(arch, tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
-    write_splits(tmp_path)
+def test_batch_size_padding_and_order_do_not_matter(arch, tiny_model):
     longer = table(1).assign(query_id="long", subject=" ".join(SUBJECTS * 3))
     longer["prompt"] = TEMPLATE.replace("[X]", longer["subject"].iloc[0])
     queries = pd.concat([table(4), longer], ignore_index=True)
     names = probing.candidates()
-    expected = method(tiny_model(arch), 4096).rank(queries, names, 5, "7")
+    expected = ask(method(tiny_model(arch), 4096), queries)
+    probing.same(ask(method(tiny_model(arch), 64), queries), expected)
     small = method(tiny_model(arch), 1)
-    probing.same(small.rank(queries, names[::-1], 5, "7"), expected)
-    alone = small.rank(queries.iloc[:1], names[:3], 5, "7")
+    probing.same(ask(small, queries, names[::-1]), expected)
+    alone = ask(small, queries.iloc[:1], names[:3])
     probing.same(alone, expected[expected["query_id"] == "q0"])
-    turned = small.rank(queries[::-1].reset_index(drop=True), names, 5, "7")
+    turned = ask(small, queries[::-1].reset_index(drop=True))
     turned = turned.sort_values(["query_id", "rank"], ignore_index=True)
     probing.same(turned, expected.sort_values(["query_id", "rank"], ignore_index=True))
 
@@ -186,11 +202,9 @@ def test_a_slot_before_its_subject_stays_there(tiny_model):
     assert not [i for i in (*first.before, *last.after) if i >= size]
 
 
-def test_a_benchmark_without_train_split_is_refused(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "BENCHMARKS", tmp_path)
+def test_a_benchmark_without_train_split_is_refused(tiny_model):
     prober = method(tiny_model("bert"))
-    with pytest.raises(BadInput, match=r"train.parquet: no such table"):
-        prober.rank(table(2), probing.candidates(), 5, "7")
-    write_splits(tmp_path)
-    with pytest.raises(BadInput, match="no rows of relation other"):
-        prober.rank(table(2).assign(relation="other"), probing.candidates(), 5, "7")
+    with pytest.raises(BadInput, match="toy: no table train"):
+        prober.tasks(BenchmarkTables(table(2), probing.candidates()), 5)
+    with pytest.raises(BadInput, match="toy: train: no rows of relation other"):
+        prober.tasks(tables(table(2).assign(relation="other")), 5)

@@ -1,27 +1,47 @@
 """Every file of published numbers is sound, and says what its paper prints."""
 
+import pydantic
 import pytest
 
-from medprobe.metrics.catalog import METRICS
-from medprobe.report.papers import Paper, papers, published
+from medprobe import benchmarks, methods
+from medprobe.core.params import Section, section
+from medprobe.engine.rewiring import RewireSettings
+from medprobe.metrics import catalog
+from medprobe.papers import Paper, papers, printed, published
 
 
 @pytest.mark.parametrize("name", papers())
 def test_a_paper_is_sound(name: str) -> None:
-    paper = papers()[name]
+    paper, metrics = papers()[name], catalog()
     assert paper.url.startswith("https://")
     for number, table in paper.tables.items():
         assert table.rows or table.numbers, number
         seen = set()
         for row in table.rows:
-            assert set(row.values) <= set(METRICS), row
+            assert set(row.values) <= set(metrics), row
             assert set(row.std) <= set(row.values), row
             for metric, value in row.values.items():
-                scale = 100 if METRICS[metric].share else 1
-                assert scale * METRICS[metric].low <= value <= scale * METRICS[metric].high, row
+                scale = 100 if metrics[metric].share else 1
+                assert scale * metrics[metric].low <= value <= scale * metrics[metric].high, row
             place = (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant)
             assert place not in seen, row
             seen.add(place)
+
+
+@pytest.mark.parametrize(
+    ("paper", "name"), [(paper, name) for paper, one in papers().items() for name in one.settings]
+)
+def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
+    """Quoted settings have a name and type that params.yaml takes; those not quoted may lack."""
+    kind: type[Section] = RewireSettings
+    if name in methods.names():
+        kind = methods.find(name).Settings
+    elif name != "rewire":
+        kind = benchmarks.find(name).settings
+    quoted = papers()[paper].settings[name]
+    fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}
+    same = {key: field for key, field in fields.items() if key in quoted}
+    section(pydantic.create_model("Quoted", __base__=Section, **same), quoted, f"{paper}: {name}")
 
 
 def test_no_two_papers_that_stand_disagree() -> None:
@@ -56,7 +76,7 @@ def test_the_preprint_can_be_asked_for_by_name() -> None:
         if (row.model, row.subset, row.relation) == ("PubMedBERT", "hard", "micro")
     ]
     assert row.values == {"acc_at_1": 4.71, "acc_at_10": 22.88}
-    assert paper.settings["contrastive"]["temperature"] == 0.03
+    assert paper.settings["rewire"]["temperature"] == 0.03
 
 
 def test_tables_have_all_their_rows() -> None:
@@ -67,3 +87,8 @@ def test_tables_have_all_their_rows() -> None:
     assert (best.model, best.subset) == ("SapBERT", "full")
     (xfactr,) = published("BlueBERT", "medlama", "full", "macro", "xfactr:confidence")
     assert xfactr[2].values == {"acc_at_1": 0.74}
+
+
+def test_the_names_that_a_paper_prints_are_known() -> None:
+    assert {"macro", "coronary atherosclerosis"} <= printed("diskne")
+    assert "gout" not in printed("medlama")

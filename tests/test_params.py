@@ -1,11 +1,23 @@
-"""params.yaml is checked: a person learns which key is wrong, and which was meant."""
+"""params.yaml is checked to its leaves: a person learns which key is wrong, and which was meant."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from medprobe import params
-from medprobe.errors import BadInput
+from medprobe import check
+from medprobe.core import params
+from medprobe.core.errors import BadInput
+
+ROOT = Path(__file__).parent.parent
+NEEDED: dict[str, Any] = {
+    "seed": 1,
+    "engine": {"precision": "float32"},
+    "rewire": {},
+    "score": {},
+    "track": {},
+}
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -14,26 +26,56 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
+def with_sections(tmp_path: Path, text: str) -> Path:
+    """What every params.yaml has, and the sections of `text`."""
+    return written(tmp_path, yaml.safe_dump(NEEDED | yaml.safe_load(text)))
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("sed: 1", "unknown key sed (did you mean 'seed'?)"),
-        ("engine: {devise: cpu}", "unknown key engine.devise (did you mean 'device'?)"),
         (
-            "models: {masked: {a: {hubb: x}}}",
-            "unknown key models.masked.a.hubb (did you mean 'hub'",
+            "engine: {precision: float32, devise: cpu}",
+            "unknown key engine.devise (did you mean 'device'?)",
+        ),
+        ("fetch: {a: {hubb: x}}", "fetch.a.hub: Field required"),
+        (
+            "models: {masked: {a: {publishd: x}}}",
+            "unknown key models.masked.a.publishd (did you mean 'published'?)",
         ),
         ("seed: many", "seed: Input should be a valid integer"),
         ("engine: {precision: float16}", "engine.precision: Input should be 'float32' or"),
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
-        ("seed: [1", "not YAML"),
+        ("models: {masked: {a/b: {}}}", "models.masked.a/b.[key]: String should match"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(BadInput) as caught:
-        params.load(written(tmp_path, text))
+        params.load(with_sections(tmp_path, text))
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", params.NAMED)
+def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> None:
+    content = {
+        key: {**value} if isinstance(value, dict) else value for key, value in NEEDED.items()
+    }
+    section, _, key = name.partition(".")
+    if key:
+        del content[section][key]
+    else:
+        del content[section]
+    with pytest.raises(BadInput, match=f"{name} is missing; write it down: dvc.yaml names it"):
+        params.load(written(tmp_path, yaml.safe_dump(content)))
+
+
+def test_a_file_that_is_no_yaml(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not YAML"):
+        params.load(written(tmp_path, "seed: [1"))
+    with pytest.raises(BadInput, match="a list, expected sections"):
+        params.load(written(tmp_path, "[1]"))
 
 
 def test_no_file_says_where_to_run(tmp_path: Path) -> None:
@@ -42,11 +84,78 @@ def test_no_file_says_where_to_run(tmp_path: Path) -> None:
 
 
 def test_a_model_is_found_by_name_whatever_its_kind(tmp_path: Path) -> None:
-    loaded = params.load(written(tmp_path, "models: {causal: {gpt: {folder: x}}}"))
-    assert loaded.models.find("gpt")[0] == "causal"
+    loaded = params.load(with_sections(tmp_path, "models: {causal: {gpt: {}}}"))
+    assert loaded.models.kind("gpt") == "causal"
     with pytest.raises(BadInput, match=r"no model 'gtp' \(did you mean 'gpt'\?\)"):
-        loaded.models.find("gtp")
+        loaded.models.kind("gtp")
+
+
+def edited(tmp_path: Path, dotted: str, value: Any) -> Path:
+    """The project's own file with one value put in."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    inner = content
+    *parents, last = dotted.split("/")
+    for key in parents:
+        inner = inner[key]
+    inner[last] = value
+    return written(tmp_path, yaml.safe_dump(content))
+
+
+LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
+    "sample/querys": (40, "sample: unknown key querys (did you mean 'queries'?)"),
+    "rewire/stepss": (1, "rewire: unknown key stepss (did you mean 'steps'?)"),
+    "train/taught/layer": (3, "train.taught: unknown key layer (did you mean 'layers'?)"),
+    "train/taught/kind": ("causal", "a recipe of kind causal, the model is listed as masked"),
+    "sentence_sets/set-0/steps": (1, "sentence_sets.set-0: unknown key steps"),
+    "benchmarks/medlamma": ({"a": {}}, "no builder 'medlamma' (did you mean 'medlama'?)"),
+    "benchmarks/medlama/medlama/per_relations": (
+        1,
+        "benchmarks.medlama.medlama: unknown key per_relations (did you mean 'per_relation'?)",
+    ),
+    "benchmarks/lama/medlama": ({}, "benchmarks: 'medlama' is there 2 times"),
+    "benchmarks/lama/sentences": ({}, "'sentences' is the folder of sentence sets"),
+    "methods/masked/xfactor": ({}, "no method 'xfactor' (did you mean 'xfactr'?)"),
+    "methods/masked/generative": ({}, "the method probes models of kind seq2seq"),
+    "methods/masked/xfactr/medlamma": ({}, "'medlamma' is not among"),
+    "methods/masked/xfactr/medlama/mask": (
+        3,
+        "methods.masked.xfactr.medlama: unknown key mask (did you mean 'masks'?)",
+    ),
+    "methods/masked/contrastive/medlama/sets": (["set-9"], "'set-9' is not among set-0, set-1"),
+    "models/masked/stray": ({}, "models.masked.stray: nothing says where its checkpoint is"),
+    "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
+    "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
+    "folders/taught": ("/a", "train, fetch and folders: 'taught' is there 2 times"),
+    "folders/stray": ("/a", "'stray' is in train, fetch or folders only"),
+}
+
+
+@pytest.mark.parametrize("where", LEAVES)
+def test_a_typo_anywhere_is_found_by_the_first_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    value, says = LEAVES[where]
+    path = edited(tmp_path, where, value)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput) as caught:
+        check.loaded(path)
+    assert says in str(caught.value)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_found_right_is_not_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, (ROOT / "params.yaml").read_text())
+    checked: list[object] = []
+    monkeypatch.setattr(check, "check", checked.append)
+    assert check.loaded(path) == check.loaded(path)
+    assert len(checked) == 1
+    path.write_text(path.read_text() + "# a comment\n")
+    check.loaded(path)
+    assert len(checked) == 2
 
 
 def test_the_projects_own_params_are_right() -> None:
-    params.load(Path(__file__).parent.parent / "params.yaml")
+    check.check(params.load(ROOT / "params.yaml"))

@@ -10,10 +10,11 @@ import pytest
 import torch
 import transformers
 
-from medprobe.errors import BadInput
-from medprobe.methods.perplexity import Perplexity, Settings
-from medprobe.metrics import perplexity
-from medprobe.params import EngineParams
+import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.methods.perplexity import Perplexity, perplexity
+from medprobe.metrics.perplexity import values
 
 TEXTS = [
     "Velotrine treats Karsten syndrome .",
@@ -34,9 +35,9 @@ def queries(texts: list[str] | None = None) -> pd.DataFrame:
 
 def probed(folder: Path, budget: int, table: pd.DataFrame | None = None) -> pd.DataFrame:
     engine = EngineParams(device="cpu", token_budget=budget)
-    method = Perplexity("tiny", folder, Settings(), engine, 0)
+    method = Perplexity(folder, Perplexity.Settings(), engine, 0)
     table = queries() if table is None else table
-    return method.rank(table, pd.DataFrame(), 10, "")
+    return method.predict(probing.task(table, pd.DataFrame(), 10), "")
 
 
 def slow(folder: Path, arch: str, text: str) -> float:
@@ -114,11 +115,11 @@ def test_values_carry_each_query_to_its_place() -> None:
             "perplexity": [8.0, 2.0],
         }
     )
-    places = pd.DataFrame(
+    queries = pd.DataFrame(
         {"query_id": ["a", "b", "c"], "subset": ["s", "t", "s"], "relation": ["r", "r", "r"]}
     )
-    values = perplexity.values(table, places)
-    assert list(values.columns) == [
+    by_query = values(table, queries)
+    assert list(by_query.columns) == [
         "variant",
         "replicate",
         "query_id",
@@ -126,8 +127,8 @@ def test_values_carry_each_query_to_its_place() -> None:
         "relation",
         "perplexity",
     ]
-    assert values[["query_id", "subset", "perplexity"]].to_numpy().tolist() == [
+    assert by_query[["query_id", "subset", "perplexity"]].to_numpy().tolist() == [
         ["b", "t", 8.0],
         ["a", "s", 2.0],
     ]
-    assert perplexity.perplexity([math.log(0.25)] * 3) == pytest.approx(4)
+    assert perplexity([math.log(0.25)] * 3) == pytest.approx(4)

@@ -1,55 +1,57 @@
 """The probe stage: parts that are finished are kept, hits are marked, misfits are refused."""
 
-import re
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 import pytest
+import torch
 
+import probing
 from medprobe import methods
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams, Params, Section
+from medprobe.core.code import closure
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params, Section
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    DISTRACTOR,
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    metric_of_predictions,
+    read_table,
+)
+from medprobe.methods import Method, Task
 from medprobe.stages.probe import probe, with_hits
-from medprobe.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, Benchmark, read_table
-
-DOCS = Path(__file__).parent.parent / "docs"
 
 
-class Settings(Section):
-    pass
-
-
-class Alphabetical:
+class Alphabetical(Method):
     """A method that ranks candidates by their names, and can be told to break down."""
 
-    KINDS: ClassVar = ("masked",)
-    Settings: ClassVar = Settings
+    KINDS = ("masked",)
+    METRIC = "ucm"
     ran: ClassVar[list[str]] = []
     breaks_at: ClassVar[str | None] = None
 
+    class Settings(Section):
+        pass
+
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
+        self.checkpoint = checkpoint
 
-    def inputs(self) -> list[Path]:
-        return [self.folder]
-
-    def passes(self) -> list[str]:
-        return [""]
-
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
-        relation = queries["relation"][0]
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        relation = task.queries["relation"][0]
         if relation == self.breaks_at:
             raise KeyboardInterrupt
         self.ran.append(relation)
         rows = [
             ("", "", query, rank, name, -float(rank))
-            for query in queries["query_id"]
-            for rank, name in enumerate(sorted(candidates["name"])[:k], start=1)
+            for query in task.queries["query_id"]
+            for rank, name in enumerate(sorted(task.own["name"])[: task.k], start=1)
         ]
         columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
         return pd.DataFrame(rows, columns=columns)
@@ -58,11 +60,17 @@ class Alphabetical:
 PARAMS = Params.model_validate(
     {
         "models": {
-            "masked": {"bert": {"folder": "x"}},
-            "causal": {"gpt": {"folder": "x"}},
+            "masked": {"bert": {}, "bare": {}},
+            "causal": {"gpt": {}},
         },
-        "benchmarks": {"medlama": {}},
-        "methods": {"alphabetical": {"benchmarks": ["medlama"]}},
+        "benchmarks": {"medlama": {"medlama": {}}},
+        "methods": {
+            "masked": {
+                "alphabetical": {"medlama": {}},
+                "mask_average": {"medlama": {}},
+                "perplexity": {"medlama": {}},
+            }
+        },
     }
 )
 
@@ -70,20 +78,21 @@ PARAMS = Params.model_validate(
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("medprobe.stages.probe.track", lambda *_: None)  # has tests of its own
     monkeypatch.setattr(Alphabetical, "ran", [])
     monkeypatch.setattr(Alphabetical, "breaks_at", None)
     real = methods.find
     monkeypatch.setattr(
         methods, "find", lambda name: Alphabetical if name == "alphabetical" else real(name)
     )
+    monkeypatch.setattr("medprobe.stages.probe.code_fingerprint", lambda *_: "code")
     queries = [
         [f"{subset}-{relation}", "medlama", relation, "s", "C1", "s [Y]", ["b"], ["C2"], subset]
         for subset in ("full", "hard")
         for relation in ("may_prevent", "may_treat")
     ]
     candidates = [[name, f"C-{name}", "", s] for s in ("full", "hard") for name in "cab"]
-    Benchmark(
+    candidates.append(["aa", "", DISTRACTOR, "full"])
+    BenchmarkTables(
         pd.DataFrame(queries, columns=QUERY_COLUMNS),
         pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
     ).write(tmp_path / "outputs/benchmarks/medlama")
@@ -93,12 +102,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def predictions(project: Path) -> pd.DataFrame:
-    return read_table(project / "outputs/predictions/bert/alphabetical/medlama.parquet", [])
+def predictions(project: Path, method: str = "alphabetical") -> pd.DataFrame:
+    path = project / f"outputs/predictions/bert/{method}/medlama.parquet"
+    return read_table(path, PREDICTION_COLUMNS)
 
 
 def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
-    probe("bert", "alphabetical", PARAMS)
+    probe("bert", "alphabetical", "medlama", PARAMS)
     table = predictions(project)
     first = table[table["query_id"] == "full-may_treat"]
     assert list(first["prediction"]) == ["a", "b", "c"]
@@ -112,48 +122,95 @@ def test_a_stopped_probe_goes_on_where_it_stopped(
 ) -> None:
     monkeypatch.setattr(Alphabetical, "breaks_at", "may_treat")
     with pytest.raises(KeyboardInterrupt):
-        probe("bert", "alphabetical", PARAMS)
+        probe("bert", "alphabetical", "medlama", PARAMS)
     assert not (project / "outputs/predictions").exists()
     assert Alphabetical.ran == ["may_prevent"] * 2
     monkeypatch.setattr(Alphabetical, "breaks_at", None)
-    probe("bert", "alphabetical", PARAMS)
+    probe("bert", "alphabetical", "medlama", PARAMS)
     resumed = predictions(project)
     assert Alphabetical.ran == ["may_prevent"] * 2 + ["may_treat"] * 2
     for part in (project / "outputs/parts").iterdir():
         part.unlink()
-    probe("bert", "alphabetical", PARAMS)
+    probe("bert", "alphabetical", "medlama", PARAMS)
     pd.testing.assert_frame_equal(predictions(project), resumed)
 
 
 def test_other_weights_are_other_parts(project: Path) -> None:
-    probe("bert", "alphabetical", PARAMS)
+    probe("bert", "alphabetical", "medlama", PARAMS)
     (project / "outputs/models/bert/weights").write_text("2")
-    probe("bert", "alphabetical", PARAMS)
+    probe("bert", "alphabetical", "medlama", PARAMS)
     assert len(Alphabetical.ran) == 8
 
 
-def test_a_method_and_a_model_that_do_not_fit(project: Path) -> None:
-    with pytest.raises(BadInput, match="needs a model of kind masked, this one is causal"):
-        probe("gpt", "alphabetical", PARAMS)
+def test_a_method_and_a_model_that_do_not_fit(
+    project: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    able = "choose one of: .*likelihood, perplexity"
+    with pytest.raises(BadInput, match=rf"of kind masked, this one is causal; {able}"):
+        probe("gpt", "alphabetical", "medlama", PARAMS)
+    (project / "outputs/models/bare").symlink_to(tiny_model("encoder"))
+    problem = "masked model are missing .*choose one of: classifier, contrastive$"
+    with pytest.raises(BadInput, match=problem):
+        probe("bare", "mask_average", "medlama", PARAMS)
+
+
+def test_a_method_without_ranks_gets_the_standard_columns_too(
+    project: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    probe("bert", "perplexity", "medlama", PARAMS)
+    table = predictions(project, "perplexity")
+    assert table["perplexity"].gt(1).all() and table["hit"].all()
+    assert list(table["prediction_id"]) == ["C-b"] * 4
+    path = project / "outputs/predictions/bert/perplexity/medlama.parquet"
+    assert metric_of_predictions(path) == "perplexity"
 
 
 def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
-    class Folded:
-        normalise = staticmethod(str.lower)
-
     queries = pd.DataFrame({"query_id": ["q"], "answers": [["Aspirin"]]})
-    benchmark = Benchmark(queries, pd.DataFrame({"name": ["aspirin"], "id": ["C1"]}))
+    candidates = pd.DataFrame({"name": ["aspirin"], "id": ["C1"]})
     table = pd.DataFrame({"query_id": ["q"], "prediction": ["aspirin"]})
-    assert with_hits(table, benchmark, Folded)["hit"].all()
-    assert not with_hits(table, benchmark, object)["hit"].any()
+    folded = BenchmarkTables(queries, candidates, normalise="biolama")
+    assert with_hits(table, folded)["hit"].all()
+    assert not with_hits(table, BenchmarkTables(queries, candidates))["hit"].any()
 
 
-def test_the_method_of_the_documents_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (DOCS / "extending.md").read_text(encoding="utf-8")
-    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    written: dict[str, type] = {}
-    exec(code, written)
-    monkeypatch.setattr(methods, "find", lambda name: written["ShortestFirst"])
-    monkeypatch.setattr("medprobe.stages.probe._code", lambda found: [])
-    probe("bert", "alphabetical", PARAMS)
-    assert list(predictions(project)["prediction"][:3]) == ["a", "b", "c"]
+@pytest.mark.parametrize("method", methods.names())
+def test_probing_reaches_few_files(method: str) -> None:
+    assert len(closure("medprobe.stages.probe", plugins={"methods": [method]})) <= 25
+
+
+@pytest.mark.parametrize(
+    ("method", "arch"),
+    [
+        ("fill_mask", "bert"),
+        ("xfactr", "bert"),
+        ("mask_average", "bert"),
+        ("contrastive", "encoder"),
+        ("likelihood", "bert"),
+        ("likelihood", "gpt2"),
+        ("likelihood", "t5"),
+        ("generative", "t5"),
+        ("generative", "bart"),
+        ("perplexity", "bert"),
+        ("perplexity", "gpt2"),
+    ],
+)
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
+    method: str, arch: str, tiny_model: Callable[[str], Path]
+) -> None:
+    plugin = methods.find(method)
+    settings = plugin.Settings(**({"sets": ("set-0",)} if method == "contrastive" else {}))
+    pass_ = {"contrastive": "original", "xfactr": "order+order"}.get(method, "")
+    names = [name for name in probing.NAMES if not name.endswith(")")]
+    engines = [EngineParams(device="cpu", token_budget=budget) for budget in (64, 4096)]
+    if torch.cuda.is_available():
+        engines.append(EngineParams(device="cuda"))
+    ranked = []
+    for engine in engines:
+        task = probing.task(probing.queries(), probing.candidates(names), 5)
+        table = plugin(tiny_model(arch), settings, engine, 0).predict(task, pass_)
+        ranked.append(table[["variant", "query_id", "rank", "prediction"]])
+    for other in ranked[1:]:
+        pd.testing.assert_frame_equal(other, ranked[0])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
 

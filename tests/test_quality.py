@@ -8,12 +8,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
 from medprobe.quality import gate, suites
 from medprobe.quality.page import page
-from medprobe.stages.validate import validate
+from medprobe.stages.validate import validate, validate_sentences
 
 EXPECTATIONS = Path(__file__).parent.parent / "expectations"
+NEEDED = ["queries", "candidates"]
 
 
 def query(name: str, subset: str = "full", **changes: Any) -> dict[str, Any]:
@@ -42,18 +44,40 @@ def candidates(*names: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def run(tmp_path: Path, queries: list[dict[str, Any]], names: pd.DataFrame) -> dict[str, Any]:
+def sources(queries: list[dict[str, Any]]) -> pd.DataFrame:
+    """As if all of the queries' relations had been read."""
+    counts = pd.Series([row["relation"] for row in queries]).value_counts()
+    names = {"source": "umls/MRREL.RRF", "what": "subjects", "name": counts.index, "rows": counts}
+    return pd.DataFrame(names).assign(rows=1)
+
+
+def run(
+    tmp_path: Path,
+    queries: list[dict[str, Any]],
+    names: pd.DataFrame,
+    *,
+    text: bool = True,
+    read: pd.DataFrame | None = None,
+) -> dict[str, Any]:
     """The gate's result; a failed check raises BadInput after it is written."""
-    folder = tmp_path / "medlama"
-    folder.mkdir()
+    folder = tmp_path / "outputs/benchmarks/medlama"
+    out = tmp_path / "outputs/validation/medlama"
+    folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(queries).to_parquet(folder / "queries.parquet")
     names.to_parquet(folder / "candidates.parquet")
-    try:
-        validate("medlama", folder, EXPECTATIONS, tmp_path / "out")
-    finally:
-        if (tmp_path / "out").is_dir():
-            assert "<html" in (tmp_path / "out/index.html").read_text()
-    result: dict[str, Any] = json.loads((tmp_path / "out/result.json").read_text())
+    (sources(queries) if read is None else read).to_parquet(folder / "sources.parquet")
+    (folder / "about.json").write_text('{"builder": "medlama", "normalise": "exact"}')
+    if not (tmp_path / "expectations").exists():
+        (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        try:
+            validate("medlama", Params.model_validate(params))
+        finally:
+            if out.is_dir():
+                assert "<html" in (out / "index.html").read_text()
+    result: dict[str, Any] = json.loads((out / "result.json").read_text())
     return result
 
 
@@ -62,6 +86,7 @@ GOOD = [query("a"), query("b", avg_match=0.5), query("a", "hard")]
 
 def test_good_tables_pass(tmp_path: Path) -> None:
     assert run(tmp_path, GOOD, candidates())["success"]
+    assert (tmp_path / "outputs/validation/medlama/passed").read_text() == "passed\n"
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
@@ -93,7 +118,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str,
             [query("a"), *bad],
             candidates(*{row["subject"] or "-" for row in bad} - {"drug a"}),
         )
-    result = json.loads((folder / "out/result.json").read_text())
+    result = json.loads((folder / "outputs/validation/medlama/result.json").read_text())
     assert not result["success"]
     rows: dict[str, list[dict[str, Any]]] = {}
     for check in (check for table in result["tables"] for check in table["checks"]):
@@ -119,8 +144,105 @@ def test_failing_rows_are_printed_and_shown(
     bad = query("a", "hard", subject_id="C12X")
     with pytest.raises(BadInput):
         run(tmp_path, [*GOOD, bad], candidates())
-    assert "a-hard: subject_id = 'C12X'" in capsys.readouterr().out
-    assert "a-hard: subject_id = &#x27;C12X&#x27;" in (tmp_path / "out/index.html").read_text()
+    assert "row 4, a-hard: subject_id = 'C12X'" in capsys.readouterr().out
+    page = (tmp_path / "outputs/validation/medlama/index.html").read_text()
+    assert "row 4, a-hard: subject_id = &#39;C12X&#39;" in page
+
+
+def test_text_of_the_data_is_shown_only_where_it_may_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "quite a secret"
+    bad = {"subject": secret, "answers": [secret], "prompt": f"{secret} [MASK]", "relation": secret}
+    names = candidates().assign(name=secret)
+    with pytest.raises(BadInput) as error:
+        run(tmp_path, [*GOOD, query("c", **bad)], names, text=False)
+    written = (tmp_path / "outputs/validation/medlama").iterdir()
+    told = [capsys.readouterr().out, str(error.value), *(path.read_text() for path in written)]
+    assert len(told) == 4
+    assert secret not in "".join(told)
+    assert "row 4, c-full" in told[0]
+
+
+def test_a_failing_gate_leaves_no_verdict_of_before(tmp_path: Path) -> None:
+    passed = tmp_path / "outputs/validation/medlama/passed"
+    run(tmp_path, GOOD, candidates())
+    assert passed.exists()
+    with pytest.raises(BadInput):
+        run(tmp_path, [query("a", subject_id="C12X")], candidates())
+    assert not passed.exists()
+    run(tmp_path, GOOD, candidates())
+    passed.with_name("index.html").unlink()
+    (tmp_path / "outputs/benchmarks/medlama/queries.parquet").unlink()
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(BadInput, match="no such table"):
+        patch.chdir(tmp_path)
+        validate("medlama", Params.model_validate({"benchmarks": {"medlama": {"medlama": {}}}}))
+    assert not passed.exists()
+
+
+def test_a_warning_is_shown_and_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = query("a", prompt="a [MASK] might treat [Y] .")
+    assert run(tmp_path, [long, GOOD[1]], candidates())["success"]
+    out = tmp_path / "outputs/validation/medlama"
+    assert (out / "passed").read_text() == "passed\n"
+    assert "warning: outputs/benchmarks/medlama/queries.parquet" in capsys.readouterr().out
+    assert "1 warning" in (out / "index.html").read_text()
+
+
+def test_a_build_that_loses_half_of_its_rows_is_stopped(tmp_path: Path) -> None:
+    read = sources(GOOD).assign(rows=4)
+    with pytest.raises(BadInput, match=r"sources.parquet: expect_rows_to_be_used: 1 rows fail"):
+        run(tmp_path, GOOD, candidates(), read=read)
+    gone = pd.concat([sources(GOOD), sources(GOOD).assign(name="may_prevent")])
+    with pytest.raises(BadInput, match=r"expect_rows_to_be_used.*subjects may_prevent"):
+        run(tmp_path, GOOD, candidates(), read=gone)
+
+
+def test_a_build_that_draws_fewer_than_there_are_passes(tmp_path: Path) -> None:
+    many = [query(str(number)) for number in range(1000)]
+    names = candidates(*(row["subject"] for row in many))
+    run(tmp_path, many, names, read=sources(many).assign(rows=50_000))
+
+
+def sentences(tmp_path: Path, text: bytes) -> Path:
+    path = tmp_path / "data/sentences/mine.txt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text)
+    (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        validate_sentences("mine", Params())
+    return tmp_path / "outputs/validation/sentences/mine"
+
+
+def test_a_sentence_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "The drug is given against the disease.\n"
+    out = sentences(tmp_path, f"{line}\n{line}Another one is not given at all.\n".encode())
+    assert (out / "passed").read_text() == "passed\n"
+    printed = capsys.readouterr().out
+    assert "warning: data/sentences/mine.txt: expect_column_values_to_be_unique" in printed
+    assert "    row 1, 1\n    row 2, 3\n" in printed
+    assert "disease" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"one sentence only\n", "expect_table_row_count_to_be_between"),
+        (b"", "expect_table_row_count_to_be_between"),
+        ("a sentence\nanother one\n".encode("utf-16-le"), "not_match_regex: 3 rows fail"),
+        (b"caf\xe9 au lait\n", "not UTF-8 at byte 3"),
+        (b"word\n" * 4, "expect_column_values_to_match_regex: 4 rows fail"),
+    ],
+)
+def test_a_sentence_set_that_cannot_be_used_is_stopped(
+    tmp_path: Path, text: bytes, problem: str
+) -> None:
+    with pytest.raises(BadInput, match=problem):
+        sentences(tmp_path, text)
+    assert not (tmp_path / "outputs/validation/sentences/mine/passed").exists()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +256,9 @@ def test_failing_rows_are_printed_and_shown(
 def test_the_hard_set_is_held_to_its_rules(
     tmp_path: Path, hard: dict[str, Any], check: str
 ) -> None:
-    with pytest.raises(BadInput, match=rf"{check}: 1 rows fail, the first is {hard['query_id']}"):
+    with pytest.raises(
+        BadInput, match=rf"{check}: 1 rows fail, the first is row 2, {hard['query_id']}:"
+    ):
         run(tmp_path, [query("a"), hard], candidates())
 
 
@@ -164,7 +288,7 @@ def write_suites(folder: Path, **kwargs: Any) -> Path:
         "queries": {"row_id": ["query_id"], "expectations": [kwargs, sound]},
     }
     for table, text in texts.items():
-        (folder / f"x.{table}.json").write_text(json.dumps(text))
+        (folder / f"{table}.json").write_text(json.dumps(text))
     return folder
 
 
@@ -183,43 +307,52 @@ def write_suites(folder: Path, **kwargs: Any) -> Path:
         ),
         ({"type": "expect_list_items_to_match_regex", "kwargs": {"column": "a"}}, "regex: field"),
         ({"typ": "expect_column_to_exist"}, "expectations.0.type: Field required"),
+        ({"type": "expect_column_to_exist", "severity": "error"}, "severity: Input should be"),
+        (
+            {"type": "expect_column_to_exist", "kwargs": {"column": {"$PARAMETER": "negative"}}},
+            "no setting 'negative'",
+        ),
     ],
 )
 def test_a_bad_suite_is_an_error(tmp_path: Path, listed: dict[str, Any], problem: str) -> None:
     with pytest.raises(BadInput, match=re.escape(problem)) as error:
-        suites.load(write_suites(tmp_path, **listed), "x")
-    assert str(tmp_path / "x.queries.json") in str(error.value)
+        suites.load(write_suites(tmp_path, **listed), NEEDED, {})
+    assert str(tmp_path / "queries.json") in str(error.value)
 
 
 def test_a_missing_or_broken_suite_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"x.queries.json: no such suite"):
-        suites.load(tmp_path, "x")
+    with pytest.raises(BadInput, match=r"queries.json: no such suite"):
+        suites.load(tmp_path, NEEDED, {})
     write_suites(tmp_path, type="expect_column_to_exist", kwargs={"column": "name"})
-    (tmp_path / "x.queries.json").write_text("{")
-    with pytest.raises(BadInput, match=r"x.queries.json: not JSON"):
-        suites.load(tmp_path, "x")
+    (tmp_path / "queries.json").write_text("{")
+    with pytest.raises(BadInput, match=r"queries.json: not JSON"):
+        suites.load(tmp_path, NEEDED, {})
 
 
 def test_a_further_table_has_a_suite_of_its_own(tmp_path: Path) -> None:
     write_suites(tmp_path, type="expect_column_to_exist", kwargs={"column": "name"})
     unique = {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "step"}}
     text = {"row_id": ["part", "step"], "expectations": [unique]}
-    (tmp_path / "x.steps.json").write_text(json.dumps(text))
+    (tmp_path / "steps.json").write_text(json.dumps(text))
     table = pd.DataFrame({"name": ["a"], "query_id": ["q"]})
     steps = pd.DataFrame({"part": ["a", "b"], "step": [1, 1]})
     tables = {"queries": table, "candidates": table, "steps": steps}
-    reports = {report["table"]: report for report in gate.run(suites.load(tmp_path, "x"), tables)}
+    reports = {
+        report["table"]: report
+        for report in gate.run(suites.load(tmp_path, NEEDED, {}), tables, text=True)
+    }
     assert reports["queries"]["success"]
     (check,) = reports["steps"]["checks"]
     assert [example["row"] for example in check["examples"]] == ["a 1", "b 1"]
     del tables["steps"]
     with pytest.raises(BadInput, match=r"steps.parquet: no such table, but a suite for it"):
-        gate.run(suites.load(tmp_path, "x"), tables)
+        gate.run(suites.load(tmp_path, NEEDED, {}), tables, text=True)
 
 
 def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:
-    example = {"row": "<b>", "subject": "a & b"}
+    example = {"number": 1, "row": "<b>", "subject": "a & b"}
     check = {"type": "expect_x", "kwargs": {}, "notes": "", "success": False, "failing": 1}
+    check["severity"] = "critical"
     report = {
         "table": "queries",
         "rows": 1,
@@ -227,5 +360,5 @@ def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:
         "checks": [{**check, "examples": [example], "problem": ""}],
     }
     html = page("medlama", [report])
-    assert "&lt;b&gt;: subject = &#x27;a &amp; b&#x27;" in html
+    assert "row 1, &lt;b&gt;: subject = &#39;a &amp; b&#39;" in html
     assert not re.search(r"(src|href)=|https?:", html)

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+from medprobe.engine import masked
 from medprobe.engine.load import load
-from medprobe.errors import BadInput
-from medprobe.methods import mask_average
 from medprobe.methods.rank_change import COPY, RankChange, ranks
-from medprobe.params import EngineParams
 
 PROMPTS = (
     "Velotrine may treat [Y] .",
@@ -42,7 +43,18 @@ def steps() -> pd.DataFrame:
 
 def method(folder: Path, budget: int = 8192, seed: int = 1) -> RankChange:
     engine = EngineParams(device="cpu", token_budget=budget)
-    return RankChange("toy", folder, RankChange.Settings(), engine, seed)
+    return RankChange(folder, RankChange.Settings(), engine, seed)
+
+
+def ask(
+    prober: RankChange,
+    queries: pd.DataFrame,
+    names: pd.DataFrame | None = None,
+    pass_: str = "",
+) -> pd.DataFrame:
+    names = probing.candidates() if names is None else names
+    [task] = prober.tasks(BenchmarkTables(queries, names), 10)
+    return prober.predict(task, pass_)
 
 
 def ranked(scores: dict[str, float]) -> dict[str, int]:
@@ -75,7 +87,7 @@ def test_ranks_are_those_of_sorting_all_candidates(
     tiny_model: Callable[[str], Path], arch: str
 ) -> None:
     queries, folder = steps(), tiny_model(arch)
-    found = method(folder).rank(queries, probing.candidates(), 10, "")
+    found = ask(method(folder), queries)
     causal = arch == "gpt2"
     model = load(folder, "causal" if causal else "masked", EngineParams(device="cpu"))
     score = causal_score if causal else masked_score
@@ -91,24 +103,23 @@ def test_ranks_are_those_of_sorting_all_candidates(
 
 @pytest.mark.parametrize("arch", ["bert", "gpt2"])
 def test_ranks_do_not_depend_on_the_batch(tiny_model: Callable[[str], Path], arch: str) -> None:
-    folder, candidates = tiny_model(arch), probing.candidates()
-    large = method(folder).rank(steps(), candidates, 10, "")
-    small = method(folder, budget=40).rank(steps(), candidates, 10, "")
-    probing.same(small, large)
+    large = ask(method(tiny_model(arch), budget=4096), steps())
+    for budget in (64, 40):
+        probing.same(ask(method(tiny_model(arch), budget), steps()), large)
 
 
 def test_equal_prompts_are_scored_once(
     tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    real = mask_average.mean_log_probs
+    real = masked.mean_log_probs
 
     def spy(model: Any, prompts: list[str], *rest: Any) -> np.ndarray:
         seen.extend(prompts)
         return real(model, prompts, *rest)
 
-    monkeypatch.setattr(mask_average, "mean_log_probs", spy)
-    method(tiny_model("bert")).rank(steps(), probing.candidates(), 10, "")
+    monkeypatch.setattr(masked, "mean_log_probs", spy)
+    ask(method(tiny_model("bert")), steps())
     assert sorted(seen) == sorted(set(PROMPTS))
 
 
@@ -117,22 +128,35 @@ def test_candidates_of_the_relation_are_ranked_where_there_are_any(
 ) -> None:
     candidates = probing.candidates()
     few = candidates["name"].isin(["influenza", "Chronic pain", "SNCA", "Naïve fever"])
-    found = method(tiny_model("bert")).rank(
-        steps(), candidates.assign(type=np.where(few, "r", "other")), 10, ""
-    )
-    assert found["rank"].max() <= 4
+    typed = candidates.assign(type=np.where(few, "r", "other"))
+    assert ask(method(tiny_model("bert")), steps(), typed)["rank"].max() <= 4
+
+
+def test_distractors_are_not_ranked(tiny_model: Callable[[str], Path]) -> None:
+    candidates = probing.candidates()
+    added = candidates.assign(name="a " + candidates["name"], type=DISTRACTOR)
+    found = ask(method(tiny_model("bert")), steps(), pd.concat([candidates, added]))
+    pd.testing.assert_frame_equal(found, ask(method(tiny_model("bert")), steps()))
+
+
+def test_each_relation_of_a_subset_is_a_task(tmp_path: Path) -> None:
+    queries = pd.concat([steps(), steps().assign(relation="s")], ignore_index=True)
+    candidates = probing.candidates().assign(type=["r"] * 4 + ["s"] * 6)
+    tasks = method(tmp_path).tasks(BenchmarkTables(queries, candidates), 10)
+    assert [task.candidates["type"].unique().tolist() for task in tasks] == [["r"], ["s"]]
+    assert [task.queries["relation"].unique().tolist() for task in tasks] == [["r"], ["s"]]
 
 
 def test_a_prompt_beyond_the_window_is_refused(tiny_model: Callable[[str], Path]) -> None:
     prompts = [f"{'pain ' * 200} Velotrine may treat [Y] ."]
     for arch in ("bert", "gpt2"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
-            method(tiny_model(arch)).rank(probing.queries(prompts), probing.candidates(), 10, "")
+            ask(method(tiny_model(arch)), probing.queries(prompts))
 
 
 def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
     queries = steps().assign(tracked=[list(probing.NAMES)] * len(PROMPTS))
-    found = method(tmp_path).rank(queries, probing.candidates(), 10, COPY)
+    found = ask(method(tmp_path), queries, pass_=COPY)
     assert set(found["variant"]) == {COPY}
     for query, part in found.groupby("query_id"):
         shown = SHOWN[int(query[1:])]
@@ -142,14 +166,14 @@ def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
 
 
 def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
-    candidates = probing.candidates()
-    first = method(tmp_path, seed=1).rank(steps(), candidates, 10, COPY)
-    again = method(tmp_path, seed=1).rank(steps().iloc[::-1], candidates, 10, COPY)
+    first = ask(method(tmp_path, seed=1), steps(), pass_=COPY)
+    again = ask(method(tmp_path, seed=1), steps().iloc[::-1], pass_=COPY)
+    assert method(tmp_path).inputs(COPY) == []
     pd.testing.assert_frame_equal(
         first.sort_values(["query_id", "prediction"], ignore_index=True),
         again.sort_values(["query_id", "prediction"], ignore_index=True),
     )
-    other = method(tmp_path, seed=2).rank(steps(), candidates, 10, COPY)
+    other = ask(method(tmp_path, seed=2), steps(), pass_=COPY)
     assert first["rank"].tolist() != other["rank"].tolist()
 
 

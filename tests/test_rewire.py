@@ -11,19 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params
+from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.load import load
 from medprobe.engine.rewiring import (
     RewireSettings,
     batch_order,
-    checkpoints,
     cut_tail,
     info_nce,
     make_pairs,
     train,
 )
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams
-from medprobe.stages.rewire import read_sentences, rewire_folder
+from medprobe.stages.rewire import read_sentences, rewire, rewire_folder
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
 SENTENCES = [
@@ -85,13 +86,13 @@ def test_the_loss_is_that_of_each_text_against_all_others() -> None:
     losses = []
     for i in range(6):
         partner = (i + 3) % 6
-        likeness = {
+        similarities = {
             j: torch.cosine_similarity(vectors[i], vectors[j], dim=0) / 0.04
             for j in range(6)
             if j != i
         }
-        total = torch.logsumexp(torch.stack(list(likeness.values())), dim=0)
-        losses.append(total - likeness[partner])
+        total = torch.logsumexp(torch.stack(list(similarities.values())), dim=0)
+        losses.append(total - similarities[partner])
     assert info_nce(vectors, 0.04).item() == pytest.approx(torch.stack(losses).mean().item())
 
 
@@ -149,6 +150,7 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
             tiny_model("bert"),
             sentences,
             tmp_path / target,
+            tmp_path / f"{target}.csv",
             SETTINGS,
             engine=EngineParams(),
             seed=1,
@@ -156,6 +158,7 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
 
     run("whole")
     assert list(checkpoints(tmp_path / "whole")) == [2, 4, 6]
+    assert list(checkpoints(tmp_path / "nowhere")) == []
     steps: list[int] = []
     step = torch.optim.AdamW.step
 
@@ -180,7 +183,34 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
             assert (tmp_path / "whole" / file).read_bytes() == (
                 tmp_path / "parts" / file
             ).read_bytes(), file
+    losses = (tmp_path / "whole.csv").read_text()
+    assert losses == (tmp_path / "parts.csv").read_text()
+    assert [line.split(",")[0] for line in losses.split()] == ["step", *"123456"]
     assert not list((tmp_path / "outputs" / "parts").iterdir())
+
+
+def test_the_stage_puts_checkpoints_and_losses_into_their_places(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
+    params = Params.model_validate(
+        {
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
+        }
+    )
+    rewire("mine", "set-0", params)
+    assert list(checkpoints(places.REWIRED / "mine/set-0")) == [1, 2]
+    assert len((places.LOSSES / "mine/set-0.csv").read_text().split()) == 3
+    with pytest.raises(BadInput, match=r"no such sentence set \(did you mean 'set-0'\?\)"):
+        rewire("mine", "set-O", params)
+    with pytest.raises(BadInput, match="no model 'min'"):
+        rewire("min", "set-0", params)
 
 
 def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
@@ -209,6 +239,7 @@ def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) ->
                 tiny_model(arch),
                 tmp_path / "set-0.txt",
                 tmp_path / "out",
+                tmp_path / "out.csv",
                 SETTINGS,
                 engine=EngineParams(),
                 seed=1,

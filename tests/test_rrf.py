@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources import rrf
 
 CONCEPT = "C0000001|ENG|P|L1|PF|S1|Y|A1||||NCI|PT|X|{}|0|N||"

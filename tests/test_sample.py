@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 from medprobe.benchmarks import medlama
-from medprobe.errors import BadInput
-from medprobe.keep import fingerprint
+from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS
+from medprobe.commands.sample import sample
+from medprobe.core.errors import BadInput
+from medprobe.core.parts import fingerprint
 from medprobe.sample import context, corpus, names, umls
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf
-from medprobe.stages.sample import sample
 
 SEED = 2021
 
@@ -211,7 +212,7 @@ def test_what_a_note_tells_beside_a_diseases_findings_is_of_another_system(
 
 def test_prompts_are_the_first_wordings(world: World) -> None:
     for relation in umls.INVERSES:
-        assert corpus.WORDINGS[relation][0] == medlama.HUMAN_PROMPTS[relation]
+        assert corpus.WORDINGS[relation][0] == HUMAN_PROMPTS[relation]
 
 
 def test_facts_are_written_as_they_are(world: World, data: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.engine.search import expected_hit, nearest
+from medprobe.engine.search import nearest
 
 
 def slow(queries: Any, candidates: Any, names: list[str], k: int) -> list[list[str]]:
@@ -72,10 +72,3 @@ def test_cosine_scores_are_cosines() -> None:
 def test_fewer_candidates_than_k_are_all_returned() -> None:
     places, _ = nearest(np.ones((1, 2), np.float32), np.eye(2, dtype=np.float32), ["b", "a"], 10)
     assert places.tolist() == [[1, 0]]
-
-
-def test_expected_hit_is_the_chance_over_shuffled_ties() -> None:
-    assert expected_hit([1, 1, 1, 1], [True, False, False, False], k=1) == 0.25
-    assert expected_hit([2, 1, 1], [False, True, True], k=2) == 1
-    assert expected_hit([2, 1, 1], [True, False, False], k=1) == 1
-    assert expected_hit([2, 1], [False, False], k=5) == 0

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.benchmarks.context_segments import (
+from medprobe.benchmarks.context.segments import (
     KINDS,
     Mention,
     Segment,

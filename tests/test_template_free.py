@@ -7,31 +7,39 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from medprobe import places
+import probing
 from medprobe.benchmarks import biolama, lama, lipid
 from medprobe.benchmarks.distractors import with_distractors
-from medprobe.errors import BadInput
+from medprobe.commands.sample import sample
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Models, Params, TrackParams, section
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.params import EngineParams, Models, Params, TrackParams, section
-from medprobe.report import template_free, template_free_run
-from medprobe.report.cut_off import cut_off
-from medprobe.report.data_sets import DATA_SETS
-from medprobe.report.papers import papers
+from medprobe.metrics import Scoring
+from medprobe.metrics.results import COMPARISON, prediction_tables, rows_of, score_table
+from medprobe.papers import papers
+from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
-from medprobe.report.sections.template_free import section as template_free_section
-from medprobe.report.tables import comparison
-from medprobe.stages.sample import sample
-from medprobe.stages.score import score
-from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
+from medprobe.report.template_free import scores
+from medprobe.report.template_free.analyses import analyses
+from medprobe.report.template_free.chapter import chapter
+from medprobe.report.template_free.cut_off import cut_off
+from medprobe.report.template_free.data_sets import PAPER
+from medprobe.tracking import comparisons
+from medprobe.tracking.store import Content, Result
+from shown import html
 
 SETS = [
     *("google-re-template", "google-re-free", "t-rex-template", "t-rex-free"),
     *("conceptnet", "squad", "chem", "gene"),
 ]
+OWN = {"lama": "facts", "lipid": "lipid"}  # what the project calls its benchmarks
+BUILDERS = {own: builder for builder, own in OWN.items()}
 NAMES = ["hepatitis", "Karsten syndrome", "chronic pain"]
 
 
-def benchmark() -> Benchmark:
+def benchmark() -> BenchmarkTables:
     queries = pd.DataFrame(
         {
             "query_id": ["q1", "q2"],
@@ -41,16 +49,18 @@ def benchmark() -> Benchmark:
         }
     )
     candidates = pd.DataFrame({"name": NAMES, "id": NAMES, "type": "", "subset": "squad"})
-    return Benchmark(queries, candidates)
+    return BenchmarkTables(queries, candidates)
 
 
 def test_distractors_are_ranked_in_the_same_pass(tiny_model: Callable[[str], Path]) -> None:
     names = ["fracture of bone", "Karsten syndrome", "influenza"]
     plain = benchmark()
-    more = with_distractors(plain, "squad", names)
-    method = MaskAverage("m", tiny_model("bert"), MaskAverage.Settings(), EngineParams(), 0)
-    found = method.rank(more.queries, more.candidates, 10, "").groupby("variant")
-    alone = method.rank(plain.queries, plain.candidates, 10, "").groupby("variant")
+    more = with_distractors(plain.candidates, "squad", names)
+    method = MaskAverage(tiny_model("bert"), MaskAverage.Settings(), EngineParams(), 0)
+    found, alone = (
+        method.predict(probing.task(plain.queries, candidates, 10), "").groupby("variant")
+        for candidates in (more, plain.candidates)
+    )
     for variant in ("", "relation"):
         pd.testing.assert_frame_equal(
             found.get_group(variant).reset_index(drop=True),
@@ -97,22 +107,19 @@ def world(folder: Path) -> Params:
     )
     for name in ("lama", "lipid"):
         own = queries["subset"].isin(["chem", "gene"]) == (name == "lipid")
-        table = Benchmark(
-            queries[own], candidates[candidates["subset"].isin(queries[own]["subset"])]
-        )
-        table.write(folder / "benchmarks" / name)
+        listed = candidates[candidates["subset"].isin(queries[own]["subset"])]
+        table = BenchmarkTables(queries[own], listed, builder=name)
+        table.write(folder / "benchmarks" / OWN[name])
         for model in ("good", "poor"):
             predictions = pd.concat(_answers(model, row) for row in queries[own].itertuples())
-            out = folder / "predictions" / model / "mask_average" / f"{name}.parquet"
-            write_table(predictions, out, PREDICTION_COLUMNS)
+            out = folder / "predictions" / model / "mask_average" / f"{OWN[name]}.parquet"
+            write_predictions(predictions, out, MaskAverage.METRIC)
             strange = {"good": 2.0, "poor": 8.0}[model]
             found = predictions[(predictions["rank"] == 1) & (predictions["variant"] == "")]
             found = found.assign(perplexity=strange + found["query_id"].str.len())
-            out = folder / "predictions" / model / "perplexity" / f"{name}.parquet"
-            write_table(found, out, PREDICTION_COLUMNS)
-    models = {
-        "masked": {"good": {"folder": "a", "trained_until": "2022-05-01"}, "poor": {"folder": "b"}}
-    }
+            out = folder / "predictions" / model / "perplexity" / f"{OWN[name]}.parquet"
+            write_predictions(found, out, "perplexity")
+    models = {"masked": {"good": {"trained_until": "2022-05-01"}, "poor": {}}}
     content = {"models": models, "score": {"bootstrap": 50}, "track": {"text": True}}
     return section(Params, content, "params")
 
@@ -133,16 +140,25 @@ def _answers(model: str, row: Any) -> pd.DataFrame:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("world")
     params = world(folder)
-    score(folder / "predictions", folder / "benchmarks", folder / "metrics", params)
-    numbers = comparison(folder / "metrics")
-    made = template_free.analyses(numbers, folder / "predictions", folder / "benchmarks", params)
-    return Results(numbers, pd.DataFrame(), {}, analyses=made)
+    predictions, benchmarks = folder / "predictions", folder / "benchmarks"
+    scoring = Scoring(params.score, params.seed)
+    rows = [
+        row
+        for path in prediction_tables(predictions)
+        for row in rows_of(
+            {path.stem: score_table(path, benchmarks / path.stem, scoring)},
+            *path.parts[-3:-1],
+        )
+    ]
+    numbers = pd.DataFrame(rows, columns=COMPARISON)
+    made = analyses(numbers, predictions, benchmarks, BUILDERS, params)
+    return Results(numbers, builders=BUILDERS, template_free=made)
 
 
 def test_models_keep_their_ranks(results: Results) -> None:
-    ranks = results.analyses["rankings"]
+    ranks = results.template_free["rankings"]
     assert ranks.groupby("model")["rank"].unique().map(list).to_dict() == {"good": [1], "poor": [2]}
-    moved = results.analyses["displacement"]
+    moved = results.template_free["displacement"]
     assert len(moved) == 2 * 4  # two template-based sets of the general domain, four free ones
     assert (moved["mean"] == 0).all() and (moved["tau"] == 1).all()
 
@@ -156,12 +172,12 @@ def test_displacement_by_a_worked_example() -> None:
             for place, model in enumerate(order[name], start=1)
         ]
     )
-    (row,) = template_free.displacement(ranks).to_dict("records")
+    (row,) = scores.displacement(ranks).to_dict("records")
     assert (row["mean"], row["largest"], row["tau"]) == (pytest.approx(4 / 3), 2, -1)
 
 
 def test_parallel_differences_are_paired(results: Results) -> None:
-    table = results.analyses["parallel"].set_index(["name", "model", "metric"])
+    table = results.template_free["parallel"].set_index(["name", "model", "metric"])
     row = table.loc[("Google-RE", "good", "acc_at_1")]
     assert (row["template_based"], row["template_free"], row["difference"]) == pytest.approx(
         (7 / 12, 1, 5 / 12)
@@ -173,7 +189,7 @@ def test_parallel_differences_are_paired(results: Results) -> None:
 
 
 def test_perplexity_is_set_against_accuracy(results: Results) -> None:
-    found = results.analyses["correlation"].set_index(["kind", "over", "name"])
+    found = results.template_free["correlation"].set_index(["kind", "over", "name"])
     assert found.loc[("template-free", "data sets", ""), "n"] == 6
     assert found.loc[("template-free", "models", "SQuAD"), "n"] == 2
     points = pd.DataFrame(
@@ -184,12 +200,12 @@ def test_perplexity_is_set_against_accuracy(results: Results) -> None:
             "perplexity": [1.0, 2.0, 3.0],
         }
     )
-    row = template_free.correlation(points).iloc[0]
+    row = scores.correlation(points).iloc[0]
     assert row["r"] == pytest.approx(-1) and row["p"] < 0.01
 
 
 def test_each_template_has_its_accuracy(results: Results) -> None:
-    table = results.analyses["templates"].set_index(["relation", "model"])["value"]
+    table = results.template_free["templates"].set_index(["relation", "model"])["value"]
     assert table["place_of_birth", "good"] == 1
     assert table["place_of_birth", "mean"] == pytest.approx(
         (table["place_of_birth", "good"] + table["place_of_birth", "poor"]) / 2
@@ -197,25 +213,25 @@ def test_each_template_has_its_accuracy(results: Results) -> None:
 
 
 def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
-    shares = results.analyses["overconfidence"].set_index(["name", "model"])
+    shares = results.template_free["overconfidence"].set_index(["name", "model"])
     assert shares.loc[("SQuAD", "poor"), "distinct_at_1"] == pytest.approx(1 / 12)
     assert shares.loc[("SQuAD", "good"), "distinct_at_1"] == 1
     assert shares.loc[("SQuAD", "good"), "entities"] == 12
     assert shares.loc[("SQuAD", "poor"), ["favourite", "favourite_share"]].tolist() == ["n00", 1]
-    often = results.analyses["frequent"]
+    often = results.template_free["frequent"]
     poor = often[(often["model"] == "poor") & (often["name"] == "SQuAD")]
     assert poor[["place", "entity", "share"]].to_numpy().tolist() == [[1, "n00", 1], [2, "n01", 1]]
 
 
 def test_distractors_stand_beside_the_plain_list(results: Results) -> None:
-    table = results.analyses["distractors"]
+    table = results.template_free["distractors"]
     row = table[(table["model"] == "good") & (table["metric"] == "acc_at_1")].iloc[0]
     assert (row["name"], row["value"], row["value_more"]) == ("SQuAD", 1, 0)
     assert (row["entities"], row["entities_more"]) == (12, 14)
 
 
 def test_a_model_trained_after_the_cut_off_is_flagged(results: Results) -> None:
-    table = results.analyses["cut-off"].set_index("model")["verdict"]
+    table = results.template_free["cut-off"].set_index("model")["verdict"]
     assert table["good"].startswith("trained after the cut-off")
     assert "not declared" in table["poor"]
 
@@ -224,21 +240,22 @@ def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
     world(tmp_path)
     models = section(Models, {"masked": {"good": {"trained_until": "May"}}}, "params")
     with pytest.raises(BadInput, match=r"good\.trained_until: no date: May"):
-        cut_off(models, tmp_path / "benchmarks", ["good"])
+        cut_off(models, tmp_path / "benchmarks" / "lipid", ["good"])
 
 
 def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
-    page = template_free_section(results)
-    assert page.count("<h3>") == 7
-    assert {name.removeprefix("template-free-") for name in results.figures} == {
-        "rankings",
-        "parallel",
-        "perplexity",
-        "templates",
-        "frequent-template-based",
-        "frequent-template-free",
-        "distractors",
+    [made] = chapter(results)
+    assert len(made.parts) == 7
+    assert set(drawings(made.parts)) == {
+        "template-free-rankings.svg",
+        "template-free-parallel.svg",
+        "template-free-perplexity.svg",
+        "template-free-templates.svg",
+        "template-free-frequent-template-based.svg",
+        "template-free-frequent-template-free.svg",
+        "template-free-distractors.svg",
     }
+    page = html(results, made.parts)
     assert "good: trained after the cut-off" in page
 
 
@@ -249,22 +266,32 @@ def test_one_run_holds_all_tables_and_drawings(
     for name in ("predictions", "benchmarks"):
         monkeypatch.setattr(places, name.upper(), tmp_path / name)
     quiet = params.model_copy(update={"track": TrackParams()})
-    run = template_free_run.result(quiet, {"lama/good/mask_average": "1", "medlama/x/y": "1"})
-    assert run is not None and template_free_run.result(quiet, {"medlama/x/y": "1"}) is None
+    queries = benchmark().queries.assign(
+        benchmark="medlama", relation="", subject="", subject_id="", answer_ids=[["a"], ["b"]]
+    )
+    candidates = benchmark().candidates
+    BenchmarkTables(queries, candidates, builder="medlama").write(places.BENCHMARKS / "medlama")
+    [run] = runs(quiet, facts="1", lipid="1", medlama="1")
+    assert runs(quiet, medlama="1") == []
     content = run.content()
     tables = {name for name in content.files if name.endswith(".csv")}
-    assert tables == {f"{name}.csv" for name in results.analyses}
+    assert tables == {f"{name}.csv" for name in results.template_free}
     assert "figures/template-free-rankings.svg" in content.files
     assert content.metrics["general/tau"] == 1
     assert "n00" not in "".join(content.files.values())  # names may be licensed
-    other = template_free_run.result(quiet, {"lama/good/mask_average": "1", "medlama/x/y": "2"})
-    newer = template_free_run.result(quiet, {"lama/good/mask_average": "2"})
-    assert other is not None and newer is not None
+    [other] = runs(quiet, facts="1", lipid="1", medlama="2")
+    [newer] = runs(quiet, facts="2", lipid="1", medlama="1")
     assert run.key == other.key != newer.key
 
 
+def runs(params: Params, **keys: str) -> list[Result]:
+    """The comparison's run, where there is one, over a result of each benchmark with this key."""
+    single = [Result(name, "good", "m", key, lambda: Content({})) for name, key in keys.items()]
+    return [one for one in comparisons.results(single, params) if one.method == "comparison"]
+
+
 def test_no_data_no_chapter() -> None:
-    assert template_free_section(Results(pd.DataFrame(), pd.DataFrame(), {})) == ""
+    assert chapter(Results(pd.DataFrame(columns=COMPARISON))) == []
 
 
 def test_the_published_tables_have_the_averages_that_the_paper_prints() -> None:
@@ -311,7 +338,7 @@ def test_the_sample_world_holds_all_ten_data_sets(sample_world: Path) -> None:
         "lama": lama.build(sample_world, lama.Settings(), 0),
         "lipid": lipid.build(sample_world, lipid.Settings(), 0),
     }
-    for data in DATA_SETS:
+    for data in PAPER:
         queries = made[data.benchmark].queries
         assert (queries["subset"] == data.subset).sum() >= 15, data
     names = made["biolama"].candidates

@@ -1,58 +1,84 @@
 """The MLflow store: filled once, never doubled, rebuilt when lost or moved."""
 
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
 
 from made_up import project
-from medprobe import lineage
-from medprobe.params import ModelParams, Models, Params, ScoreParams, TrackParams
-from medprobe.report.tables import SIGNIFICANCE
-from medprobe.stages.track import track
-from medprobe.tracking import KEY, STATE, Content, Result, connect, record
+from medprobe.core.errors import BadInput
+from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
+from medprobe.core.places import LOSSES, PREDICTIONS, RUNS
+from medprobe.core.tables import write_predictions
+from medprobe.metrics.results import SIGNIFICANCE
+from medprobe.stages.track import track, track_one
+from medprobe.tracking import lineage
+from medprobe.tracking import store as tracking_store
+from medprobe.tracking.store import (
+    KEY,
+    STATE,
+    Content,
+    Dataset,
+    Result,
+    connect,
+    record,
+)
 
-MODELS = Models(masked={"taught": ModelParams(pretrain="taught"), "untaught": ModelParams()})
+SETS = ["set-0", "set-1"]
 PARAMS = Params(
     score=ScoreParams(bootstrap=20),
-    models=MODELS,
-    methods={"contrastive": {"layer": 12, "benchmarks": ["made_up"]}},
+    models=Models(masked={"taught": ModelParams(), "untaught": ModelParams()}),
+    fetch={"untaught": HubModel(hub="someone/untaught", revision="abc")},
+    methods={"masked": {"contrastive": {"made_up": {"layer": 12, "sets": SETS}}}},
 )
+TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
 LOCK = {
     "stages": {
         "build@made_up": {"outs": [{"path": "outputs/benchmarks/made_up", "md5": "b1"}]},
-        "pretrain@taught": {"outs": [{"path": "outputs/models/taught", "md5": "m1"}]},
+        "train@taught": {"outs": [{"path": "outputs/models/taught", "md5": "m1"}]},
         "rewire@taught-set-0": {"outs": [{"path": "outputs/rewired/taught/set-0", "md5": "r1"}]},
-        "probe@taught": {
-            "cmd": "medprobe probe taught contrastive",
-            "params": {"params.yaml": {"seed": 5, "methods.contrastive": {"layer": 7}}},
-            "outs": [{"path": "outputs/predictions/taught/contrastive", "md5": "p1"}],
+        "rewire@taught-set-9": {"outs": [{"path": "outputs/rewired/taught/set-9", "md5": "r9"}]},
+        "probe-contrastive@taught-made_up": {
+            "cmd": "medprobe probe taught contrastive made_up",
+            "params": {
+                "params.yaml": {
+                    "seed": 5,
+                    "methods.masked.contrastive.made_up": {"layer": 7, "sets": SETS},
+                }
+            },
+            "outs": [{"path": TABLE.as_posix(), "md5": "p1"}],
         },
     }
 }
 
 
-def runs(name: str = "made_up", role: str = "result") -> list:
+def runs(name: str = "made_up", role: str = "result") -> list[Any]:
     """The runs of single models."""
     client = connect()
     experiment = client.get_experiment_by_name(name)
     query = f"tags.`medprobe.role` = '{role}' and tags.model != 'all'"
-    return client.search_runs([experiment.experiment_id], query)
+    return list(client.search_runs([experiment.experiment_id], query))
 
 
-def paired_tests() -> list:
+def by_model() -> dict[str, Any]:
+    return {run.data.tags["model"]: run for run in runs()}
+
+
+def paired_tests() -> list[Any]:
     client = connect()
     experiment = client.get_experiment_by_name("made_up")
-    return client.search_runs([experiment.experiment_id], "tags.method = 'paired-tests'")
+    return list(client.search_runs([experiment.experiment_id], "tags.method = 'paired-tests'"))
 
 
 @pytest.fixture(scope="module")
 def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose results were tracked: those of one model by its stage, then all, twice."""
+    """A project whose results were tracked: one when it was made, then all, twice."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
@@ -60,7 +86,14 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         statistics = Path("outputs/benchmarks/made_up/statistics.csv")
         statistics.write_text("subset,relation,queries\nfull,all,20\n")
         Path("data.dvc").write_text("outs:\n- {md5: d1.dir, path: data}\n")
-        track(PARAMS, "taught", "contrastive")
+        LOSSES.joinpath("taught").mkdir(parents=True)
+        LOSSES.joinpath("taught/set-0.csv").write_text("step,loss\n1,0.9\n2,0.5\n")
+        LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
+        curves = ["variant,epoch,train,validation", ",1,0.8,0.9", ",1,0.6,0.7", ",2,0.4,0.5"]
+        TABLE.with_name("made_up-curves.csv").write_text("\n".join(curves))
+        with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, {"device": "cpu"}):
+            pass
+        track_one("taught", "contrastive", "made_up", PARAMS)
         track(PARAMS)
         track(PARAMS)
     return folder
@@ -71,12 +104,20 @@ def store(tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """A copy of that project somewhere else, to work in."""
     folder = tmp_path / "copy"
     shutil.copytree(tracked, folder)
-    project(folder, monkeypatch)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return folder
 
 
-def test_results_are_logged_once(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def there(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in the project, to read."""
     monkeypatch.chdir(tracked)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+
+@pytest.mark.usefixtures("there")
+def test_results_are_logged_once() -> None:
     found = {run.info.run_name: run for run in runs()}
     assert set(found) == {"taught · contrastive", "untaught · contrastive"}
     assert len(runs()) == 2
@@ -108,32 +149,102 @@ def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
     assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
 
 
-def test_runs_say_what_they_were_made_from(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tracked)
-    found = {run.data.tags["model"]: run.data for run in runs()}
-    tags = found["taught"].tags
+@pytest.mark.usefixtures("there")
+def test_runs_say_what_they_were_made_from() -> None:
+    found = by_model()
+    tags = found["taught"].data.tags
     assert tags["dvc.data"] == "d1.dir"
     assert tags["dvc.outputs/benchmarks/made_up"] == "b1"
     assert tags["dvc.outputs/models/taught"] == "m1"
     assert tags["dvc.outputs/rewired/taught/set-0"] == "r1"
+    assert tags["dvc.outputs/rewired/taught/set-1"] == "unknown"
+    assert "dvc.outputs/rewired/taught/set-9" not in tags  # was not asked
     assert tags["model.revision"] == "dvc:m1"
-    assert tags["stage"] == "probe"
+    assert found["untaught"].data.tags["model.revision"] == "abc"
+    assert (tags["stage"], tags["kind"]) == ("probe", "masked")
     assert len(tags["candidates.full"]) == 64
-    assert found["taught"].params["methods.contrastive.layer"] == "12"  # just made: params.yaml
+    assert found["taught"].data.params["contrastive.layer"] == "12"  # just made: params.yaml
+
+
+@pytest.mark.usefixtures("there")
+def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
+    run = by_model()["taught"]
+    datasets = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
+    assert datasets == {
+        "data": "d1.dir",
+        "outputs/benchmarks/made_up": "b1",
+        "outputs/rewired/taught/set-0": "r1",
+        "outputs/rewired/taught/set-1": "unknown",
+    }
+
+
+@pytest.mark.usefixtures("there")
+def test_a_checkpoint_is_a_model_of_mlflow() -> None:
+    client = connect()
+    experiment = client.get_experiment_by_name("made_up").experiment_id
+    models = {one.name: one for one in client.search_logged_models([experiment])}
+    assert set(models) == {"taught", "untaught"}
+    assert models["taught"].tags["dvc.md5"] == "m1"
+    (used,) = client.get_run(by_model()["taught"].info.run_id).inputs.model_inputs
+    assert used.model_id == models["taught"].model_id
+    measured = {one.key: one.value for one in models["taught"].metrics}
+    assert measured["full/macro/acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
+
+
+@pytest.mark.usefixtures("there")
+def test_sweeps_and_losses_have_their_steps() -> None:
+    client, run = connect(), by_model()["taught"].info.run_id
+
+    def series(name: str) -> list[tuple[int, float]]:
+        return [(one.step, one.value) for one in client.get_metric_history(run, name)]
+
+    assert series("by step/full/macro/acc_at_1") == [(50, 0.5), (100, 0.5)]
+    assert series("rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
+    assert series("rewiring loss/set-9") == []
+    assert series("train loss/default") == [(1, pytest.approx(0.7)), (2, 0.4)]
+    assert series("validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]
+
+
+@pytest.mark.usefixtures("there")
+def test_a_run_has_the_times_machine_and_user_of_the_work() -> None:
+    made = json.loads((RUNS / "taught/contrastive/made_up.json").read_text())
+    found = by_model()
+    info, tags = found["taught"].info, found["taught"].data.tags
+    assert (info.start_time, info.end_time) == (made["begin"], made["end"])
+    assert tags["mlflow.user"] == tags["made.user"] == lineage.user()
+    assert tags["made.device"] == "cpu"
+    assert tags["made.version.torch"].startswith("2.")
+    assert tags["made.python"] == "{}.{}.{}".format(*sys.version_info)
+    assert "made.device" not in found["untaught"].data.tags  # nobody wrote down how it was made
+
+
+def test_a_record_of_another_result_is_not_taken(store: Path) -> None:
+    path = RUNS / "taught/contrastive/made_up.json"
+    assert lineage.record(path, TABLE)["device"] == "cpu"
+    TABLE.write_bytes(TABLE.read_bytes() + b" ")
+    assert lineage.record(path, TABLE) == {}
 
 
 def test_parameters_of_older_results_come_from_the_lock(store: Path) -> None:
     shutil.rmtree("mlruns")
     track(PARAMS)
-    found = {run.data.tags["model"]: run.data for run in runs()}
-    assert found["taught"].params["methods.contrastive.layer"] == "7"
-    assert found["untaught"].params["methods.contrastive.layer"] == "12"  # not in the lock
+    found = by_model()
+    assert found["taught"].data.params["contrastive.layer"] == "7"
+    assert found["untaught"].data.params["contrastive.layer"] == "12"  # not in the lock
 
 
-def test_no_text_goes_in_unless_asked_for(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tracked)
+def test_results_of_models_that_params_no_longer_name_are_told(store: Path) -> None:
+    shutil.rmtree("mlruns")
+    track(PARAMS.model_copy(update={"models": Models(), "methods": {}}))
+    found = by_model()
+    assert found["untaught"].data.tags["kind"] == "unknown"
+    assert found["untaught"].data.params["seed"] == "2021"
+
+
+@pytest.mark.usefixtures("there")
+def test_no_text_goes_in_unless_asked_for() -> None:
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
-    names = {"top_k.csv", "samples.csv", "scores.csv", "significance.csv"}
+    names = {"top_k.csv", "samples.csv", "scores.csv", "significance.csv", "made_up-curves.csv"}
     assert {path.name for path in files} == names
     for path in Path("mlruns/made_up").rglob("*.*"):
         text = path.read_text()
@@ -143,14 +254,13 @@ def test_no_text_goes_in_unless_asked_for(tracked: Path, monkeypatch: pytest.Mon
 
 
 def test_names_that_serve_as_ids_stay_out_too(store: Path) -> None:
-    for path in Path("outputs/predictions").rglob("*.parquet"):
+    for path in PREDICTIONS.rglob("*.parquet"):
         table = pd.read_parquet(path)
-        table.assign(prediction_id=table["prediction"]).to_parquet(path)
+        write_predictions(table.assign(prediction_id=table["prediction"]), path, "accuracy")
     track(PARAMS)
     tables = [pd.read_csv(path) for path in Path("mlruns").rglob("top_k.csv")]
-    assert (
-        sorted(table["prediction_id"].isna().all() for table in tables) == [False] * 2 + [True] * 2
-    )
+    hidden = sorted(table["prediction_id"].isna().all() for table in tables)
+    assert hidden == [False] * 2 + [True] * 2
 
 
 def test_text_goes_in_where_params_say_so(store: Path) -> None:
@@ -174,8 +284,8 @@ def test_a_moved_store_shows_its_artefacts_again(store: Path) -> None:
     assert len(runs()) == 2
     for run in runs():
         assert run.info.artifact_uri.startswith(store.as_uri())
-        names = [file.path for file in client.list_artifacts(run.info.run_id)]
-        assert names == ["figures", "lineage.json", "samples.csv", "scores.csv", "top_k.csv"]
+        names = {file.path for file in client.list_artifacts(run.info.run_id)}
+        assert {"figures", "lineage.json", "samples.csv", "scores.csv", "top_k.csv"} <= names
 
 
 def test_a_lost_store_is_filled_anew(store: Path) -> None:
@@ -200,10 +310,84 @@ def test_a_run_that_was_stopped_half_way_is_replaced(store: Path) -> None:
     assert runs("b", role="part") == []
 
 
-def test_processes_that_start_together_make_one_store(tmp_path: Path) -> None:
+def test_what_mlflow_would_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    client = connect()
+
+    def made(length: int) -> Content:
+        return Content({"a": 1.0}, params={f"p{n}": "x" * length for n in range(150)})
+
+    with pytest.raises(BadInput, match="parameter p0: 6001 characters, MLflow takes 6000; shorten"):
+        record(client, Result("b", "m", "f", "key", lambda: made(6001)))
+    assert runs("b") == []
+    record(client, Result("b", "m", "f", "key", lambda: made(6000)))
+    (run,) = runs("b")
+    assert len(run.data.params) == 2 + 150
+    assert {len(value) for name, value in run.data.params.items() if name[0] == "p"} == {6000}
+
+
+def test_a_team_has_experiments_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MEDPROBE_EXPERIMENT_PREFIX", "team/")
+    made = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
+    assert record(connect(), Result("b", "m", "f", "key", lambda: made))
+    assert not record(connect(), Result("b", "m", "f", "key", lambda: made))
+    assert len(runs("team/b")) == 1
+    assert connect().get_experiment_by_name("b") is None
+
+
+def test_on_a_server_the_results_of_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/server.db")
+    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
+    for user in ("one", "other"):
+        monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
+        made = Result("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
+        assert record(connect(), made)
+    assert {run.data.tags[STATE] for run in runs("b")} == {"current"}
+    assert len(runs("b")) == 2
+
+
+def test_an_experiment_of_dvc_logs_to_the_projects_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for below in ("x", "standalone/x"):
+        folder = tmp_path / ".dvc/tmp/exps" / below
+        folder.mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        assert folder() == tmp_path / "mlruns"
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    monkeypatch.chdir(tmp_path)
+    assert not record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    (run,) = runs("b")
+    assert run.info.artifact_uri.startswith((tmp_path / "mlruns/b").as_uri())
+    assert not list((tmp_path / ".dvc").rglob("mlruns"))
+
+
+def test_a_store_that_was_being_made_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    half = tmp_path / "mlruns/.making"
+    half.mkdir(parents=True)
+    (half / "mlflow.db").write_bytes(b"half")
+    assert record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert not half.exists()
+
+
+def test_processes_that_start_together_make_one_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     code = (
         "import sys\n"
-        "from medprobe.tracking import Content, Result, connect, record\n"
+        "from medprobe.tracking.store import Content, Result, connect, record\n"
         "made = Content({'a': 1.0})\n"
         "record(connect(), Result('b', sys.argv[1], 'f', 'key', lambda: made))\n"
         "record(connect(), Result('b', 'same', 'f', 'key', lambda: made))\n"
@@ -215,9 +399,8 @@ def test_processes_that_start_together_make_one_store(tmp_path: Path) -> None:
     for process in started:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()[-2000:]
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.chdir(tmp_path)
-        names = sorted(run.info.run_name for run in runs("b"))
+    monkeypatch.chdir(tmp_path)
+    names = sorted(run.info.run_name for run in runs("b"))
     assert names == ["first · f", "same · f", "second · f"]
 
 
@@ -225,5 +408,17 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path) -> None:
     nowhere = tmp_path / "none"
     assert lineage.hashes(nowhere, nowhere) == {}
     assert lineage.recorded_params(Path("outputs"), nowhere) is None
-    assert lineage.stage(Path("outputs"), nowhere) == "probe"
+    assert lineage.record(nowhere, nowhere) == {}
+    assert lineage.inputs("m", "b", [], {})["data"] == "unknown"
     assert lineage.flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "d": [1]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "stages:\n  cut", "stages: [1]\n", "stages: {a: 1, b: {outs: 3}}\n", "\x00", "[\n"],
+)
+def test_lineage_fails_nothing(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "dvc.lock"
+    path.write_text(content)
+    assert lineage.hashes(path, path) == {}
+    assert lineage.recorded_params(Path("outputs"), path) is None

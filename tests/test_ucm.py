@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.benchmarks import context_scores
-from medprobe.metrics.ucm import SHARES, by_triple, change_table, rank_changes, shares
-from medprobe.params import Params, ScoreParams
+from medprobe.core.params import ScoreParams
+from medprobe.metrics import Scoring
+from medprobe.metrics.rank_changes import SHARES, by_triple, change_table, rank_changes, shares
+from medprobe.metrics.ucm import SCORER
 
 # One context around the target T: the entities that its steps add, and all ranks after each step.
 ADDED = ["", "T", "wrong", "right", "right", "also right"]
@@ -189,9 +190,9 @@ def written(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path
 
 
 def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
-    params = Params(score=ScoreParams(bootstrap=200))
     folder, predictions, facts = written(tmp_path, correct_first=True)
-    found = context_scores.scores(predictions, folder, params, facts)["default"]
+    scoring = Scoring(ScoreParams(bootstrap=200), 2021, facts)
+    found = SCORER.score(predictions, folder, scoring)["default"]
     assert found["target"]["micro"]["understand"]["value"] == 1
     assert found["negative"]["micro"]["misunderstand"]["value"] == 1
     assert found["target"]["has"]["understand"]["n"] == 30
@@ -201,15 +202,15 @@ def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
     assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(found)
     assert found["target/read:1"]["micro"]["understand"]["n"] == 10
     json.dumps(found)
-    folder, predictions, facts = written(tmp_path, correct_first=False)
-    found = context_scores.scores(predictions, folder, params, facts)["default"]
+    folder, predictions, _ = written(tmp_path, correct_first=False)
+    found = SCORER.score(predictions, folder, scoring)["default"]
     target, negative = (found[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
 
 
 def test_paired_tests_compare_triples(tmp_path: Path) -> None:
     folder, predictions, _ = written(tmp_path, correct_first=True)
-    table = context_scores.paired(predictions, folder)
+    table = SCORER.paired(predictions, folder)
     assert table.groupby("subset")["query_id"].nunique().to_dict() == {
         name: 30 for name in ("alone", "full", "negative", "target")
     }

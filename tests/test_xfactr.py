@@ -3,17 +3,17 @@ import pytest
 import transformers
 
 import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, section
 from medprobe.engine import masked
-from medprobe.errors import BadInput
 from medprobe.methods.xfactr import DECODINGS, Xfactr
-from medprobe.params import EngineParams, section
 
 ANSWERS = ("pain", "acute renal failure")
 
 
 def method(folder, budget=8192, **settings):
     chosen = Xfactr.Settings(**settings)
-    return Xfactr("m", folder, chosen, EngineParams(token_budget=budget), 0)
+    return Xfactr(folder, chosen, EngineParams(token_budget=budget), 0)
 
 
 BEAM = 5
@@ -113,14 +113,14 @@ def slow(folder, queries, decoding, *, normalised=True, masks=5, k=10):
 def test_equals_the_slow_implementation(arch, decoding, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
     prober = method(tiny_model(arch), decodings=(decoding,), masks=4)
-    found = prober.rank(queries, probing.candidates(), 10, decoding)
+    found = prober.predict(probing.task(queries, probing.candidates(), 10), decoding)
     probing.same(found, slow(tiny_model(arch), queries, decoding, masks=4))
 
 
 def test_lengths_can_compete_by_sum(tiny_model):
     queries = probing.queries(probing.PROMPTS, ANSWERS)
     prober = method(tiny_model("bert"), length_normalisation=False)
-    found = prober.rank(queries, probing.candidates(), 10, "confidence")
+    found = prober.predict(probing.task(queries, probing.candidates(), 10), "confidence")
     expected = slow(tiny_model("bert"), queries, "confidence", normalised=False)
     probing.same(found, expected)
 
@@ -131,7 +131,7 @@ def test_lengths_can_compete_by_sum(tiny_model):
 def test_dropping_beams_that_cannot_win_changes_nothing(decoding, normalised, k, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
     prober = method(tiny_model("bert"), length_normalisation=normalised)
-    found = prober.rank(queries, probing.candidates(), k, decoding)
+    found = prober.predict(probing.task(queries, probing.candidates(), k), decoding)
     probing.same(found, slow(tiny_model("bert"), queries, decoding, normalised=normalised, k=k))
 
 
@@ -146,7 +146,7 @@ def test_beams_that_cannot_win_are_not_read(tiny_model, monkeypatch):
     queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
     for k in (25, 1):  # 25: all five beams of five lengths
         prober = method(tiny_model("bert"), length_normalisation=False)
-        prober.rank(queries, probing.candidates(), k, "confidence")
+        prober.predict(probing.task(queries, probing.candidates(), k), "confidence")
     every, few = sum(read[:5]), sum(read[5:])
     assert few < every / 2
 
@@ -154,8 +154,10 @@ def test_beams_that_cannot_win_are_not_read(tiny_model, monkeypatch):
 def test_decoded_texts_can_be_matched_with_the_nearest_candidates(tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ["influenza"])
     candidates = probing.candidates()
-    plain = method(tiny_model("bert")).rank(queries, candidates, 25, "confidence")
-    found = method(tiny_model("bert"), match="nearest").rank(queries, candidates, 5, "confidence")
+    plain = method(tiny_model("bert")).predict(probing.task(queries, candidates, 25), "confidence")
+    found = method(tiny_model("bert"), match="nearest").predict(
+        probing.task(queries, candidates, 5), "confidence"
+    )
     encoder = transformers.AutoModel.from_pretrained(tiny_model("bert")).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
 
@@ -180,27 +182,34 @@ def test_batch_size_and_neighbours_do_not_matter(decoding, tiny_model):
     queries = probing.queries(probing.PROMPTS, ANSWERS)
     together = method(tiny_model("bert"), decodings=(decoding,))
     alone = method(tiny_model("bert"), budget=1, decodings=(decoding,))
-    found = together.rank(queries, probing.candidates(), 10, decoding)
-    parts = [alone.rank(queries.iloc[[i]], probing.candidates(), 10, decoding) for i in range(4)]
+    found = together.predict(probing.task(queries, probing.candidates(), 10), decoding)
+    parts = [
+        alone.predict(probing.task(queries.iloc[[i]], probing.candidates(), 10), decoding)
+        for i in range(4)
+    ]
     probing.same(found, pd.concat(parts, ignore_index=True))
 
 
 def test_a_prompt_of_two_subsets_is_decoded_once(tiny_model, monkeypatch):
     prober = method(tiny_model("bert"))
     full, hard = probing.queries(probing.PROMPTS), probing.queries(probing.PROMPTS[1:3])
-    first = prober.rank(full, probing.candidates(), 10, "confidence")
+    first = prober.predict(probing.task(full, probing.candidates(), 10), "confidence")
     monkeypatch.setattr(masked, "log_probs", lambda model, rows, *rest: [] if not rows else 1 / 0)
-    again = prober.rank(hard, probing.candidates(), 10, "confidence")
+    again = prober.predict(probing.task(hard, probing.candidates(), 10), "confidence")
     expected = first[first["query_id"].isin(["q1", "q2"])]["prediction"]
     assert again["prediction"].tolist() == expected.tolist()
 
 
 def test_an_answer_with_exactly_these_tokens_is_a_hit(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
-    first = method(tiny_model("bert")).rank(queries, probing.candidates(), 1, "confidence")
+    first = method(tiny_model("bert")).predict(
+        probing.task(queries, probing.candidates(), 1), "confidence"
+    )
     answer = first["prediction"][0].upper()  # an uncased tokenizer reads it as the prediction
     queries = probing.queries(probing.PROMPTS[:1], [answer])
-    found = method(tiny_model("bert")).rank(queries, probing.candidates(), 5, "confidence")
+    found = method(tiny_model("bert")).predict(
+        probing.task(queries, probing.candidates(), 5), "confidence"
+    )
     assert found["hit"].tolist() == [True, False, False, False, False]
 
 
@@ -209,7 +218,7 @@ def test_a_pass_is_a_decoding_and_a_variant(tiny_model):
     assert prober.passes() == ["confidence", "order+order"]
     queries = probing.queries(probing.PROMPTS[:1], ANSWERS)
     variants = [
-        prober.rank(queries, probing.candidates(), 1, which)["variant"][0]
+        prober.predict(probing.task(queries, probing.candidates(), 1), which)["variant"][0]
         for which in prober.passes()
     ]
     assert variants == prober.passes()

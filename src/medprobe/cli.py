@@ -1,4 +1,5 @@
-"""The `medprobe` command: a command a stage of dvc.yaml, each one function of `stages/`.
+"""The `medprobe` command. A command is one function: of `stages/` where it is a stage of dvc.yaml,
+else of `commands/`.
 
 Imports stand inside the commands, so that `medprobe --help` answers in a blink.
 """
@@ -9,8 +10,8 @@ from typing import Any
 
 import click
 
-from medprobe import places
-from medprobe.errors import BadInput
+from medprobe.core import places
+from medprobe.core.errors import BadInput
 
 
 class OneLine(click.ClickException):
@@ -53,23 +54,24 @@ def main(verbose: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace a data folder that is already there.")
 def sample(data: Path, force: bool) -> None:
     """Write the sample world: invented sources in the real file formats."""
-    from medprobe import params
-    from medprobe.stages.sample import sample as write
+    from medprobe import check
+    from medprobe.commands.sample import sample as write
 
     if data.exists() and not force:
         raise BadInput(data, "is there already", "use --force to replace it with the sample world")
-    choices = params.load()
-    write(data, choices.sample, choices.seed)
+    params = check.loaded()
+    write(data, params.sample, params.seed)
 
 
 @main.command()
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="At a time.")
 def repro(jobs: int) -> None:
-    """Run all stages that a change touches, as `dvc repro` does, several models at a time."""
-    from medprobe import params
-    from medprobe.stages.repro import repro as run
+    """Run all stages that a change touches, as `dvc repro` does, several at a time."""
+    from medprobe import check
+    from medprobe.commands.repro import repro as run
 
-    run(params.load(), jobs)
+    check.loaded()
+    run(jobs)
 
 
 @main.command("import")
@@ -77,7 +79,7 @@ def repro(jobs: int) -> None:
 @click.argument("folder", type=click.Path(path_type=Path))
 def import_(what: str, folder: Path) -> None:
     """Check released files and bring them into data/, ready for `dvc add data`."""
-    from medprobe.stages.import_ import import_released
+    from medprobe.commands.import_ import import_released
 
     import_released(what, folder, places.DATA)
 
@@ -86,34 +88,50 @@ def import_(what: str, folder: Path) -> None:
 @click.argument("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
-    from medprobe import params
+    from medprobe import check
     from medprobe.stages.build import build as run
 
-    run(benchmark, params.load())
+    run(benchmark, check.loaded())
 
 
 @main.command()
 @click.argument("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations: the gate that all probing waits for."""
+    from medprobe import check
     from medprobe.stages.validate import validate as run
 
-    run(
-        benchmark,
-        places.BENCHMARKS / benchmark,
-        places.EXPECTATIONS,
-        places.VALIDATION / benchmark,
-    )
+    run(benchmark, check.loaded())
+
+
+@main.command("validate-sentences")
+@click.argument("sentence_set")
+def validate_sentences(sentence_set: str) -> None:
+    """Check a sentence set against its expectations: the gate that rewiring waits for."""
+    from medprobe import check
+    from medprobe.stages.validate import validate_sentences as run
+
+    run(sentence_set, check.loaded())
 
 
 @main.command()
 @click.argument("model")
-def pretrain(model: str) -> None:
-    """Put a model's checkpoint into outputs/models: train a sample model, fetch any other."""
-    from medprobe import params
-    from medprobe.stages.pretrain import pretrain as run
+def train(model: str) -> None:
+    """Train a sample model by its recipe."""
+    from medprobe import check
+    from medprobe.stages.train import train as run
 
-    run(model, params.load(), places.MODELS / model)
+    run(model, check.loaded(), places.MODELS / model)
+
+
+@main.command()
+@click.argument("model")
+def fetch(model: str) -> None:
+    """Put a model's checkpoint into outputs/models, from the hub or from its folder."""
+    from medprobe import check
+    from medprobe.stages.fetch import fetch as run
+
+    run(model, check.loaded(), places.MODELS / model)
 
 
 @main.command()
@@ -121,58 +139,64 @@ def pretrain(model: str) -> None:
 @click.argument("sentence_set")
 def rewire(model: str, sentence_set: str) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
-    from medprobe import params
+    from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
-    run(model, sentence_set, params.load())
+    run(model, sentence_set, check.loaded())
 
 
 @main.command()
 @click.argument("model")
 @click.argument("method")
-def probe(model: str, method: str) -> None:
-    """Probe a model by one method, over all the benchmarks that params.yaml names for it."""
-    from medprobe import params
+@click.argument("benchmark")
+def probe(model: str, method: str, benchmark: str) -> None:
+    """Probe a model by one method on one benchmark."""
+    from medprobe import check
+    from medprobe.engine.load import device_of
     from medprobe.stages.probe import probe as run
+    from medprobe.tracking import lineage
 
-    run(model, method, params.load())
-
-
-@main.command()
-@click.argument("model")
-def finetune(model: str) -> None:
-    """Fine-tune a model for DisKnE's diseases and test it on each."""
-    from medprobe import params
-    from medprobe.stages.finetune import finetune as run
-
-    run(model, params.load())
+    params = check.loaded()
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    engine = params.engine
+    about = {**engine.model_dump(mode="json"), "device": str(device_of(engine.device))}
+    with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, about):
+        run(model, method, benchmark, params)
 
 
 @main.command()
 def score() -> None:
     """Compute every metric from the predictions on disk."""
-    from medprobe import params
+    from medprobe import check
     from medprobe.stages.score import score as run
 
-    run(places.PREDICTIONS, places.BENCHMARKS, places.METRICS, params.load())
+    run(check.loaded())
 
 
 @main.command()
-def track() -> None:
-    """Bring all results on disk into MLflow; run it again as often as you like."""
-    from medprobe import params
-    from medprobe.stages.track import track as run
+@click.argument("one", metavar="[MODEL METHOD BENCHMARK]", nargs=-1)
+def track(one: tuple[str, ...]) -> None:
+    """Bring all results on disk into MLflow, or that of one MODEL, METHOD and BENCHMARK; run it
+    again as often as you like."""
+    from medprobe import check
+    from medprobe.stages import track as stage
 
-    run(params.load())
+    params = check.loaded()
+    if not one:
+        stage.track(params)
+    elif len(one) == 3:
+        stage.track_one(*one, params)
+    else:
+        raise BadInput("track", f"{len(one)} names, expected a model, a method and a benchmark")
 
 
 @main.command()
 def compare() -> None:
     """Write reports/: the comparison of all models and methods as a table and a page."""
-    from medprobe import params
+    from medprobe import check
     from medprobe.stages.compare import compare as run
 
-    run(params.load())
+    run(check.loaded())
 
 
 @main.command()
@@ -182,16 +206,24 @@ def compare() -> None:
 @click.option("--benchmark", default="medlama", show_default=True, help="Whose candidates to rank.")
 def ask(model: str, prompt: str, method: str, benchmark: str) -> None:
     """Show a model's ten best answers to a PROMPT with a slot [Y]."""
-    from medprobe import params
-    from medprobe.stages.ask import ask as run
+    from medprobe import check
+    from medprobe.commands.ask import ask as run
 
-    run(model, prompt, method, benchmark, params.load())
+    run(model, prompt, method, benchmark, check.loaded())
 
 
 @main.command()
 def doctor() -> None:
-    """Say which sources and models are there, and what each missing one would enable."""
-    from medprobe import params
-    from medprobe.stages.doctor import doctor as run
+    """Check params.yaml and dvc.yaml, and say which sources and models are there."""
+    from medprobe import check
+    from medprobe.commands.doctor import doctor as run
 
-    run(params.load(), places.DATA)
+    run(check.loaded(), places.DATA)
+
+
+@main.command()
+def pipeline() -> None:
+    """Write dvc.yaml anew, after a change of the code: a new method or builder, or an import."""
+    from medprobe.commands.pipeline import write
+
+    write()

@@ -1,39 +1,51 @@
-"""Benchmarks: one file is one benchmark, found by its name, its metadata on top.
+"""The benchmarks' builders. One file, or one folder, is one builder; it ends with its `BENCHMARK`:
 
-A benchmark's module has `METADATA`, `Settings` (its section of `params.yaml`), and
-`build(data, settings, seed) -> tables.Benchmark`.
+    BENCHMARK = Benchmark(METADATA, Settings, build)
+
+A project builds as many benchmarks by one builder as `params.yaml` names.
 """
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from medprobe.errors import BadInput, nearest
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import BenchmarkTables, Metadata
+
+__all__ = ["Benchmark", "Metadata", "find", "names"]
 
 
 @dataclass(frozen=True)
-class Metadata:
-    """What to know about a benchmark before using it."""
+class Benchmark:
+    """A benchmark's builder: `build(data, settings, seed)` makes its tables from the sources below
+    the folder `data`. Paths among the settings are relative to `data`, and lie inside a source."""
 
-    description: str  # one line
-    citation: str
-    licence: str  # of the sources it is built from
-    sources: tuple[str, ...]  # files and folders below data/ that it is built from
-    primary_metric: str
-    many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
+    metadata: Metadata
+    settings: type[Section]
+    build: Callable[[Path, Any, int], BenchmarkTables]
 
 
 def names() -> list[str]:
-    """The benchmarks there are: the modules here that have metadata."""
-    modules = sorted(Path(__path__[0]).glob("*.py"))
-    return [path.stem for path in modules if "\nMETADATA" in path.read_text(encoding="utf-8")]
+    """The builders there are.
+
+    >>> "medlama" in names()
+    True
+    """
+    here = Path(__path__[0])
+    files = [*here.glob("*.py"), *here.glob("*/__init__.py")]
+    builders = [path for path in files if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
+    return sorted(
+        path.parent.name if path.name == "__init__.py" else path.stem for path in builders
+    )
 
 
-def find(name: str) -> ModuleType:
-    """The module of a benchmark. Raises BadInput where there is none of that name."""
+def find(name: str) -> Benchmark:
+    """A builder by its name. Raises BadInput where there is none of that name."""
     if name not in (there := names()):
-        raise BadInput(
-            name, f"no such benchmark{nearest(name, there)}", f"one of {', '.join(there)}"
-        )
-    return importlib.import_module(f"{__name__}.{name}")
+        remedy = f"one of {', '.join(there)}"
+        raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, there)}", remedy)
+    found: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
+    return found

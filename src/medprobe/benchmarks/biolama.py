@@ -4,8 +4,6 @@ A subset is a source. Queries are the test triples; `train` and `dev` stand besi
 the same shape, for methods that are trained. Aliases of an answer are answers too.
 """
 
-import re
-import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -13,13 +11,13 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from medprobe.benchmarks import Metadata
+from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
-from medprobe.errors import BadInput, nearest
-from medprobe.params import Section
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import biolama
 from medprobe.sources.biolama import Answer, Source, Triple
-from medprobe.tables import CANDIDATE_COLUMNS, Benchmark
 
 METADATA = Metadata(
     description="Facts with one slot from CTD, Wikidata and the UMLS; answers have aliases",
@@ -39,12 +37,13 @@ class Settings(Section):
     distractors: dict[Source, Source] = Field({})  # a source: another one, whose names are added
 
 
-def build(data: Path, settings: Settings, seed: int) -> Benchmark:
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """The test triples as queries, and all objects' labels as candidates, by source.
 
     Raises BadInput for a missing file, a relation without a template, an unknown relation.
     """
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
+    read: list[counts.Row] = []
     candidates: list[pd.DataFrame] = []
     known: list[str] = []
     for source in settings.sources:
@@ -61,6 +60,7 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             for split in biolama.SPLITS:
                 triples = biolama.read(folder, relation, split)
                 rows[split] += [_query(t, relation, source, templates[relation]) for t in triples]
+                read.append((f"biolama/{source}", "triples", f"{relation}/{split}", len(triples)))
                 names += list(_names(triples, settings.candidates))
         candidates.append(_candidates(names, source))
     for relation in settings.relations:
@@ -68,23 +68,12 @@ def build(data: Path, settings: Settings, seed: int) -> Benchmark:
             problem = f"no relation '{relation}'{nearest(relation, known)}"
             raise BadInput("params.yaml: benchmarks.biolama", problem)
     train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
-    table = pd.concat(candidates)
-    benchmark = Benchmark(test, table, others={"train": train, "dev": dev})
+    table = own = pd.concat(candidates)
     for source, other in settings.distractors.items():
-        added = table.loc[table["subset"] == other, "name"]
-        benchmark = with_distractors(benchmark, source, added)
-    return benchmark
-
-
-def normalise(text: str) -> str:
-    """The form in which two answers count as equal, as BioLAMA's evaluator has it: lower case, no
-    punctuation, no articles, single blanks.
-
-    >>> normalise("The Wolff-Parkinson-White  syndrome")
-    'wolffparkinsonwhite syndrome'
-    """
-    bare = text.lower().translate(str.maketrans("", "", string.punctuation))
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+        table = with_distractors(table, source, own.loc[own["subset"] == other, "name"])
+    read += counts.by_name("", "queries", test["subset"])
+    others = {"train": train, "dev": dev, "sources": counts.table(read)}
+    return BenchmarkTables(test, table, others=others, normalise="biolama")
 
 
 def _query(triple: Triple, relation: str, source: str, template: str) -> dict[str, Any]:
@@ -116,3 +105,6 @@ def _candidates(names: list[Answer], source: str) -> pd.DataFrame:
     rows = sorted({(answer.label, answer.id, answer.type, source) for answer in names})
     table = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
     return table.drop_duplicates("name", ignore_index=True)
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

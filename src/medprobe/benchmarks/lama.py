@@ -7,19 +7,19 @@ set and the one of its template-free twin share `pair_id`; a pair stands or fall
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from pydantic import Field
 
-from medprobe.benchmarks import Metadata
+from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
-from medprobe.params import Section
+from medprobe.core.params import Section
+from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.sources import lama
 from medprobe.sources.entities import read_names
-from medprobe.tables import SLOT, Benchmark
 
 METADATA = Metadata(
     description="general facts, as filled templates and as sentences of Wikipedia",
@@ -31,34 +31,46 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """Where LAMA's files are, relative to `data/`, and what to make of them.
+    """`distractors` names, for a subset, a list of further entities, a file of `data/lama`: the
+    subset is ranked with and without them (the paper's Table 6)."""
 
-    `distractors` names, for a subset, a list of further entities: it is ranked with and without
-    them (the paper's Table 6).
-    """
-
-    lama: Path = Path("lama")
     distractors: dict[str, Path] = Field({})
 
 
-def build(data: Path, settings: Settings, seed: int) -> Benchmark:
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build all six sets. Nothing in them is drawn at random.
 
     The candidates of a set are all its objects; parallel sets share them. Raises BadInput with the
     file and line for files that are not LAMA's.
     """
-    folder = data / settings.lama
+    folder = data / "lama"
     dropped: Counter[tuple[str, str]] = Counter()
+    read: list[counts.Row] = []
     rows: list[dict[str, Any]] = []
-    rows += _parallel("google-re", lama.google_re(folder), lama.GOOGLE_RE_TEMPLATES, dropped)
-    rows += _parallel("t-rex", lama.trex(folder), lama.templates(folder), dropped)
-    rows += _free("conceptnet", lama.conceptnet(folder), dropped)
-    rows += _free("squad", lama.squad(folder), dropped)
+    for name, items, templates in _facts(folder):
+        read.append(("lama", "facts", name, len(items)))
+        if templates:
+            rows += _parallel(name, items, templates, dropped)
+        else:
+            rows += [_row(name, item, prompt) for item, prompt in _kept(name, items, dropped)]
     queries = pd.DataFrame(rows)
-    benchmark = Benchmark(queries, _candidates(queries), {"dropped": _counts(dropped)})
+    candidates = _candidates(queries)
     for subset, path in settings.distractors.items():
-        benchmark = with_distractors(benchmark, subset, read_names(data / path))
-    return benchmark
+        names = read_names(data / path)
+        read.append((path.as_posix(), "names", subset, len(names)))
+        candidates = with_distractors(candidates, subset, names)
+    left_out = counts.by_name("lama", "dropped", (name for name, _ in dropped.elements()))
+    read += left_out + counts.by_name("", "queries", queries["subset"])
+    notes = {"dropped": _counts(dropped)}
+    return BenchmarkTables(queries, candidates, notes, {"sources": counts.table(read)})
+
+
+def _facts(folder: Path) -> Iterator[tuple[str, list[lama.Item], dict[str, str]]]:
+    """Each data set's name, facts, and templates by relation, where it has any."""
+    yield "google-re", list(lama.google_re(folder)), lama.GOOGLE_RE_TEMPLATES
+    yield "t-rex", list(lama.trex(folder)), lama.templates(folder)
+    yield "conceptnet", list(lama.conceptnet(folder)), {}
+    yield "squad", list(lama.squad(folder)), {}
 
 
 def flaw(text: str, surface: str, answer: str) -> str | None:
@@ -97,12 +109,6 @@ def _parallel(
         based.append(_row(f"{name}-template", item, template))
         free.append(_row(f"{name}-free", item, prompt))
     return based + free
-
-
-def _free(
-    name: str, items: Iterable[lama.Item], dropped: Counter[tuple[str, str]]
-) -> list[dict[str, Any]]:
-    return [_row(name, item, prompt) for item, prompt in _kept(name, items, dropped)]
 
 
 def _kept(
@@ -159,3 +165,6 @@ def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
 def _counts(dropped: Counter[tuple[str, str]]) -> pd.DataFrame:
     rows = [(name, rule, count) for (name, rule), count in sorted(dropped.items())]
     return pd.DataFrame(rows, columns=["set", "rule", "count"])
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

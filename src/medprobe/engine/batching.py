@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Places of items in batches, longest first; a batch's size times its longest item is at most
+    """Indices of items in batches, longest first; a batch's size times its longest item is at most
     `budget` tokens (an item longer than that has a batch of its own).
 
     >>> batches([2, 9, 3, 1], budget=6)
     [[1], [2, 0], [3]]
     """
     made: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lambda place: (-lengths[place], place)):
+    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
         if made and lengths[made[-1][0]] * (len(made[-1]) + 1) <= budget:
-            made[-1].append(place)
+            made[-1].append(i)
         else:
-            made.append([place])
+            made.append([i])
     return made
 
 
@@ -31,7 +31,7 @@ def in_batches(
 ) -> list[Any]:
     """Run `compute` on batches of items and return its results in the order of the items.
 
-    `compute` gets the places of a batch's items, longest first, and returns one result for each.
+    `compute` gets the indices of a batch's items, longest first, and returns one result for each.
     Where the memory does not hold a batch, it and all later ones are made half as large. Raises
     BadInput where it does not hold a single item.
     """
@@ -40,22 +40,20 @@ def in_batches(
     while waiting:
         batch = waiting.pop()
         try:
-            found = compute(batch)
+            computed = compute(batch)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             if len(batch) == 1:
                 problem = f"the memory does not hold one text of {lengths[batch[0]]} tokens"
                 raise BadInput("engine", problem, "use a machine with more") from error
-            rest = [*batch, *(place for later in reversed(waiting) for place in later)]
-            half = max(lengths[place] for place in batch) * len(batch) // 2
-            waiting = [
-                [rest[place] for place in smaller]
-                for smaller in batches([lengths[place] for place in rest], half)
-            ][::-1]
+            rest = [*batch, *(i for later in reversed(waiting) for i in later)]
+            half = max(lengths[i] for i in batch) * len(batch) // 2
+            smaller = batches([lengths[i] for i in rest], half)
+            waiting = [[rest[i] for i in part] for part in smaller][::-1]
             continue
-        for place, result in zip(batch, found, strict=True):
-            results[place] = result
+        for i, result in zip(batch, computed, strict=True):
+            results[i] = result
     return results
 
 

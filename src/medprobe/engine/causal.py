@@ -4,16 +4,17 @@ What many texts begin with is read once; its keys and values serve all of them.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from transformers.modeling_outputs import BaseModelOutput
 
+from medprobe.core.errors import BadInput
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.heads import bounded, narrowed, of_targets
 from medprobe.engine.load import Model
-from medprobe.errors import BadInput
+from medprobe.engine.slots import Slot, answer_ids, check_window
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
 
@@ -36,13 +37,34 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
     """
 
     def compute(batch: list[int]) -> list[list[float]]:
-        found = []
-        for part in bounded(batch, [len(row) for row in rows], model.model.config.vocab_size):
-            found += _scores(model, [rows[i][:-1] for i in part], [rows[i][1:] for i in part])
-        return found
+        scores = []
+        for part in bounded(batch, [len(row) for row in rows], model.config.vocab_size):
+            scores += _scores(model, [rows[i][:-1] for i in part], [rows[i][1:] for i in part])
+        return scores
 
     with torch.inference_mode():
         return in_batches([len(row) for row in rows], budget, compute)
+
+
+def of_names(
+    model: Model,
+    slots: Sequence[Slot],
+    where: Sequence[str],
+    names: Sequence[str],
+    sources: Sequence[Sequence[int]] = (),
+) -> Iterator[tuple[list[float], list[list[float]]]]:
+    """For each slot the log-probabilities of the tokens before it, and for each name those of its
+    tokens and of what follows them.
+
+    `sources` is what an encoder-decoder model reads for each slot. `where` names each prompt in
+    errors. Raises BadInput for a name that tokenises to nothing, a name that does not fit into the
+    model's window.
+    """
+    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
+    for slot, query, source in zip(slots, where, sources or [()] * len(slots), strict=True):
+        check_window(slot, ids[slot.left], model.max_length, query, names)
+        rests = [[*answer, *slot.after] for answer in ids[slot.left]]
+        yield continuations(model, slot.before, rests, model.token_budget, source)
 
 
 def continuations(
@@ -65,10 +87,10 @@ def continuations(
         firsts = last[torch.tensor([rest[0] for rest in rests], device=model.device)].tolist()
 
         def compute(batch: list[int]) -> list[list[float]]:
-            found = []
+            scores = []
             for part in bounded(batch, [len(rest) for rest in rests], logits.shape[-1]):
-                found += _after(model, out.past_key_values, [rests[i] for i in part], more)
-            return found
+                scores += _after(model, out.past_key_values, [rests[i] for i in part], more)
+            return scores
 
         seconds = in_batches([len(rest) for rest in rests], budget, compute)
     scores = [[first, *others] for first, others in zip(firsts, seconds, strict=True)]
@@ -89,14 +111,14 @@ def _after(model: Model, cache: Any, rests: Rows, more: dict[str, Any]) -> list[
 
 
 def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list[float]]:
-    """The log-probability of each target, which stands one place after the input of its place.
+    """The log-probability of each target, the token after the input of the same index.
 
     Padding stands to the right, where no token sees it.
     """
     ids, _ = padded(inputs, model.tokenizer.pad_token_id or 0, model.device)
     length = ids.shape[1]
-    places = [i * length + place for i, row in enumerate(inputs) for place in range(len(row))]
-    with narrowed(_body(model), places):
+    positions = [i * length + j for i, row in enumerate(inputs) for j in range(len(row))]
+    with narrowed(_body(model), positions):
         logits = model.model(**_inputs(model, ids), **more).logits[0].float()
     scores = iter(of_targets(logits, [token for row in targets for token in row]))
     return [[next(scores) for _ in row] for row in targets]

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from medprobe.core.errors import BadInput
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.load import Model
-from medprobe.errors import BadInput
 
 Pooling = Literal["cls", "mean"]
 
@@ -30,16 +30,16 @@ def encode(
     layers = [layer] if isinstance(layer, int) else list(layer)
     check_layers(model, layers)
     rows = tokenize(model, texts, max_length)
-    places = {row: place for place, row in enumerate(dict.fromkeys(rows))}
-    distinct = list(places)
+    index = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+    distinct = list(index)
 
     def compute(batch: list[int]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return _states(model, [distinct[place] for place in batch], pooling, layers)
+        return _states(model, [distinct[i] for i in batch], pooling, layers)
 
-    found = in_batches([len(row) for row in distinct], model.token_budget, compute)
-    width = model.model.config.hidden_size
-    vectors = np.stack(found) if found else np.empty((0, len(layers), width), np.float32)
-    vectors = vectors[[places[row] for row in rows]].swapaxes(0, 1)
+    states = in_batches([len(row) for row in distinct], model.token_budget, compute)
+    width = model.config.hidden_size
+    vectors = np.stack(states) if states else np.empty((0, len(layers), width), np.float32)
+    vectors = vectors[[index[row] for row in rows]].swapaxes(0, 1)
     return np.ascontiguousarray(vectors[0] if isinstance(layer, int) else vectors)
 
 
@@ -54,7 +54,7 @@ def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[
 
 def check_layers(model: Model, layers: Sequence[int]) -> None:
     """Raise BadInput for the first layer that the model does not have."""
-    count = model.model.config.num_hidden_layers
+    count = model.config.num_hidden_layers
     for wanted in layers:
         if not -1 <= wanted <= count:
             raise BadInput(model.name, f"no layer {wanted}", f"choose from 0 to {count}")

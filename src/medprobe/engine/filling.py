@@ -97,11 +97,11 @@ def fill(
         if decoding.refinement == "none":
             _drop_losers(searches, decoding, mask, text, k)
     _drop_losers(searches, decoding, mask, text, k)
-    found: list[list[Filling]] = [[] for _ in slots]
+    of_slots: list[list[Filling]] = [[] for _ in slots]
     for search in searches:
         for beam in search.beams:
-            found[search.prompt].append(Filling(beam.tokens, decoding.score(beam)))
-    return [sorted(fillings, key=lambda f: (-f.score, f.tokens)) for fillings in found]
+            of_slots[search.prompt].append(Filling(beam.tokens, decoding.score(beam)))
+    return [sorted(fillings, key=lambda f: (-f.score, f.tokens)) for fillings in of_slots]
 
 
 def text_of(model: Model, tokens: Sequence[int]) -> str:
@@ -119,8 +119,7 @@ def _drop_losers(
     """Drop the beams that will not be among the k best texts of their prompt.
 
     Where nothing is refined this is exact while masks are left, too: filling a mask never raises a
-    score, and beams that come up in the place of what a dropped one would have led to are no better
-    than that.
+    score, and beams that come up instead of what a dropped one would have led to are no better.
     """
     best: dict[int, dict[str, float]] = defaultdict(dict)
     for search in searches:
@@ -137,8 +136,8 @@ def _drop_losers(
 
 
 def _mask_anew(search: Search, refinement: Refinement, mask: int) -> None:
-    """Say what the model reads next: the beams as they are while they hold masks, afterwards with
-    the one token masked that refinement looks at."""
+    """Set what the model reads next: the beams as they are while they hold masks, afterwards with
+    the one token masked that refinement is to predict anew."""
     if mask in search.beams[0].tokens:
         search.inputs = [beam.tokens for beam in search.beams]
         return
@@ -148,7 +147,7 @@ def _mask_anew(search: Search, refinement: Refinement, mask: int) -> None:
     elif refinement == "confidence":
         least = [min(range(count), key=beam.log_probs.__getitem__) for beam in search.beams]
         search.inputs = [
-            _with(beam.tokens, place, mask) for beam, place in zip(search.beams, least, strict=True)
+            _with(beam.tokens, i, mask) for beam, i in zip(search.beams, least, strict=True)
         ]
     else:
         if search.cursor == count:
@@ -180,11 +179,11 @@ def _guess(
 
     rows = [slots[prompt].fill(tokens) for prompt, tokens in work]
     positions = [
-        [len(slots[prompt].before) + place for place, token in enumerate(tokens) if token == mask]
+        [len(slots[prompt].before) + i for i, token in enumerate(tokens) if token == mask]
         for prompt, tokens in work
     ]
-    found = dict(zip(work, masked.log_probs(model, rows, positions, budget, keep), strict=True))
-    return [[found[s.prompt, tokens] for tokens in s.inputs] for s in searches]
+    best = dict(zip(work, masked.log_probs(model, rows, positions, budget, keep), strict=True))
+    return [[best[s.prompt, tokens] for tokens in s.inputs] for s in searches]
 
 
 def _advance(
@@ -194,8 +193,8 @@ def _advance(
     extend = _EXTENSIONS[decoding.initial]
     extended: dict[tuple[int, ...], Beam] = {}
     for beam, tokens, of_masks in zip(search.beams, search.inputs, guesses, strict=True):
-        places = [place for place, token in enumerate(tokens) if token == mask]
-        for changes in extend(places, of_masks, decoding.beam):
+        masks = [i for i, token in enumerate(tokens) if token == mask]
+        for changes in extend(masks, of_masks, decoding.beam):
             made = _changed(beam, changes)
             extended.setdefault(made.tokens, made)
     best = sorted(extended.values(), key=lambda beam: -sum(beam.log_probs))[: decoding.beam]
@@ -208,27 +207,25 @@ def _advance(
         search.done = same
 
 
-Changes = list[tuple[int, Guess]]  # places and what comes there
+Changes = list[tuple[int, Guess]]  # indices of tokens in the slot, and what comes there
 
 
-def _independent(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+def _independent(masks: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
     """Every mask takes its b-th best token, for b up to the beam's width."""
     return [
-        [(place, of_mask[b]) for place, of_mask in zip(places, guesses, strict=True)]
+        [(i, of_mask[b]) for i, of_mask in zip(masks, guesses, strict=True)]
         for b in range(len(guesses[0]))
     ]
 
 
-def _order(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+def _order(masks: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
     """The leftmost mask takes each of its best tokens."""
-    return [[(places[0], guess)] for guess in guesses[0]]
+    return [[(masks[0], guess)] for guess in guesses[0]]
 
 
-def _confidence(places: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
+def _confidence(masks: list[int], guesses: list[list[Guess]], beam: int) -> list[Changes]:
     """Any one mask takes a token: the surest choices over all masks."""
-    choices = [
-        (place, guess) for place, of_mask in zip(places, guesses, strict=True) for guess in of_mask
-    ]
+    choices = [(i, guess) for i, of_mask in zip(masks, guesses, strict=True) for guess in of_mask]
     choices.sort(key=lambda choice: -choice[1][1])
     return [[choice] for choice in choices[:beam]]
 
@@ -243,11 +240,11 @@ _EXTENSIONS: dict[Initial, Callable[[list[int], list[list[Guess]], int], list[Ch
 def _changed(beam: Beam, changes: Changes) -> Beam:
     """The beam with these tokens; one that stays what it was keeps its log-probability."""
     tokens, log_probs = list(beam.tokens), list(beam.log_probs)
-    for place, (token, log_prob) in changes:
-        if tokens[place] != token:
-            tokens[place], log_probs[place] = token, log_prob
+    for i, (token, log_prob) in changes:
+        if tokens[i] != token:
+            tokens[i], log_probs[i] = token, log_prob
     return Beam(tuple(tokens), tuple(log_probs))
 
 
-def _with(tokens: tuple[int, ...], place: int, token: int) -> tuple[int, ...]:
-    return (*tokens[:place], token, *tokens[place + 1 :])
+def _with(tokens: tuple[int, ...], index: int, token: int) -> tuple[int, ...]:
+    return (*tokens[:index], token, *tokens[index + 1 :])

@@ -10,17 +10,17 @@ LOGITS_AT_ONCE: Final = 2**26  # numbers in a head's output: 256 MiB of float32
 
 
 @contextmanager
-def narrowed(body: torch.nn.Module, places: Sequence[int]) -> Iterator[None]:
-    """Within the block the model's head sees only these places of its body's output.
+def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
+    """Within the block the model's head sees only these positions of its body's output.
 
-    `body` is the part of a model that its head stands on. Places count through the batch, row after
-    row, padding included; the logits have the shape (1, places, vocabulary). This holds for every
-    architecture whose head works on each token alone.
+    `body` is the part of a model that its head stands on. Positions count through the batch, row
+    after row, padding included; the logits have the shape (1, positions, vocabulary). This holds
+    for every architecture whose head works on each token alone.
     """
 
     def narrow(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
         hidden = output.last_hidden_state.flatten(0, 1)
-        index = torch.tensor(places, device=hidden.device)
+        index = torch.tensor(positions, device=hidden.device)
         output.last_hidden_state = hidden[index].unsqueeze(0)
         return output
 
@@ -42,7 +42,7 @@ def of_targets(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:
 def bounded(batch: list[int], counts: Sequence[int], vocabulary: int) -> Iterator[list[int]]:
     """The batch in parts whose logits stay within LOGITS_AT_ONCE, or of one row.
 
-    `counts` is the number of places for each row.
+    `counts` is the number of positions of each row.
     """
     part: list[int] = []
     total = 0

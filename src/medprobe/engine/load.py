@@ -17,9 +17,9 @@ import transformers
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto import modeling_auto
 
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, ModelKind
 from medprobe.engine.linear import accelerate
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams, ModelKind
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -50,6 +50,15 @@ class Checkpoint:
     missing: dict[str, tuple[str, ...]]  # heads of its architecture → the weights it lacks for them
 
 
+class MissingHead(BadInput):
+    """A checkpoint lacks the head that it was to be loaded with. `kinds` is what it can serve."""
+
+    def __init__(self, checkpoint: Checkpoint, problem: str) -> None:
+        self.kinds = checkpoint.kinds
+        remedy = f"it can serve as: {', '.join(self.kinds) or 'nothing'}"
+        super().__init__(checkpoint.folder, problem, remedy)
+
+
 @dataclass(frozen=True)
 class Model:
     """A loaded model, ready to run: in evaluation mode, on its device."""
@@ -61,6 +70,11 @@ class Model:
     dtype: torch.dtype
     max_length: int  # tokens in its window, special ones counted
     token_budget: int  # tokens in a batch, padding counted
+
+    @property
+    def config(self) -> Any:
+        """The configuration of what reads and writes text, which may be part of a larger one."""
+        return self.model.config.get_text_config()
 
 
 def inspect(folder: Path) -> Checkpoint:
@@ -82,15 +96,15 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     """Load a checkpoint with the head that a method needs.
 
     `labels` is the number of classes of a `classifier`, whose head is new by design and drawn from
-    torch's generator: seed it first. Raises BadInput where the folder is no checkpoint, or lacks
-    the weights of that head (the methods that work are named).
+    torch's generator: seed it first. Raises BadInput where the folder is no checkpoint, MissingHead
+    where it lacks the weights of that head.
     """
     engine = engine or EngineParams()
     use_threads()
     config = read_config(folder)
     if head != "classifier" and head not in _heads(config):
         problem = f"a {config.model_type} checkpoint is no {head} model"
-        raise BadInput(folder, problem, _methods_that_work(inspect(folder)))
+        raise MissingHead(inspect(folder), problem)
     dtype = getattr(torch, engine.precision)
     more = {"num_labels": labels} if head == "classifier" else {}
     if more:
@@ -109,10 +123,10 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     if missing := _missing(info["missing_keys"], head, model):
         shown = ", ".join(missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
         problem = f"{len(missing)} weights of the {head} model are missing ({shown})"
-        raise BadInput(folder, problem, _methods_that_work(inspect(folder)))
+        raise MissingHead(inspect(folder), problem)
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
-    device = _device(engine.device)
+    device = device_of(engine.device)
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
     model = model.to(device).eval()
@@ -124,14 +138,14 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
 def token_budget(device: torch.device, config: Any) -> int:
     """Tokens in a batch that suit a device: on a CPU what its caches hold (512 for a BERT-base,
     more for smaller models: docs/performance.md), on a GPU enough to keep it busy."""
-    width = getattr(config, "hidden_size", None) or config.d_model
+    width = config.get_text_config().hidden_size
     return max(64, CPU_VALUES // width) if device.type == "cpu" else GPU_TOKENS
 
 
 def read_config(folder: Path) -> Any:
     """A checkpoint's configuration; old BERT files that do not say `model_type` are recognised."""
     if not folder.is_dir():
-        raise BadInput(folder, "no such model folder", "make it by `medprobe pretrain MODEL`")
+        raise BadInput(folder, "no such model folder", "run `dvc repro` to make it")
     path = folder / "config.json"
     if not path.is_file():
         raise BadInput(folder, "no config.json, so this is no checkpoint")
@@ -176,14 +190,22 @@ def use_threads() -> int:
     """Let torch use the cores this process may use, and return their number.
 
     That is OMP_NUM_THREADS where it is set; else the cores of the affinity mask, or of the
-    control group's quota where that is less: threads beyond free cores make everything slower.
+    control group's quota where that is less, as far as the system has these: threads beyond free
+    cores make everything slower.
     """
     if told := os.environ.get("OMP_NUM_THREADS", ""):
         count = int(told.split(",")[0])
     else:
-        count = min(len(os.sched_getaffinity(0)), _quota())
+        count = min(_affinity(), _quota())
     torch.set_num_threads(count)
     return count
+
+
+def _affinity() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
 
 
 def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
@@ -195,7 +217,7 @@ def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
         return os.cpu_count() or 1
 
 
-def _device(wanted: str) -> torch.device:
+def device_of(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise BadInput("engine.device", "cuda is not there", "use auto or cpu")
     if wanted == "auto":
@@ -236,29 +258,25 @@ def _lacking(auto_class: Any, config: Any, present: set[str]) -> tuple[str, ...]
         model = auto_class.from_config(config)
     prefix = f"{model.base_model_prefix}."
     today = {name.replace(".gamma", ".weight").replace(".beta", ".bias") for name in present}
-    found = {name.removeprefix(prefix) for name in today}
+    there = {name.removeprefix(prefix) for name in today}
     expected = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    lacking = {name for name in expected if name.removeprefix(prefix) not in found}
+    lacking = {name for name in expected if name.removeprefix(prefix) not in there}
     return tuple(_missing(lacking, "encoder", model))
 
 
 def _missing(names: set[str], head: Head, model: Any) -> list[str]:
     """The missing weights that matter: the pooler is never read, a classifier's head is new."""
     tied = set(model.all_tied_weights_keys)
-    found = sorted(name for name in names if "pooler." not in name and name not in tied)
+    missing = sorted(name for name in names if "pooler." not in name and name not in tied)
     if head == "classifier":
-        return [name for name in found if name.startswith(f"{model.base_model_prefix}.")]
-    return found
+        return [name for name in missing if name.startswith(f"{model.base_model_prefix}.")]
+    return missing
 
 
 def _window(model: Any, tokenizer: Any) -> int:
     """Tokens that fit the model: the least that its tokenizer and its positions allow."""
     limits = [tokenizer.model_max_length]
-    config = model.config
-    positions = getattr(config, "max_position_embeddings", None) or getattr(
-        config, "n_positions", None
-    )
-    if positions and config.model_type not in ("t5", "mt5", "umt5"):
+    if positions := getattr(model.config.get_text_config(), "max_position_embeddings", None):
         limits.append(positions)
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
@@ -273,15 +291,6 @@ def _tokenizer_kind(folder: Path) -> str:
         return str(json.loads(file.read_text(encoding="utf-8"))["model"]["type"])
     kinds = {"vocab.txt": "WordPiece", "merges.txt": "BPE", "spiece.model": "Unigram"}
     return next((kind for name, kind in kinds.items() if (folder / name).is_file()), "unknown")
-
-
-def _methods_that_work(checkpoint: Checkpoint) -> str:
-    """For the end of an error: the probing methods that a checkpoint can serve."""
-    from medprobe import methods
-
-    kinds = set(checkpoint.kinds)
-    names = [name for name in methods.names() if kinds & set(methods.find(name).KINDS)]
-    return f"methods that work: {', '.join(names) or 'none'}"
 
 
 def _unreadable(folder: Path, error: Exception) -> BadInput:

@@ -3,14 +3,17 @@
 The head runs at the asked positions only (`heads`), whatever the architecture.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
+import numpy as np
 import torch
 
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.heads import bounded, narrowed
 from medprobe.engine.load import Model
+from medprobe.engine.slots import answer_ids, check_window, masked_slots
 
 Rows = Sequence[Sequence[int]]  # one a text: of token ids, or of positions in it
 Kept = TypeVar("Kept")
@@ -32,21 +35,16 @@ def log_probs(
     the model's device, a view into a batch: it should return what is needed of it, not the tensor.
     What a row gets depends neither on the rows beside it, nor on padding, nor on `budget` (tokens
     in a batch).
-
-    >>> log_probs(model, [[101, 12436, 103, 102]], [[2]], 8192, lambda row, found: found.shape)
-    [torch.Size([1, 30522])]
     """
 
-    vocabulary = model.model.config.vocab_size
-
     def compute(batch: list[int]) -> list[Kept]:
-        found = []
-        for part in bounded(batch, [len(row) for row in positions], vocabulary):
+        results = []
+        for part in bounded(batch, [len(row) for row in positions], model.config.vocab_size):
             logits = logits_at(model, [rows[i] for i in part], [positions[i] for i in part])
             counts = [len(positions[i]) for i in part]
             parts = logits.log_softmax(-1).split(counts)
-            found += [keep(i, log_prob) for i, log_prob in zip(part, parts, strict=True)]
-        return found
+            results += [keep(i, log_prob) for i, log_prob in zip(part, parts, strict=True)]
+        return results
 
     with torch.inference_mode():
         return in_batches([len(row) for row in rows], budget, compute)
@@ -64,7 +62,7 @@ def pseudo_log_likelihood(
     """
     mask = model.tokenizer.mask_token_id
     work = [(i, group) for i, row_groups in enumerate(groups) for group in row_groups]
-    found: list[list[float]] = [[] for _ in rows]
+    by_row: list[list[float]] = [[] for _ in rows]
     for start in range(0, len(work), ROWS_AT_ONCE):
         chunk = work[start : start + ROWS_AT_ONCE]
         masked = [[mask if p in group else t for p, t in enumerate(rows[i])] for i, group in chunk]
@@ -77,15 +75,60 @@ def pseudo_log_likelihood(
 
         scores = log_probs(model, masked, [group for _, group in chunk], budget, keep)
         for (i, _), of_group in zip(chunk, scores, strict=True):
-            found[i] += of_group
-    return found
+            by_row[i] += of_group
+    return by_row
+
+
+def mean_log_probs(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+) -> np.ndarray:
+    """The score of each name in each prompt's slot, [prompts, names], float32: the mean
+    log-probability of the name's n tokens at n masks (Kassner et al., EACL 2021). One row with n
+    masks serves all names of n tokens.
+
+    `where` names each prompt in errors. Raises BadInput for a prompt without exactly one slot, a
+    name that tokenises to nothing, a name that does not fit into the model's window.
+    """
+    slots = masked_slots(model.tokenizer, prompts, where)
+    lengths = {left: _by_length(model, names, left) for left in {slot.left for slot in slots}}
+    for slot, query in zip(slots, where, strict=True):
+        longest = max(lengths[slot.left])
+        name = names[int(lengths[slot.left][longest][0][0])]
+        check_window(slot, [[0] * longest], model.max_length, query, [name])
+    work = [(i, n) for i, slot in enumerate(slots) for n in lengths[slot.left]]
+    mask = model.tokenizer.mask_token_id
+    rows = [slots[i].fill([mask] * n) for i, n in work]
+    positions = [slots[i].positions(n) for i, n in work]
+    means = np.empty((len(slots), len(names)), dtype=np.float32)
+
+    def keep(item: int, log_prob: torch.Tensor) -> None:
+        i, n = work[item]
+        columns, tokens = lengths[slots[i].left][n]
+        means[i, columns] = log_prob.gather(1, tokens).mean(0).cpu().numpy()
+
+    log_probs(model, rows, positions, model.token_budget, keep)
+    return means
+
+
+def _by_length(
+    model: Model, names: Sequence[str], left: str
+) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
+    """For each number of tokens n: which names have it, and their tokens, [n, names]."""
+    columns = defaultdict(list)
+    ids = answer_ids(model.tokenizer, names, left)
+    for i, tokens in enumerate(ids):
+        columns[len(tokens)].append(i)
+    return {
+        n: (np.array(of_n), torch.tensor([ids[i] for i in of_n]).T.to(model.device))
+        for n, of_n in columns.items()
+    }
 
 
 def logits_at(model: Model, rows: Rows, positions: Rows) -> torch.Tensor:
     """The head's output at the positions of all rows, (positions, vocabulary), in one batch."""
     ids, attention = padded(rows, model.tokenizer.pad_token_id, model.device)
     length = ids.shape[1]
-    places = [i * length + position for i, row in enumerate(positions) for position in row]
-    with narrowed(model.model.base_model, places):
+    flat = [i * length + position for i, row in enumerate(positions) for position in row]
+    with narrowed(model.model.base_model, flat):
         logits: torch.Tensor = model.model(ids, attention_mask=attention).logits
     return logits[0].float()

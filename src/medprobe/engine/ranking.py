@@ -43,7 +43,7 @@ def rows(
 
 class Remembered:
     """The scores of the prompts last seen. A prompt that stands in several subsets, the smaller
-    with fewer names, is scored once: the probe stage ranks a relation's subsets one after another.
+    with fewer names, is scored once: a relation's subsets are ranked one after another.
     """
 
     def __init__(self) -> None:
@@ -63,11 +63,11 @@ class Remembered:
         >>> known.scores(["q"], ["a", "c"], lambda: [])
         [array([1., 3.])]
         """
-        place = {name: i for i, name in enumerate(self.names)}
-        if not all(prompt in self.of for prompt in prompts) or not set(names) <= set(place):
+        index = {name: i for i, name in enumerate(self.names)}
+        if not all(prompt in self.of for prompt in prompts) or not set(names) <= set(index):
             self.names, self.of = list(names), {}  # let go of the old before the new are made
-            found = list(compute())
-            self.of = dict(zip(prompts, found, strict=True))
-            return found
-        at = [place[name] for name in names]
-        return [self.of[prompt][..., at] for prompt in prompts]
+            computed = list(compute())
+            self.of = dict(zip(prompts, computed, strict=True))
+            return computed
+        chosen = [index[name] for name in names]
+        return [self.of[prompt][..., chosen] for prompt in prompts]

@@ -10,12 +10,13 @@ from typing import Final, Literal
 import torch
 from pydantic import Field
 
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Section
 from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
-from medprobe.errors import BadInput
-from medprobe.files import replacing
-from medprobe.params import Section
 
 Cut = Literal["released", "tail"]
 STATE: Final = "training.pt"  # beside the newest kept checkpoint: what the next step needs
@@ -24,7 +25,6 @@ STATE: Final = "training.pt"  # beside the newest kept checkpoint: what the next
 class RewireSettings(Section):
     """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
 
-    sets: list[str] = Field(["set-0"], min_length=1)  # files of data/sentences, each a replicate
     max_sentences: int = Field(10_000, gt=1)
     mask_ratio: float = Field(0.5, ge=0, le=1)  # a cut takes at most one word more than this share
     cut: Cut = "released"  # or tail: exactly the last words
@@ -78,9 +78,9 @@ def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:
     """
     unit = torch.nn.functional.normalize(vectors.float(), dim=1)
     itself = torch.eye(len(unit), dtype=torch.bool, device=unit.device)
-    likeness = (unit @ unit.T / temperature).masked_fill(itself, -torch.inf)
+    similarity = (unit @ unit.T / temperature).masked_fill(itself, -torch.inf)
     partner = torch.arange(len(unit), device=unit.device).roll(len(unit) // 2)
-    return torch.nn.functional.cross_entropy(likeness, partner)
+    return torch.nn.functional.cross_entropy(similarity, partner)
 
 
 def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[int]]:
@@ -146,23 +146,17 @@ def train(
 
 
 def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The last layer's first states [rows, d], with gradients: all texts in one pass, those of like
-    length together.
+    """The last layer's first states [rows, d], with gradients: all texts in one pass, those of
+    similar length together.
     """
 
     def compute(batch: list[int]) -> torch.Tensor:
         ids, mask = padded([rows[i] for i in batch], model.tokenizer.pad_token_id, model.device)
-        found: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return found[:, 0]
+        states: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states[:, 0]
 
     lengths = [len(row) for row in rows]
     return torch.stack(in_batches(lengths, model.token_budget, compute))
-
-
-def checkpoints(folder: Path) -> dict[int, Path]:
-    """The checkpoints `step-<n>` in a folder by their steps, in order."""
-    found = {int(path.name.removeprefix("step-")): path for path in folder.glob("step-*")}
-    return dict(sorted(found.items()))
 
 
 def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path) -> None:

@@ -3,7 +3,6 @@ equal scores are ordered by name: the result depends neither on the order of the
 how many queries are asked at once.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ PAIRS = 8192  # vectors compared at once in double precision
 def nearest(
     queries: Vectors, candidates: Vectors, names: Sequence[str], k: int, distance: Distance = "l2"
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The best k candidates of each query: `(places [q, k], scores [q, k])`, best first.
+    """The best k candidates of each query: `(indices [q, k], scores [q, k])`, best first.
 
     `queries` is [q, d], `candidates` [n, d], both float32; `names` has the n candidates' names.
     Scores are negative squared distances (`l2`) or cosines, higher is better; equal ones stand in
@@ -30,13 +29,13 @@ def nearest(
     if distance == "cosine":
         queries, candidates = _unit(queries), _unit(candidates)
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=int)
-    ordered = np.ascontiguousarray(candidates[by_name])  # place in here = rank of the name
+    ordered = np.ascontiguousarray(candidates[by_name])  # an index in here is a name's rank
     index = faiss.IndexFlatL2(ordered.shape[1])
     index.add(ordered)
-    places, scores = _search(queries, ordered, index, min(k, len(names)), k + MARGIN)
+    indices, scores = _search(queries, ordered, index, min(k, len(names)), k + MARGIN)
     if distance == "cosine":
         scores = 1 + scores / 2  # |a - b|² = 2 - 2 cos(a, b) for unit vectors
-    return by_name[places], scores
+    return by_name[indices], scores
 
 
 def _search(
@@ -48,46 +47,28 @@ def _search(
     for more.
     """
     fetch = min(fetch, len(candidates))
-    places = np.empty((len(queries), k), dtype=int)
+    indices = np.empty((len(queries), k), dtype=int)
     scores = np.empty((len(queries), k))
     largest = float((candidates**2).sum(1).max())
     step = max(1, PAIRS // fetch)
     for start in range(0, len(queries), step):
         part = queries[start : start + step]
-        rough, found = index.search(part, fetch)
-        apart = candidates[found].astype(np.float64) - part[:, None].astype(np.float64)
+        rough, fetched = index.search(part, fetch)
+        apart = candidates[fetched].astype(np.float64) - part[:, None].astype(np.float64)
         exact = np.einsum("qnd,qnd->qn", apart, apart)
-        order = np.lexsort((found, exact))[:, :k]
-        part_places = np.take_along_axis(found, order, axis=1)
+        order = np.lexsort((fetched, exact))[:, :k]
+        part_indices = np.take_along_axis(fetched, order, axis=1)
         part_scores = -np.take_along_axis(exact, order, axis=1)
         slack = ROUNDING * ((part**2).sum(1) + largest)
         doubtful = -part_scores[:, -1] + slack >= rough[:, -1]
         if fetch < len(candidates) and doubtful.any():
             more = _search(part[doubtful], candidates, index, k, fetch * 4)
-            part_places[doubtful], part_scores[doubtful] = more
-        places[start : start + step] = part_places
+            part_indices[doubtful], part_scores[doubtful] = more
+        indices[start : start + step] = part_indices
         scores[start : start + step] = part_scores
-    return places, scores
+    return indices, scores
 
 
 def _unit(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
-
-
-def expected_hit(scores: Sequence[float], hits: Sequence[bool], k: int) -> float:
-    """The chance of a hit among the first k, were equal scores shuffled (tie-aware accuracy).
-
-    `scores` are in falling order, one for each prediction; the tie at rank k must be complete.
-
-    >>> expected_hit([3.0, 2.0, 2.0], [False, True, False], k=2)
-    0.5
-    """
-    if k >= len(scores):
-        return float(any(hits))
-    edge = scores[k - 1]
-    if any(hit for score, hit in zip(scores, hits, strict=True) if score > edge):
-        return 1.0
-    tied = [hit for score, hit in zip(scores, hits, strict=True) if score == edge]
-    drawn = k - sum(score > edge for score in scores)
-    return 1 - math.comb(len(tied) - sum(tied), drawn) / math.comb(len(tied), drawn)

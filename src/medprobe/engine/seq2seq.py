@@ -11,11 +11,11 @@ from typing import Final
 import torch
 from transformers import GenerationConfig
 
+from medprobe.core.errors import BadInput
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.heads import bounded
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, split_prompt, text_slots
-from medprobe.errors import BadInput
 
 OPENING: Final = "<extra_id_0>"
 CLOSING: Final = "<extra_id_1>"
@@ -103,8 +103,8 @@ def generate(
     counts = [beams * cap // STEPS_KEPT + 1] * len(frames)
 
     def compute(batch: list[int]) -> list[list[tuple[list[int], float]]]:
-        found = []
-        for part in bounded(batch, counts, model.model.config.vocab_size):
+        best = []
+        for part in bounded(batch, counts, model.config.vocab_size):
             ids, attention = padded(
                 [frames[i].source for i in part], model.tokenizer.pad_token_id, model.device
             )
@@ -114,8 +114,8 @@ def generate(
             )
             written = [row[len(start) :] for row in out.sequences.tolist()]
             pairs = list(zip(written, out.sequences_scores.tolist(), strict=True))
-            found += [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
-        return found
+            best += [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
+        return best
 
     with torch.inference_mode():
         # what one pass reads: each source once, then a token for each beam at a time

@@ -1,4 +1,4 @@
-"""From a prompt with one slot `[Y]` to token ids: the only place where an answer meets a sentence.
+"""From a prompt with one slot `[Y]` to token ids: only here does an answer meet a sentence.
 
 An answer is never cut, never padded, and gets the tokens it has *inside the sentence*: byte-level
 and sentencepiece tokenizers spell a word differently after a blank than at the start of a text, so
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from medprobe.errors import BadInput
-from medprobe.tables import SLOT
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT
 
 ANCHOR: Final = "a"  # any word: only what stands between it and the answer matters
 
@@ -89,11 +89,11 @@ def answer_ids(tokenizer: Any, names: Sequence[str], left: str) -> list[list[int
 
     Raises BadInput for the first answer that tokenises to nothing.
     """
-    found = inside_sentence(tokenizer, names, ANCHOR + left if left else "")
-    for name, ids in zip(names, found, strict=True):
+    tokens = inside_sentence(tokenizer, names, ANCHOR + left if left else "")
+    for name, ids in zip(names, tokens, strict=True):
         if not ids or not name.strip():
             raise no_tokens(name)
-    return found
+    return tokens
 
 
 def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[list[int]]:
@@ -113,13 +113,13 @@ def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
         return_attention_mask=False,
         verbose=False,
     )
-    found = []
+    tokens = []
     for text, ids, spans in zip(texts, framed["input_ids"], framed["offset_mapping"], strict=True):
         if any(start < border < end for start, end in spans):
-            found += _encode(tokenizer, [text], add_special_tokens=False)
+            tokens += _encode(tokenizer, [text], add_special_tokens=False)
         else:
-            found.append([i for i, (_, end) in zip(ids, spans, strict=True) if end > border])
-    return found
+            tokens.append([i for i, (_, end) in zip(ids, spans, strict=True) if end > border])
+    return tokens
 
 
 def check_window(

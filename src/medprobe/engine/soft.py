@@ -27,15 +27,15 @@ class SoftEmbedding(torch.nn.Module):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         soft = ids >= self.first
-        found: torch.Tensor = self.hard(ids.masked_fill(soft, 0))
-        return found.index_put((soft,), self.vectors[ids[soft] - self.first].to(found.dtype))
+        words: torch.Tensor = self.hard(ids.masked_fill(soft, 0))
+        return words.index_put((soft,), self.vectors[ids[soft] - self.first].to(words.dtype))
 
 
 @contextmanager
 def installed(model: Model, vectors: torch.Tensor) -> Iterator[None]:
     """Within the block the model reads the ids `soft_ids(model, …)` as these vectors."""
     hard = model.model.get_input_embeddings()
-    model.model.set_input_embeddings(SoftEmbedding(hard, model.model.config.vocab_size, vectors))
+    model.model.set_input_embeddings(SoftEmbedding(hard, model.config.vocab_size, vectors))
     try:
         yield
     finally:
@@ -44,7 +44,7 @@ def installed(model: Model, vectors: torch.Tensor) -> Iterator[None]:
 
 def soft_ids(model: Model, count: int) -> tuple[int, ...]:
     """The ids of the first `count` vectors."""
-    first = model.model.config.vocab_size
+    first = model.config.vocab_size
     return tuple(range(first, first + count))
 
 
@@ -61,9 +61,9 @@ def losses(model: Model, examples: Sequence[Example]) -> torch.Tensor:
         [row for row, _, _ in examples], model.tokenizer.pad_token_id, model.device
     )
     length = ids.shape[1]
-    places = [i * length + p for i, (_, positions, _) in enumerate(examples) for p in positions]
+    positions = [i * length + p for i, (_, masks, _) in enumerate(examples) for p in masks]
     tokens = [token for _, _, targets in examples for token in targets]
-    with narrowed(model.model.base_model, places):
+    with narrowed(model.model.base_model, positions):
         logits = model.model(ids, attention_mask=attention).logits[0]
     return torch.nn.functional.cross_entropy(
         logits.float(), torch.tensor(tokens, device=logits.device)

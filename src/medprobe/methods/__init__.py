@@ -1,15 +1,104 @@
-"""The probing methods. The registry is the folder: `<name>.py` holds one method, a class named
-after it (`mask_average` → `MaskAverage`) with `KINDS`, the kinds of model it can probe, `Settings`,
-its section of `params.yaml`, and `rank`. It may have `inputs()`, the files and folders that ranks
-depend on, where that is more than the model's, and `passes()`, the units of its outer work, where
-there is more than one.
+"""The probing methods. One file is one method: `methods/<name>.py` holds a class named after it
+(`mask_average` → `MaskAverage`) that is a `Method`.
+
+To add one, write that file; nothing else has to know of it:
+
+    class MyMethod(Method):
+        KINDS = ("masked",)
+
+        class Settings(Section):
+            temperature: float = 1.0
+
+        def __init__(self, checkpoint, settings, engine, seed):
+            self.checkpoint = checkpoint
+            self.model = load(checkpoint, "masked", engine)
+
+        def predict(self, task, pass_): ...
 """
 
 import importlib
 import pkgutil
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
-from medprobe.errors import BadInput, nearest
+import pandas as pd
+
+from medprobe.core import answers
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import EngineParams, ModelKind, Section
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method may read to make one table of predictions."""
+
+    name: str
+    queries: pd.DataFrame
+    candidates: pd.DataFrame
+    k: int  # predictions wanted for each query
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further ones: train, dev, …
+    normalise: Callable[[str], str] = answers.exact  # texts that it makes equal are equal answers
+
+    @property
+    def own(self) -> pd.DataFrame:
+        """The benchmark's own candidates, distractors left out."""
+        return self.candidates[self.candidates["type"] != DISTRACTOR]
+
+    @property
+    def where(self) -> list[str]:
+        """How errors name each query."""
+        return [f"query {query}" for query in self.queries["query_id"]]
+
+
+class Method(Protocol):
+    """A way to ask a model. Made once for a checkpoint, then asked task by task.
+
+    The work of a method has units, its *passes*, such as checkpoints or seeds. Each pass of each
+    task gives one table, which is kept: a stopped run does not make it again.
+    """
+
+    KINDS: ClassVar[tuple[ModelKind, ...]]  # of models that it can probe
+    METRIC: ClassVar[str] = "accuracy"  # the family of metrics/ that scores its predictions
+    NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives
+    Settings: ClassVar[type[Section]]  # its settings, as in params.yaml
+    SELECTING: ClassVar[frozenset[str]] = frozenset()  # those that only say which passes and tasks
+
+    checkpoint: Path
+
+    def __init__(self, checkpoint: Path, settings: Any, engine: EngineParams, seed: int) -> None:
+        """Raises BadInput where the checkpoint cannot be asked so."""
+
+    def passes(self) -> list[str]:
+        """The passes, the main one first."""
+        return [""]
+
+    def inputs(self, pass_: str) -> list[Path]:
+        """The files and folders that a pass reads: the checkpoint, or another in its place."""
+        return [self.checkpoint]
+
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """What to predict on a benchmark: a task a relation and subset. A relation's subsets follow
+        one another, so that a prompt of several can be scored once."""
+        rule = answers.rule(tables.normalise)
+        candidates = {subset: names for subset, _, names in tables.subsets()}
+        return [
+            Task(f"{relation}/{subset}", queries, candidates[subset], k, normalise=rule)
+            for (relation, subset), part in tables.queries.groupby(["relation", "subset"])
+            for queries in [part.reset_index(drop=True)]
+        ]
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """At most `task.k` predictions of each query, best first: columns `variant, replicate,
+        query_id, rank, prediction, score`, and `hit` and `prediction_id` where the benchmark's
+        rule and the candidates' ids do not say them."""
+        ...
+
+    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+        """The predictions of all passes as they are written, and tables for people beside them."""
+        return predictions, {}
 
 
 def names() -> list[str]:
@@ -21,13 +110,7 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-def passes(prober: Any) -> list[str]:
-    """The units of a method's outer work, such as checkpoints; one unnamed where it names none."""
-    found: list[str] = prober.passes() if hasattr(prober, "passes") else [""]
-    return found
-
-
-def find(name: str) -> Any:
+def find(name: str) -> type[Method]:
     """The class of a method. Raises BadInput where there is none of that name.
 
     >>> find("contrastive").KINDS
@@ -36,4 +119,5 @@ def find(name: str) -> Any:
     if name not in names():
         raise BadInput("methods", f"no method '{name}'{nearest(name, names())}")
     module = importlib.import_module(f"{__name__}.{name}")
-    return getattr(module, "".join(part.capitalize() for part in name.split("_")))
+    found: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
+    return found

@@ -7,27 +7,31 @@ Source: Alghanmi et al. 2021, section 4.1. Each variant is a way to show an exam
 - "random": random negatives in place of similar ones (Table 8);
 - "frozen": logistic regression on the mean of the untrained encoder's states, far faster;
 - "always-true": no model, every example is called positive.
-
-Texts are tokenised once, batches padded to their longest text, and the weights set back in memory.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from medprobe.engine.batching import in_batches
-from medprobe.engine.load import Model, load
-from medprobe.params import EngineParams, Section
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.tables import BenchmarkTables
+from medprobe.engine.fine_tuning import Text, TextClassifier, Training, logistic_regression
+from medprobe.methods import Method, Task
 
-KINDS: Final = ("masked", "encoder")
-POOL: Final = 50  # batches among which texts of like length are brought together
+TABLES: Final = {  # of the benchmark, with the columns that are read
+    "examples": [
+        *("example_id", "category", "kind", "label", "cui", "disease"),
+        *("premise", "hypothesis", "full_hypothesis"),
+    ],
+    "splits": ["target", "split", "example_id"],
+}
+CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
 
 class Variant(NamedTuple):
@@ -53,206 +57,153 @@ VariantName = Literal[
 ]
 
 
-class ClassifierSettings(Section):
-    """The defaults are the paper's; early stopping's patience is not in it."""
+class Classifier(Method):
+    """One task a disease; one pass a variant and seed, which is the replicate.
 
-    variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
-    learning_rate: float = Field(2e-5, gt=0)
-    batch: int = Field(8, gt=0)
-    epochs: int = Field(8, gt=0)
-    patience: int = Field(2, gt=0)  # epochs without a lower validation loss before it stops
-    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
-    max_length: int = Field(256, gt=2)  # tokens of premise and hypothesis
-    diseases: int | None = Field(None, gt=0)  # only those with the most positives; all if not set
+    The benchmark must have the tables `examples`, and `splits`: which of them train, validate and
+    test for each disease (`target`).
+    """
 
+    KINDS = ("masked", "encoder")
+    METRIC = "f1"
+    SELECTING = frozenset({"variants", "seeds", "diseases"})
 
-@dataclass(frozen=True)
-class Text:
-    """A tokenised example: the tokenizer's rows (input_ids, …) and its label."""
+    class Settings(Training):
+        """The defaults are the paper's."""
 
-    rows: dict[str, list[int]]
-    label: int
+        variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
+        seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
+        diseases: int | None = Field(None, gt=0)  # those with the most positives; unset: all
 
-    def __len__(self) -> int:
-        return len(self.rows["input_ids"])
-
-
-class Classifier:
-    """One checkpoint, trained and tested on any number of splits."""
-
-    KINDS = KINDS
-    Settings = ClassifierSettings
-
-    def __init__(self, folder: Path, settings: ClassifierSettings, engine: EngineParams) -> None:
-        self.folder, self.settings, self.engine = folder, settings, engine
-        self._loaded: Model | None = None
-        self._fresh: dict[int, dict[str, torch.Tensor]] = {}  # by seed: weights with a new head
+    def __init__(
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.checkpoint, self.settings = checkpoint, settings
+        self.classifier = TextClassifier(checkpoint, settings, engine)
         self._texts: dict[Variant, list[Text]] = {}
         self._features: dict[Variant, NDArray[np.float32]] = {}
 
-    @property
-    def loaded(self) -> Model:
-        """The model, from the disk at the first use."""
-        if self._loaded is None:
-            self._loaded = load(self.folder, "classifier", self.engine)
-        return self._loaded
+    def passes(self) -> list[str]:
+        """`<variant>/<seed>`, without the seed where nothing is drawn."""
+        seeds = [str(seed) for seed in self.settings.seeds]
+        return [
+            f"{name}/{seed}"
+            for name in self.settings.variants
+            for seed in (seeds if VARIANTS[name].learning == "fine-tuned" else [""])
+        ]
 
-    def tokenize(self, examples: pd.DataFrame, variant: Variant) -> list[Text]:
+    def inputs(self, pass_: str) -> list[Path]:
+        """The checkpoint, where the variant has a model."""
+        return [] if VARIANTS[pass_.rpartition("/")[0]].learning == "none" else [self.checkpoint]
+
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """One a disease, with all examples and the disease's splits; nothing is ranked.
+
+        Raises BadInput where the benchmark has no such tables.
+        """
+        examples, splits = (_table(tables, name) for name in TABLES)
+        chosen = targets(examples, splits, self.settings.diseases)
+        return [
+            Task(
+                str(target),
+                tables.queries[tables.queries["relation"] == target].reset_index(drop=True),
+                tables.candidates.head(0),
+                k,
+                {"examples": examples, "splits": of_target.reset_index(drop=True)},
+            )
+            for target, of_target in splits[splits["target"].isin(chosen)].groupby("target")
+        ]
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """A row for each test example: its `prediction`, 1 or 0, and the probability of 1. Beside
+        them `label, target, disease, category`, and the training `curve` as JSON."""
+        name, _, seed = pass_.rpartition("/")
+        variant, examples = VARIANTS[name], task.tables["examples"]
+        shown = examples[examples["kind"].isin(["positive", variant.negatives])]
+        shown = shown.reset_index(drop=True)
+        rows = {
+            split: np.flatnonzero(shown["example_id"].isin(ids).to_numpy())
+            for split, ids in task.tables["splits"].groupby("split")["example_id"]
+        }
+        probabilities, curve = self._learn(variant, shown, rows, int(seed or 0))
+        tested, said = shown.iloc[rows["test"]], probabilities > 0.5
+        return pd.DataFrame(
+            {
+                "variant": name,
+                "replicate": f"seed-{seed}" if seed else "",
+                "query_id": tested["example_id"].to_numpy(),
+                "rank": 1,
+                "prediction": said.astype(int).astype(str),
+                "prediction_id": tested["cui"].to_numpy(),
+                "score": probabilities,
+                "hit": said == (tested["label"].to_numpy() == 1),
+                "label": tested["label"].to_numpy(),
+                "target": task.name,
+                "disease": tested["disease"].to_numpy(),
+                "category": tested["category"].to_numpy(),
+                "curve": json.dumps(curve),
+            }
+        )
+
+    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+        """The predictions, and `curves`: `variant, replicate, target, epoch, train, validation`,
+        the mean loss of each epoch."""
+        curves = [
+            {**dict(zip(CURVE, key, strict=True)), **epoch}
+            for key, rows in predictions.groupby(CURVE, sort=False)
+            for epoch in json.loads(rows["curve"].iloc[0])
+        ]
+        table = pd.DataFrame(curves, columns=[*CURVE, "epoch", "train", "validation"])
+        return predictions.drop(columns="curve"), {"curves": table}
+
+    def _learn(
+        self, variant: Variant, shown: pd.DataFrame, rows: dict[str, NDArray[np.intp]], seed: int
+    ) -> tuple[NDArray[np.float64], list[dict[str, float]]]:
+        """Probabilities for the test examples, and the training curve, if there is one."""
+        if variant.learning == "none":
+            return np.ones(len(rows["test"])), []
+        train, validation, test = (rows[split] for split in ("train", "validation", "test"))
+        if variant.learning == "frozen":
+            features = self._features_of(variant, shown)
+            known = np.concatenate([train, validation])
+            labels = shown["label"].to_numpy()[known]
+            return logistic_regression(features[known], labels, features[test]), []
+        texts = self.tokenize(variant, shown)
+        learnt, held, asked = ([texts[i] for i in part] for part in (train, validation, test))
+        return self.classifier.fine_tune(learnt, held, asked, seed)
+
+    def tokenize(self, variant: Variant, shown: pd.DataFrame) -> list[Text]:
         """The examples as the variant shows them; a long premise is cut, the hypothesis is not.
 
         Done once for each variant: its examples must always be the same ones.
         """
         if variant not in self._texts:
-            self._texts[variant] = self._tokenized(examples, variant)
+            columns = ["premise", variant.hypothesis] if variant.premise else [variant.hypothesis]
+            texts = [shown[column].tolist() for column in columns]
+            self._texts[variant] = self.classifier.tokenize(texts, shown["label"].tolist())
         return self._texts[variant]
 
-    def features(self, examples: pd.DataFrame, variant: Variant) -> NDArray[np.float32]:
-        """The mean of the checkpoint's last states over each example's tokens, [examples, d].
-
-        Done once for each variant, as tokenize is.
-        """
+    def _features_of(self, variant: Variant, shown: pd.DataFrame) -> NDArray[np.float32]:
+        """The mean state of each example, [examples, hidden]; done once, as `tokenize` is."""
         if variant not in self._features:
-            self._reset(0)
-            self._features[variant] = self._states(self.tokenize(examples, variant))
+            texts = self.tokenize(variant, shown)
+            self._features[variant] = self.classifier.mean_states(texts)
         return self._features[variant]
 
-    def _tokenized(self, examples: pd.DataFrame, variant: Variant) -> list[Text]:
-        hypotheses = examples[variant.hypothesis].tolist()
-        texts = [examples["premise"].tolist(), hypotheses] if variant.premise else [hypotheses]
-        rows = self.loaded.tokenizer(
-            *texts,
-            truncation="only_first",
-            max_length=min(self.settings.max_length, self.loaded.max_length),
-        )
-        keys = list(rows)
-        return [
-            Text(dict(zip(keys, row, strict=True)), label)
-            for *row, label in zip(*rows.values(), examples["label"].tolist(), strict=True)
-        ]
 
-    def fine_tune(
-        self, train: Sequence[Text], validation: Sequence[Text], test: Sequence[Text], seed: int
-    ) -> tuple[NDArray[np.float64], list[dict[str, float]]]:
-        """Probabilities of the positive class, [test], by the weights of the epoch with the lowest
-        validation loss; and for each epoch its `train` and `validation` loss.
-
-        The same seed gives the same numbers on the same machine.
-        """
-        self._reset(seed)
-        model = self.loaded.model
-        rate = self.settings.learning_rate
-        optimiser = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
-        generator = np.random.default_rng(seed)
-        curve: list[dict[str, float]] = []
-        best: dict[str, torch.Tensor] = {}
-        for epoch in range(self.settings.epochs):
-            loss = self._epoch(train, optimiser, generator)
-            held = self._loss(validation)
-            curve.append({"epoch": epoch + 1, "train": loss, "validation": held})
-            lowest = min(range(len(curve)), key=lambda place: curve[place]["validation"])
-            if lowest == epoch:
-                best = {name: value.clone() for name, value in model.state_dict().items()}
-            elif epoch - lowest >= self.settings.patience:
-                break
-        model.load_state_dict(best)
-        return np.exp(self._log_probabilities(test)[:, 1]), curve
-
-    def _states(self, texts: Sequence[Text]) -> NDArray[np.float32]:
-        encoder = self.loaded.model.base_model
-
-        def compute(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-            states = encoder(**inputs).last_hidden_state.float()
-            weights = inputs["attention_mask"].unsqueeze(-1).float()
-            return (states * weights).sum(1) / weights.sum(1)
-
-        return self._run(texts, compute).astype(np.float32)
-
-    def _reset(self, seed: int) -> None:
-        """The checkpoint's weights and a new head, drawn with the seed: from the disk only once."""
-        if seed not in self._fresh:
-            torch.manual_seed(seed)
-            self._loaded = load(self.folder, "classifier", self.engine)
-            state = self._loaded.model.state_dict()
-            self._fresh[seed] = {name: value.clone() for name, value in state.items()}
-        self.loaded.model.load_state_dict(self._fresh[seed])
-        torch.manual_seed(seed)
-
-    def _epoch(
-        self,
-        texts: Sequence[Text],
-        optimiser: torch.optim.Optimizer,
-        generator: np.random.Generator,
-    ) -> float:
-        """Train on every text once; the mean loss."""
-        model = self.loaded.model.train()
-        total = 0.0
-        for batch in shuffled_batches(
-            [len(text) for text in texts], self.settings.batch, generator
-        ):
-            inputs, labels = self._padded([texts[place] for place in batch])
-            optimiser.zero_grad(set_to_none=True)
-            loss = torch.nn.functional.cross_entropy(model(**inputs).logits.float(), labels)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            total += loss.item() * len(batch)
-        model.eval()
-        return total / len(texts)
-
-    def _loss(self, texts: Sequence[Text]) -> float:
-        """Mean cross-entropy."""
-        rows = self._log_probabilities(texts)
-        return float(-rows[np.arange(len(texts)), [text.label for text in texts]].mean())
-
-    def _log_probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        model = self.loaded.model
-        return self._run(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
-
-    def _run(self, texts: Sequence[Text], compute: Any) -> NDArray[Any]:
-        """What `compute` makes of each text, in their order, without gradients."""
-
-        def batch(places: list[int]) -> list[NDArray[Any]]:
-            inputs, _ = self._padded([texts[place] for place in places])
-            with torch.inference_mode():
-                return list(compute(inputs).cpu().numpy())
-
-        lengths = [len(text) for text in texts]
-        return np.stack(in_batches(lengths, self.loaded.token_budget, batch))
-
-    def _padded(self, texts: Sequence[Text]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """The inputs of a batch, padded to its longest text, and its labels."""
-        rows = [text.rows for text in texts]
-        inputs = self.loaded.tokenizer.pad(rows, return_tensors="pt")
-        labels = torch.tensor([text.label for text in texts])
-        return dict(inputs.to(self.loaded.device)), labels.to(self.loaded.device)
+def targets(examples: pd.DataFrame, splits: pd.DataFrame, most: int | None) -> list[str]:
+    """The diseases to test, those with the most positives first, ties by CUI; at most `most`."""
+    positives = examples[examples["label"] == 1]
+    sizes = positives.groupby("cui").size().loc[lambda sizes: sizes.index.isin(splits["target"])]
+    order = sorted(sizes.index, key=lambda cui: (-sizes[cui], cui))
+    return order[:most]
 
 
-def shuffled_batches(
-    lengths: Sequence[int], size: int, generator: np.random.Generator
-) -> Iterator[list[int]]:
-    """Places of texts in random batches. Among every POOL batches, texts of like length are brought
-    together, so that little is padding."""
-    order = generator.permutation(len(lengths))
-    by_length = np.asarray(lengths)
-    batches = []
-    for start in range(0, len(order), POOL * size):
-        pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(by_length[pool], kind="stable")]
-        batches += [pool[at : at + size].tolist() for at in range(0, len(pool), size)]
-    for place in generator.permutation(len(batches)):
-        yield batches[place]
-
-
-def logistic_regression(
-    known: NDArray[np.float32], labels: NDArray[np.int64], asked: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """Probabilities of the positive class, [asked], by a logistic regression on standardised
-    features in which both classes weigh the same."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(
-        StandardScaler(), LogisticRegression(class_weight="balanced", C=0.1, max_iter=1000)
-    )
-    return np.asarray(model.fit(known, labels).predict_proba(asked)[:, 1])
+def _table(tables: BenchmarkTables, name: str) -> pd.DataFrame:
+    """A further table of the benchmark, as far as it is read."""
+    table = tables.others.get(name, pd.DataFrame())
+    if missing := [column for column in TABLES[name] if column not in table]:
+        problem = f"no table {name} with a column {missing[0]}, so nothing to train on"
+        benchmark = tables.queries["benchmark"].iloc[0]
+        raise BadInput(benchmark, problem, "choose a benchmark with examples and their splits")
+    return table[TABLES[name]]

@@ -11,20 +11,23 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from medprobe import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Section
+from medprobe.core.places import MODELS, REWIRED
+from medprobe.core.tables import SLOT
+from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import Pooling, check_layers, encode
 from medprobe.engine.load import Model, load
-from medprobe.engine.rewiring import checkpoints
 from medprobe.engine.search import Distance, nearest
-from medprobe.errors import BadInput
-from medprobe.params import EngineParams, Section
-from medprobe.tables import SLOT
+from medprobe.methods import Method, Task
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
+KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
 
 
-class Contrastive:
+class Contrastive(Method):
     """Ranks candidates by nearness. Variants: "" (rewired, at `step`), "original" (not rewired),
     "step-<n>" (at other steps), "layer-<n>" (at `step`, other layers). The sentence set is the
     replicate.
@@ -41,7 +44,8 @@ class Contrastive:
         the relation's queries.
         """
 
-        step: int = 200
+        sets: tuple[str, ...] = Field(min_length=1)  # of sentence_sets, each a replicate
+        step: int | None = None  # whose checkpoint is probed; none: the last
         layers: tuple[int, ...] = ()  # more layers to probe at `step`, beside the last
         distance: Distance = "l2"
         pooling: Pooling = "cls"
@@ -50,84 +54,95 @@ class Contrastive:
         candidate_length: int = 25  # tokens
 
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
-        self.rewired = places.REWIRED / model
-        self.sets: list[str] | None = None  # the sets to probe; none: all that were rewired
+        self.checkpoint = checkpoint
         self.settings = settings
         self.engine = engine
         self.loaded: tuple[str, Model] | None = None
         self.known: dict[tuple[str, int], np.ndarray[Any, Any]] = {}
 
-    def inputs(self) -> list[Path]:
-        """The model's folder, and that of its rewired checkpoints where there is one."""
-        return [path for path in (self.folder, self.rewired) if path.exists()]
-
     def passes(self) -> list[str]:
-        """`<set>/step-<n>` for all checkpoints, those of the chosen step first, and `original`.
+        """`<set>` for the checkpoint of the chosen step, `<set>/step-<n>` for the others, and
+        `original`; the latter alone for a checkpoint from elsewhere than outputs/models, which
+        nothing rewired.
 
-        Raises BadInput where a set has no checkpoint of the chosen step.
+        Raises BadInput where a set was not rewired, or has no checkpoint of the chosen step.
         """
         chosen: list[str] = []
         others: list[str] = []
-        there = sorted(path for path in self.rewired.glob("*") if path.is_dir())
-        for folder in there:
-            if self.sets is not None and folder.name not in self.sets:
-                continue
+        for name in self.settings.sets if self.checkpoint.parent == MODELS else ():
+            folder = self._rewired(name)
             steps = checkpoints(folder)
-            if self.settings.step not in steps:
-                known = ", ".join(map(str, steps)) or "none"
-                remedy = f"set methods.contrastive.step to one of: {known}"
+            if not steps:
+                remedy = f"add {name} to sentence_sets in params.yaml, or take it out of the sets"
+                raise BadInput(
+                    folder, "the model was not rewired on this set", f"{remedy} of {KEY}"
+                )
+            main = self.settings.step or max(steps)
+            if main not in steps:
+                remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
                 raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
-            for step in steps:
-                group = chosen if step == self.settings.step else others
-                group.append(f"{folder.name}/step-{step}")
+            chosen.append(name)
+            others += [f"{name}/step-{step}" for step in steps if step != main]
         return [*chosen, *others, ORIGINAL]
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
-        """The k nearest names of each query in pass `which`. Raises BadInput for a layer that the
-        model does not have, and where `answers` are to be ranked and no candidate has that type.
+    def inputs(self, pass_: str) -> list[Path]:
+        """The one checkpoint of the pass."""
+        return [self._folder(pass_)]
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """The k nearest names of each query. Raises BadInput for a layer that the model does not
+        have, and where `answers` are to be ranked and no candidate has that type.
         """
-        replicate, variant, layers = self._variants(which)
-        model = self._model(which)
+        replicate, variant, layers = self._variants(pass_)
+        model = self._model(pass_)
         check_layers(model, layers)
-        names = self._names(queries, candidates)
-        prompts = queries["prompt"].str.replace(SLOT, model.tokenizer.mask_token, regex=False)
-        found = self._vectors(model, list(prompts), self.settings.query_length, layers)
-        among = self._vectors(model, names, self.settings.candidate_length, layers)
+        names = self._names(task.queries, task.own)
+        prompts = task.queries["prompt"].str.replace(SLOT, model.tokenizer.mask_token, regex=False)
+        asked = self._vectors(model, list(prompts), self.settings.query_length, layers)
+        offered = self._vectors(model, names, self.settings.candidate_length, layers)
         tables = []
-        for layer, asked, offered in zip(layers, found, among, strict=True):
+        for layer, queries, candidates in zip(layers, asked, offered, strict=True):
             extra = int(self.settings.candidates == "without_subject")
-            places_, scores = nearest(asked, offered, names, k + extra, self.settings.distance)
-            table = _table(queries, names, places_, scores)
+            count = task.k + extra
+            indices, scores = nearest(queries, candidates, names, count, self.settings.distance)
+            table = _table(task.queries, names, indices, scores)
             if extra:
-                table = _without_subject(table, queries)
+                table = _without_subject(table, task.queries)
             label = variant if layer == -1 else f"layer-{layer}"
-            tables.append(table[table["rank"] <= k].assign(variant=label, replicate=replicate))
+            tables.append(table[table["rank"] <= task.k].assign(variant=label, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
 
-    def _variants(self, which: str) -> tuple[str, str, list[int]]:
-        """`(replicate, variant, layers)` of a pass."""
-        if which == ORIGINAL:
-            return "", ORIGINAL, [-1]
-        replicate, checkpoint = which.split("/")
-        if checkpoint == f"step-{self.settings.step}":
-            return replicate, "", [-1, *self.settings.layers]
-        return replicate, checkpoint, [-1]
+    def _rewired(self, name: str) -> Path:
+        """Where the checkpoints of a sentence set are."""
+        return REWIRED / self.checkpoint.name / name
 
-    def _model(self, which: str) -> Model:
+    def _folder(self, pass_: str) -> Path:
+        """The checkpoint of a pass."""
+        if pass_ == ORIGINAL:
+            return self.checkpoint
+        name, _, step = pass_.partition("/")
+        folder = self._rewired(name)
+        return folder / (step or f"step-{self.settings.step or max(checkpoints(folder))}")
+
+    def _variants(self, pass_: str) -> tuple[str, str, list[int]]:
+        """`(replicate, variant, layers)` of a pass."""
+        if pass_ == ORIGINAL:
+            return "", ORIGINAL, [-1]
+        replicate, _, step = pass_.partition("/")
+        return replicate, step, [-1] if step else [-1, *self.settings.layers]
+
+    def _model(self, pass_: str) -> Model:
         """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""
-        if self.loaded is None or self.loaded[0] != which:
+        if self.loaded is None or self.loaded[0] != pass_:
             self.known.clear()
             self.loaded = None
-            folder = self.folder if which == ORIGINAL else self.rewired / which
+            folder = self._folder(pass_)
             model = load(folder, "encoder", self.engine)
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
-            self.loaded = which, model
+            self.loaded = pass_, model
         return self.loaded[1]
 
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
@@ -136,7 +151,7 @@ class Contrastive:
         if self.settings.candidates == "answers":
             names = set(candidates.loc[candidates["type"] == "answer", "name"])
             if not names:
-                remedy = "choose methods.contrastive.candidates: all"
+                remedy = f"choose candidates: all in {KEY}"
                 raise BadInput("candidates", "none of this benchmark is marked as answer", remedy)
         if self.settings.candidates == "relation":
             own = {answer for answers in queries["answers"] for answer in answers}
@@ -148,25 +163,25 @@ class Contrastive:
     ) -> np.ndarray[Any, Any]:
         """Vectors [layers, texts, d]; each text is encoded once a pass, whoever asks for it."""
         new = [text for text in dict.fromkeys(texts) if (text, length) not in self.known]
-        found = encode(model, new, length, self.settings.pooling, list(layers))
-        for place, text in enumerate(new):
-            self.known[text, length] = found[:, place]
+        vectors = encode(model, new, length, self.settings.pooling, list(layers))
+        for i, text in enumerate(new):
+            self.known[text, length] = vectors[:, i]
         return np.stack([self.known[text, length] for text in texts], axis=1)
 
 
 def _table(
     queries: pd.DataFrame,
     names: Sequence[str],
-    found: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
     scores: np.ndarray[Any, Any],
 ) -> pd.DataFrame:
     """Predictions from `nearest`: columns query_id, rank, prediction, score."""
-    width = found.shape[1]
+    width = indices.shape[1]
     return pd.DataFrame(
         {
             "query_id": np.repeat(queries["query_id"].to_numpy(), width),
             "rank": np.tile(np.arange(1, width + 1), len(queries)),
-            "prediction": np.array(names, dtype=object)[found.ravel()],
+            "prediction": np.array(names, dtype=object)[indices.ravel()],
             "score": scores.ravel(),
         }
     )

@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
+from medprobe.core.params import EngineParams, Section
 from medprobe.engine import ranking, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
-from medprobe.params import EngineParams, Section
+from medprobe.methods import Method, Task
 
 
-class Generative:
+class Generative(Method):
     """Ranks generated texts by the mean log-probability of their tokens.
 
     `rouge_l` is a further column: ROUGE-L's F against the best answer, by the package rouge-score.
@@ -31,38 +32,36 @@ class Generative:
         spare: int = Field(4, ge=0)  # tokens that may be written beyond the longest answer's
 
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.model = load(folder, "seq2seq", engine)
+        self.checkpoint = checkpoint
+        self.model = load(checkpoint, "seq2seq", engine)
         self.written: tuple[int, dict[str, Any]] = (0, {})  # the cap; what each prompt last gave
         self.settings = settings
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best texts of each query; the candidates play no part. Nothing is written beyond
         the length of the longest answer to these queries, plus `spare` tokens.
 
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
-        where = [f"query {query}" for query in queries["query_id"]]
-        frames = seq2seq.frames(self.model, queries["prompt"], where)
-        for frame, query in zip(frames, where, strict=True):
+        queries = task.queries
+        frames = seq2seq.frames(self.model, queries["prompt"], task.where)
+        for frame, query in zip(frames, task.where, strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
         prompts = queries["prompt"].tolist()
         if self.written[0] != cap or not set(prompts) <= set(self.written[1]):
             budget = self.model.token_budget
-            found = seq2seq.generate(self.model, frames, self.settings.beams, cap, budget)
-            self.written = cap, dict(zip(prompts, found, strict=True))
+            sequences = seq2seq.generate(self.model, frames, self.settings.beams, cap, budget)
+            self.written = cap, dict(zip(prompts, sequences, strict=True))
         rows = []
         for query in queries.itertuples():
-            sequences = self.written[1][str(query.prompt)]
             scores: dict[str, float] = {}
-            for ids, score in sequences:
+            for ids, score in self.written[1][str(query.prompt)]:
                 text = self._answer(ids, str(query.prompt))
                 scores[text] = max(score, scores.get(text, score))
-            best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+            best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: task.k]
             for row in ranking.rows(str(query.query_id), best):
                 rows.append({**row, "rouge_l": rouge_l(row["prediction"], list(query.answers))})
         return pd.DataFrame(rows)

@@ -14,28 +14,21 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from medprobe.core.params import EngineParams, Section
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.load import Head, Model, inspect, load
-from medprobe.engine.slots import (
-    answer_ids,
-    check_window,
-    no_tokens,
-    split_prompt,
-    text_slots,
-    too_long,
-)
-from medprobe.methods.mask_average import mean_log_probs
-from medprobe.params import EngineParams, ModelKind, Section
+from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
+from medprobe.methods import Method, Task
 
 Scored = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
-Groups = list[tuple[int, ...]]  # places that are masked together
+Groups = list[tuple[int, ...]]  # positions that are masked together
 
 
-class Likelihood:
+class Likelihood(Method):
     """Ranks candidates by total log-likelihood (variant "") and by its mean over tokens
     ("per_token"); masked models also by whole words ("whole_word", "whole_word_per_token")."""
 
-    KINDS: tuple[ModelKind, ...] = ("causal", "seq2seq", "masked")
+    KINDS = ("causal", "seq2seq", "masked")
 
     class Settings(Section):
         """How masked models are scored; nothing to choose for others.
@@ -49,57 +42,46 @@ class Likelihood:
         whole_word: bool = True  # score words masked as a whole, too
 
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        able = inspect(folder).kinds
+        self.checkpoint = checkpoint
+        able = inspect(checkpoint).kinds
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
-        self.model = load(folder, self.kind, engine)
+        self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
         self.known = ranking.Remembered()
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant.
 
         Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
         name that does not fit into the model's window.
         """
-        names = sorted(set(candidates["name"]))
-        where = [f"query {query}" for query in queries["query_id"]]
+        names = sorted(set(task.own["name"]))
         score = self._masked if self.kind == "masked" else self._written
-        scored = score(queries["prompt"].tolist(), where, names)
+        scored = score(task.queries["prompt"].tolist(), task.where, names)
         rows = []
-        for query, (among, variants) in zip(queries["query_id"], scored, strict=True):
+        for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
             for variant, scores in variants.items():
-                order = ranking.best(scores, k)
+                order = ranking.best(scores, task.k)
                 rows += ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 
     def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a model that writes from left to right, prompt by prompt."""
-        found = self.known.scores(prompts, names, lambda: self._read(prompts, where, names))
-        for totals, counts in found:
+        read = self.known.scores(prompts, names, lambda: self._read(prompts, where, names))
+        for totals, counts in read:
             yield names, {"": totals, "per_token": totals / counts}
 
     def _read(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[np.ndarray]:
         """For each prompt, [2, names]: the log-likelihood of the filled prompt, and its tokens."""
-        tokenizer = self.model.tokenizer
         if self.kind == "seq2seq":
             frames = seq2seq.frames(self.model, prompts, where)
+            slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
         else:
-            slots = text_slots(tokenizer, prompts, where, causal.start_ids(self.model))
-            frames = [seq2seq.Frame((), slot) for slot in slots]
-        lefts = {frame.target.left for frame in frames}
-        ids = {left: answer_ids(tokenizer, names, left) for left in lefts}
-        for frame, query in zip(frames, where, strict=True):
-            slot = frame.target
-            answers = ids[slot.left]
-            check_window(slot, answers, self.model.max_length, query, names)
-            rests = [[*answer, *slot.after] for answer in answers]
-            before, after = causal.continuations(
-                self.model, slot.before, rests, self.model.token_budget, frame.source
-            )
+            start = causal.start_ids(self.model)
+            slots, sources = text_slots(self.model.tokenizer, prompts, where, start), []
+        for before, after in causal.of_names(self.model, slots, where, names, sources):
             totals = [sum(before) + sum(scores) for scores in after]
             counts = [len(before) + len(scores) for scores in after]
             yield np.array([totals, counts])
@@ -108,20 +90,21 @@ class Likelihood:
         """Scores under a masked model, prompt by prompt."""
         for prompt, query in zip(prompts, where, strict=True):
             among = self._shortlist(prompt, query, names)
-            rows, places = _filled(self.model, prompt, query, among, self.settings.masked)
-            tokens: list[Groups] = [[(place,) for place, _ in row] for row in places]
+            rows, positions = _filled(self.model, prompt, query, among, self.settings.masked)
+            tokens: list[Groups] = [[(position,) for position, _ in row] for row in positions]
             variants = {"": tokens}
             if self.settings.whole_word:
-                variants["whole_word"] = [_words(row) for row in places]
+                variants["whole_word"] = [_words(row) for row in positions]
             groups = [
                 list(dict.fromkeys(group for kind in of_name for group in kind))
                 for of_name in zip(*variants.values(), strict=True)
             ]
-            found = masked.pseudo_log_likelihood(self.model, rows, groups, self.model.token_budget)
+            budget = self.model.token_budget
+            log_probs = masked.pseudo_log_likelihood(self.model, rows, groups, budget)
             counts = np.array([len(row) for row in tokens])
             scores = {}
             for variant, chosen in variants.items():
-                totals = np.array(list(map(_total, groups, found, chosen)))
+                totals = np.array(list(map(_total, groups, log_probs, chosen)))
                 scores[variant] = totals
                 scores[f"{variant}_per_token".lstrip("_")] = totals / counts
             yield among, scores
@@ -130,46 +113,44 @@ class Likelihood:
         """The names to score, by name."""
         if not self.settings.shortlist:
             return names
-        (averages,) = mean_log_probs(self.model, [prompt], [query], names, self.model.token_budget)
+        (averages,) = masked.mean_log_probs(self.model, [prompt], [query], names)
         return [names[i] for i in sorted(ranking.best(averages, self.settings.shortlist))]
 
 
 def _filled(
     model: Model, prompt: str, where: str, names: Sequence[str], scope: str
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """The token ids of the prompt filled with each name; and, for each token to score, its place
-    and its word. Special tokens are not scored."""
+    """The token ids of the prompt filled with each name; and, for each token to score, its
+    position and its word. Special tokens are not scored."""
     before, after = split_prompt(prompt, where)
     texts = [before + name + after for name in names]
     encoded = model.tokenizer(texts, return_offsets_mapping=True, verbose=False)
-    places = []
+    positions = []
     for i, name in enumerate(names):
-        ids, spans, words = (
-            encoded["input_ids"][i],
-            encoded["offset_mapping"][i],
-            encoded.word_ids(i),
-        )
+        ids, spans = encoded["input_ids"][i], encoded["offset_mapping"][i]
         if len(ids) > model.max_length:
             raise too_long(where, name, len(ids), model.max_length)
         low, high = len(before.rstrip()), len(before) + len(name)
-        scored = [(place, word) for place, word in enumerate(words) if word is not None]
+        words = enumerate(encoded.word_ids(i))
+        scored = [(position, word) for position, word in words if word is not None]
         inside = [(p, word) for p, word in scored if spans[p][1] > low and spans[p][0] < high]
         if not inside:
             raise no_tokens(name)
-        places.append(inside if scope == "answer" else scored)
-    return encoded["input_ids"], places
+        positions.append(inside if scope == "answer" else scored)
+    return encoded["input_ids"], positions
 
 
-def _words(places: list[tuple[int, int]]) -> Groups:
-    """The places of each word."""
+def _words(positions: list[tuple[int, int]]) -> Groups:
+    """The positions of each word."""
     words: dict[int, list[int]] = {}
-    for place, word in places:
-        words.setdefault(word, []).append(place)
-    return [tuple(places) for places in words.values()]
+    for position, word in positions:
+        words.setdefault(word, []).append(position)
+    return [tuple(of_word) for of_word in words.values()]
 
 
 def _total(groups: Groups, scores: list[float], chosen: Groups) -> float:
-    """The sum of the scores of the chosen groups; `scores` has one number a place of each group."""
+    """The sum of the scores of the chosen groups; `scores` has one number for each position of each
+    group."""
     left = iter(scores)
     total = {group: sum(next(left) for _ in group) for group in groups}
     return sum(total[group] for group in chosen)

@@ -6,28 +6,30 @@ of the best epoch on the dev split answer the queries, by acc@1 and, where that 
 loss; the language model stays as it is. Answers are decoded as by X-FACTR.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
 import torch
 from pydantic import Field
 
-from medprobe import places
+from medprobe.core import answers
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Section
+from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
+from medprobe.engine.decoded import predictions
 from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
-from medprobe.errors import BadInput
-from medprobe.methods.xfactr import predictions
-from medprobe.params import EngineParams, Section
-from medprobe.tables import QUERY_COLUMNS, SLOT, read_table
+from medprobe.methods import Method, Task
 
 
-class Optiprompt:
+class Optiprompt(Method):
     """One pass, and one replicate, a seed. The benchmark must have a train and a dev table."""
 
     KINDS = ("masked",)
+    SELECTING = frozenset({"seeds"})
 
     class Settings(Section):
         """BioLAMA's, but for the number of seeds."""
@@ -42,40 +44,60 @@ class Optiprompt:
         beam: int = Field(5, gt=0)
 
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder = folder
-        self.model = load(folder, "masked", engine)
+        self.checkpoint = checkpoint
+        self.model = load(checkpoint, "masked", engine)
         self.model.model.requires_grad_(False)
         self.settings = settings
         self.seed = seed
         self.decoding = Decoding("confidence", "none", settings.masks, settings.beam)
 
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        tables = sorted(places.BENCHMARKS.glob("*/train.parquet"))
-        return [self.folder, *tables, *(path.with_name("dev.parquet") for path in tables)]
-
     def passes(self) -> list[str]:
         """The seeds."""
         return [str(self.seed + i) for i in range(self.settings.seeds)]
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """One a subset and relation, with its rows of the tables `train` and `dev`.
+
+        Raises BadInput where the benchmark has no such tables, or a relation no row to train on.
+        """
+        rule = answers.rule(tables.normalise)
+        tasks = []
+        for subset, of_subset, candidates in tables.subsets():
+            for relation, rows in of_subset.groupby("relation"):
+                name, queries = f"{subset} {relation}", rows.reset_index(drop=True)
+                splits = {split: _split(tables, split, queries) for split in ("train", "dev")}
+                tasks.append(Task(name, queries, candidates, k, splits, rule))
+        return tasks
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best texts of each query of one relation; the candidates play no part.
 
-        Raises BadInput where the benchmark has no train split for this relation, for a prompt that
-        does not hold its subject, and for one longer than the model's window.
+        Raises BadInput for a prompt that does not hold its subject, and for one longer than the
+        model's window.
         """
-        train, dev = (_split(queries, name) for name in ("train", "dev"))
-        vectors = self.train(train, dev, int(which))
-        slots = self.slots(queries)
+        vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
+        slots = self.slots(task.queries)
         with soft.installed(self.model, vectors):
-            found = filling.fill(self.model, slots, self.decoding, self.model.token_budget, k)
-        return predictions(self.model, queries, slots, found, k=k, replicate=which)
+            decoded = self._decode(slots, task.k)
+        return predictions(
+            self.model,
+            task.queries,
+            slots,
+            decoded,
+            k=task.k,
+            normalise=task.normalise,
+            replicate=pass_,
+        )
 
-    def train(self, train: pd.DataFrame, dev: pd.DataFrame, seed: int) -> torch.Tensor:
+    def train(
+        self,
+        train: pd.DataFrame,
+        dev: pd.DataFrame,
+        seed: int,
+        normalise: Callable[[str], str] = answers.exact,
+    ) -> torch.Tensor:
         """The vectors, [vectors, hidden], of the epoch that is best on `dev`, the start counted; of
         the last one where `dev` is empty."""
         text = f" {_words(train.iloc[0])}"
@@ -83,9 +105,9 @@ class Optiprompt:
         vectors = soft.from_tokens(self.model, words, self.settings.vectors).requires_grad_()
         best = vectors.detach().clone()
         with soft.installed(self.model, vectors):
-            most = self._quality(dev)
+            most = self._quality(dev, normalise)
             for _ in self._epochs(self._examples(train), vectors, seed):
-                quality = self._quality(dev)
+                quality = self._quality(dev, normalise)
                 if quality > most or dev.empty:
                     best, most = vectors.detach().clone(), quality
         return best
@@ -155,14 +177,16 @@ class Optiprompt:
             self.model.model.eval()
             yield
 
-    def _quality(self, dev: pd.DataFrame) -> tuple[float, float]:
+    def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> tuple[float, float]:
         """acc@1 on the dev split, then the loss, negated: few rows leave epochs equal by acc@1."""
         if dev.empty:
             return 0.0, 0.0
         slots = self.slots(dev)
-        found = filling.fill(self.model, slots, self.decoding, self.model.token_budget, 1)
-        hits = predictions(self.model, dev, slots, found, k=1)["hit"]
-        return float(hits.mean()), -self._loss(self._examples(dev))
+        best = predictions(self.model, dev, slots, self._decode(slots, 1), k=1, normalise=normalise)
+        return float(best["hit"].mean()), -self._loss(self._examples(dev))
+
+    def _decode(self, slots: list[Slot], k: int) -> list[list[filling.Filling]]:
+        return filling.fill(self.model, slots, self.decoding, self.model.token_budget, k)
 
     @torch.no_grad()
     def _loss(self, examples: list[soft.Example]) -> float:
@@ -174,15 +198,18 @@ class Optiprompt:
         return total / sum(len(ids) for *_, ids in examples)
 
 
-def _split(queries: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The relation's rows of a further table of the benchmark."""
+def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a further table of the benchmark, those of the queries' relation and subset."""
     first = queries.iloc[0]
-    path = places.BENCHMARKS / first["benchmark"] / f"{name}.parquet"
-    table = read_table(path, QUERY_COLUMNS)
-    of_relation = (table["relation"] == first["relation"]) & (table["subset"] == first["subset"])
-    if name == "train" and not of_relation.any():
-        raise BadInput(path, f"no rows of relation {first['relation']}, so nothing to train on")
-    return table[of_relation].reset_index(drop=True)
+    if name not in tables.others:
+        remedy = "choose a benchmark with a train and a dev table"
+        raise BadInput(first["benchmark"], f"no table {name}, so nothing to train on", remedy)
+    table = tables.others[name]
+    own = (table["relation"] == first["relation"]) & (table["subset"] == first["subset"])
+    if name == "train" and not own.any():
+        problem = f"no rows of relation {first['relation']}, so nothing to train on"
+        raise BadInput(f"{first['benchmark']}: {name}", problem)
+    return table[own].reset_index(drop=True)
 
 
 def _parts(row: pd.Series) -> tuple[str, str, str]:

@@ -5,47 +5,43 @@ models: the perplexity of the tokens from left to right, the first one given the
 the model has one. Source of its use here: Shaier et al., section 5.5 and Table 5.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import pandas as pd
 
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Section
+from medprobe.core.tables import SLOT
 from medprobe.engine import causal, load, masked
-from medprobe.errors import BadInput
-from medprobe.metrics.perplexity import perplexity
-from medprobe.params import EngineParams, ModelKind, Section
-from medprobe.tables import SLOT
-
-KINDS: Final[tuple[ModelKind, ...]] = ("masked", "causal")
+from medprobe.methods import Method, Task
 
 
-class Settings(Section):
-    """Nothing to choose."""
-
-
-class Perplexity:
+class Perplexity(Method):
     """Gives each query one row: its first answer, with the perplexity of the filled prompt."""
 
-    KINDS = KINDS
-    Settings = Settings
+    KINDS = ("masked", "causal")
+    METRIC = "perplexity"
+
+    class Settings(Section):
+        """Nothing to choose."""
 
     def __init__(
-        self, model: str, folder: Path, settings: Section, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        kind: load.Head = "masked" if "masked" in load.inspect(folder).kinds else "causal"
-        self.model = load.load(folder, kind, engine)
+        self.checkpoint = checkpoint
+        kind: load.Head = "masked" if "masked" in load.inspect(checkpoint).kinds else "causal"
+        self.model = load.load(checkpoint, kind, engine)
         self.log_probs = pseudo_log_probs if kind == "masked" else causal_log_probs
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """One row a query; `score` is the mean log-probability of its `tokens` tokens.
 
         Raises BadInput for a sentence that does not fit into the model's window.
         """
-        texts = filled(queries)
-        found = self.log_probs(self.model, texts, [f"query {one}" for one in queries["query_id"]])
+        queries = task.queries
+        of_texts = self.log_probs(self.model, filled(queries), task.where)
         return pd.DataFrame(
             {
                 "variant": "",
@@ -53,11 +49,20 @@ class Perplexity:
                 "query_id": queries["query_id"].to_numpy(),
                 "rank": 1,
                 "prediction": queries["answers"].str[0].to_numpy(),
-                "score": [sum(row) / len(row) for row in found],
-                "tokens": [len(row) for row in found],
-                "perplexity": [perplexity(row) for row in found],
+                "score": [sum(row) / len(row) for row in of_texts],
+                "tokens": [len(row) for row in of_texts],
+                "perplexity": [perplexity(row) for row in of_texts],
             }
         )
+
+
+def perplexity(log_probs: Sequence[float]) -> float:
+    """exp(-mean) of the log-probabilities of a sentence's tokens.
+
+    >>> perplexity([math.log(0.5), math.log(0.125)])
+    4.0
+    """
+    return math.exp(-sum(log_probs) / len(log_probs))
 
 
 def filled(queries: pd.DataFrame) -> list[str]:
@@ -77,14 +82,14 @@ def pseudo_log_probs(
     encoded = model.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
     rows = _fitting(model, encoded["input_ids"], where)
     groups = [
-        [[place] for place, special in enumerate(marks) if not special]
+        [[position] for position, special in enumerate(marks) if not special]
         for marks in encoded["special_tokens_mask"]
     ]
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-    found = masked.pseudo_log_likelihood(
+    log_probs = masked.pseudo_log_likelihood(
         model, [rows[i] for i in order], [groups[i] for i in order], model.token_budget
     )
-    return [row for _, row in sorted(zip(order, found, strict=True))]
+    return [row for _, row in sorted(zip(order, log_probs, strict=True))]
 
 
 def causal_log_probs(

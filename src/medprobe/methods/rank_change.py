@@ -18,22 +18,24 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from medprobe.engine import causal
-from medprobe.engine import load as checkpoints
-from medprobe.engine.load import Model
+from medprobe.core.params import EngineParams, Section
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+from medprobe.engine import causal, masked
+from medprobe.engine.load import Model, inspect, load
 from medprobe.engine.slots import answer_ids, check_window, text_slots
-from medprobe.methods import mask_average
-from medprobe.params import EngineParams, Section
+from medprobe.methods import Method, Task
 
 PROMPTS_AT_ONCE: Final = 512
 COPY: Final = "copy"
 
 
-class RankChange:
+class RankChange(Method):
     """Ranks by mean log-probability: of masked models as mask average, of causal ones as
-    likelihood."""
+    likelihood. One pass is the model, one the control."""
 
     KINDS = ("masked", "causal")
+    METRIC = "ucm"
+    SELECTING = frozenset({"copy_control"})
 
     class Settings(Section):
         """Which of the two are run."""
@@ -41,50 +43,59 @@ class RankChange:
         copy_control: bool = True
 
     def __init__(
-        self, model: str, folder: Path, settings: Settings, engine: EngineParams, seed: int
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
-        self.folder, self.engine = folder, engine
+        self.checkpoint, self.engine = checkpoint, engine
         self.settings, self.seed = settings, seed
-
-    def inputs(self) -> list[Path]:
-        """The files that results depend on."""
-        return [self.folder, Path(mask_average.__file__)]
 
     def passes(self) -> list[str]:
         """The model, then the control."""
         return ["", COPY] if self.settings.copy_control else [""]
 
-    def rank(
-        self, queries: pd.DataFrame, candidates: pd.DataFrame, k: int, which: str
-    ) -> pd.DataFrame:
-        """The ranks of the entities that each query tracks, whatever `k`.
+    def inputs(self, pass_: str) -> list[Path]:
+        """The checkpoint; the control reads none."""
+        return [] if pass_ == COPY else [self.checkpoint]
 
-        Candidates whose `type` is the queries' relation are ranked, all where there are none.
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """One a subset and relation. Its candidates are those whose `type` is the relation, all
+        where there are none."""
+        tasks = []
+        for subset, of_subset, candidates in tables.subsets():
+            own = candidates[candidates["type"] != DISTRACTOR]
+            for relation, queries in of_subset.groupby("relation"):
+                typed = own[own["type"] == relation]
+                among = typed if len(typed) else own
+                name = f"{subset} {relation}"
+                tasks.append(Task(name, queries.reset_index(drop=True), among, k))
+        return tasks
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """The ranks of the entities that each query tracks, whatever `task.k`.
+
         Equal prompts are scored once. Raises BadInput for a prompt without exactly one slot, and
         for one that does not fit into the model's window.
         """
-        own = candidates[candidates["type"].isin(queries["relation"])]
-        names = sorted(set((own if len(own) else candidates)["name"]))
-        place = {name: number for number, name in enumerate(names)}
+        queries, names = task.queries, sorted(set(task.candidates["name"]))
+        index = {name: i for i, name in enumerate(names)}
         tracked = queries["tracked"] if "tracked" in queries else queries["answers"]
         parts = []
-        for rows, scores in self._scored(queries, names, which):
+        for rows, scores in self._scored(queries, names, pass_):
             for row in rows:
-                at = np.array(sorted({place[name] for name in tracked.iloc[row]}), dtype=int)
+                at = np.array(sorted({index[name] for name in tracked.iloc[row]}), dtype=int)
                 parts.append((queries["query_id"].iloc[row], at, ranks(scores, at), scores[at]))
         return pd.DataFrame(
             {
-                "variant": which,
+                "variant": pass_,
                 "replicate": "",
                 "query_id": np.repeat([part[0] for part in parts], [len(p[1]) for p in parts]),
                 "rank": np.concatenate([part[2] for part in parts]),
-                "prediction": [names[at] for part in parts for at in part[1]],
+                "prediction": [names[i] for part in parts for i in part[1]],
                 "score": np.concatenate([part[3] for part in parts]).astype(np.float32),
             }
         )
 
     def _scored(
-        self, queries: pd.DataFrame, names: list[str], which: str
+        self, queries: pd.DataFrame, names: list[str], pass_: str
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each distinct prompt: the numbers of its rows, and the score of every name."""
         of_prompt = queries.groupby("prompt", sort=False).indices
@@ -93,40 +104,39 @@ class RankChange:
             chunk = prompts[start : start + PROMPTS_AT_ONCE]
             rows = [of_prompt[prompt] for prompt in chunk]
             one_each = queries.iloc[[some[0] for some in rows]]
-            score = self._copied if which == COPY else self._scores
+            score = self._copied if pass_ == COPY else self._scores
             yield from zip(rows, score(one_each, names), strict=True)
 
     @cached_property
     def kind(self) -> Literal["masked", "causal"]:
         """Which of the kinds the checkpoint serves."""
-        return "masked" if "masked" in checkpoints.inspect(self.folder).kinds else "causal"
+        return "masked" if "masked" in inspect(self.checkpoint).kinds else "causal"
 
     @cached_property
     def model(self) -> Model:
         """The model, loaded when a pass first needs it."""
-        return checkpoints.load(self.folder, self.kind, self.engine)
+        return load(self.checkpoint, self.kind, self.engine)
 
     def _scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
-        prompts = queries["prompt"].tolist()
         where = [f"query {query}" for query in queries["query_id"]]
-        score = mask_average.mean_log_probs if self.kind == "masked" else mean_log_probs
-        return score(self.model, prompts, where, names, self.model.token_budget)
+        score = masked.mean_log_probs if self.kind == "masked" else mean_log_probs
+        return score(self.model, queries["prompt"].tolist(), where, names)
 
     def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
         """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
-        place = {name: number for number, name in enumerate(names)}
+        index = {name: i for i, name in enumerate(names)}
         scores = np.empty((len(queries), len(names)))
-        for number, row in enumerate(queries.itertuples()):
+        for i, row in enumerate(queries.itertuples()):
             digest = hashlib.sha256(f"{self.seed} {row.prompt}".encode()).digest()
             draw = np.random.default_rng(list(digest))
-            scores[number] = draw.random(len(names))
-            scores[number, [place[name] for name in row.shown]] += 1
+            scores[i] = draw.random(len(names))
+            scores[i, [index[name] for name in row.shown]] += 1
         return scores
 
 
 def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The ranks of the scores at places `at` among all of them, by counting: 1 is the highest.
-    Equal scores rank in the order of their places.
+    """The ranks of the scores at the indices `at` among all of them, by counting: 1 is the highest.
+    Equal scores rank in the order of their indices.
 
     >>> ranks(np.array([0.5, 0.9, 0.5, 0.1]), np.array([0, 2]))
     array([2, 3])
@@ -138,16 +148,16 @@ def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def mean_log_probs(
-    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str], budget: int
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
 ) -> np.ndarray:
     """Under a causal model, for each prompt and name, the mean log-probability of the name's tokens
     and of what follows them; what stands before is read once for all names."""
     slots = text_slots(model.tokenizer, prompts, where, causal.start_ids(model))
     ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
-    found = np.empty((len(slots), len(names)))
-    for number, (slot, query) in enumerate(zip(slots, where, strict=True)):
+    means = np.empty((len(slots), len(names)))
+    for i, (slot, query) in enumerate(zip(slots, where, strict=True)):
         check_window(slot, ids[slot.left], model.max_length, query, names)
         rests = [[*answer, *slot.after] for answer in ids[slot.left]]
-        _, scores = causal.continuations(model, slot.before, rests, budget)
-        found[number] = [sum(score) / len(score) for score in scores]
-    return found
+        _, scores = causal.continuations(model, slot.before, rests, model.token_budget)
+        means[i] = [sum(score) / len(score) for score in scores]
+    return means

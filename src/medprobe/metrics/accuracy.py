@@ -4,16 +4,44 @@ A query counts as right at k where one of its first k predictions is a hit, and 
 has no prediction. Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 from scipy.special import comb
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import QUERY_COLUMNS, read_table
+from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics.splits import with_parts
+from medprobe.metrics.summary import KEYS, summarise
 
 KS: Final = (1, 5, 10)
-KEYS: Final = ["variant", "replicate", "query_id"]
+_AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
+_TIED: Final = "expected acc@k where equal scores are drawn in random order"
+_ECHO: Final = "a diagnostic of retrieval: how often it echoes"
+
+
+class Accuracy(Scorer):
+    """acc@k: the share of queries with a hit among the first k predictions."""
+
+    METRICS = (
+        Metric("acc_at_1", "acc@1", "higher", 0.0, 1.0, _AT_K, tested=True),
+        Metric("acc_at_5", "acc@5", "higher", 0.0, 1.0, _AT_K),
+        Metric("acc_at_10", "acc@10", "higher", 0.0, 1.0, _AT_K, tested=True),
+        Metric("acc_at_1_tied", "acc@1, ties shared", "higher", 0.0, 1.0, _TIED),
+        Metric("acc_at_5_tied", "acc@5, ties shared", "higher", 0.0, 1.0, _TIED),
+        Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
+    )
+
+    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+        by_query = with_parts(values(predictions, queries), queries, scoring.facts)
+        return summarise(by_query, scoring)
+
+    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
+        return values(predictions, read_table(benchmark / "queries.parquet", QUERY_COLUMNS))
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
@@ -70,3 +98,6 @@ def tied(predictions: pd.DataFrame, k: int) -> pd.Series:
     drawn, group, hits = size - counts["above"], counts["equal"], counts["hits"]
     chance = 1 - comb(group - hits, drawn) / comb(group, drawn)
     return pd.Series(np.where(counts["won"] > 0, 1.0, chance), index=counts.index)
+
+
+SCORER = Accuracy()

@@ -13,66 +13,82 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import interval
-from medprobe.metrics.summary import DIGITS, Scores
-from medprobe.params import Params, ScoreParams
-from medprobe.report.papers import printed
+from medprobe.metrics.summary import DIGITS
 
 FEWEST: Final = 2  # positives of a disease in a category, for its F1 to be reported
-METRICS: Final = ("f1", "f1_as_released")
 
 Draws = NDArray[np.float64]  # [resamples, seeds, metrics]; the first row is the estimate itself
 
 
-def score(predictions: pd.DataFrame, folder: Path, params: Params) -> Scores:
-    """Scores of DisKnE's prediction table: variant, category, disease (or macro, weighted), metric.
+class F1(Scorer):
+    """F1 of diseases, which go by their CUIs.
 
-    A disease goes by its CUI; by its name, which may be licensed, where the paper prints it or
-    `track.text` says so. Columns read: `variant, replicate, query_id, target, disease, category,
-    label, prediction`. Intervals are bootstrap intervals over a disease's positives, each with its
-    negatives.
+    Columns read: `variant, replicate, query_id, target, category, label, prediction`; a query's id
+    is that of the positive it was made from, a `-`, and more. A subset is a category.
     """
-    named = params.track.text | predictions["disease"].isin(printed("diskne"))
-    called = predictions["disease"].where(named, predictions["target"])
-    predictions = predictions.assign(disease=called)
-    scores: Scores = {}
-    for (variant, category), rows in predictions.groupby(["variant", "category"], sort=True):
-        found = _category(rows, params.score, params.seed)
-        if found:
-            scores.setdefault(variant or "default", {})[category] = found
-    return scores
+
+    METRICS = (
+        Metric("f1", "F1", "higher", 0.0, 1.0, "of the positive class; Alghanmi et al. 2021"),
+        Metric(
+            "f1_as_released",
+            "F1 as released",
+            "higher",
+            0.0,
+            1.0,
+            "the authors' code: over positive examples alone",
+        ),
+        Metric(
+            "f1_by_positive",
+            "F1 by positive",
+            "higher",
+            0.0,
+            1.0,
+            "F1 of one positive with its negatives, as paired tests need values that are averaged",
+            tested=True,
+        ),
+    )
+
+    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Scores by disease, macro and weighted. Intervals are bootstrap intervals over a disease's
+        positives, each with its negatives."""
+        scores: Scores = {}
+        for (variant, category), rows in predictions.groupby(["variant", "category"], sort=True):
+            if table := _category(rows, scoring):
+                scores.setdefault(variant or "default", {})[category] = table
+        return scores
+
+    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
+        """One row a variant, category, disease and positive, with the F1 of that positive and its
+        negatives, averaged over seeds. A disease's F1 is no mean of these."""
+        parts = []
+        keys = ["variant", "category", "target"]
+        for (variant, category, target), part in predictions.groupby(keys, sort=True):
+            values = f1(outcomes(part))[..., 0].mean(axis=0)
+            names = [f"{target} {number}" for number in range(len(values))]
+            about = {"variant": variant, "replicate": "", "subset": category}
+            parts.append(pd.DataFrame({**about, "query_id": names, "f1_by_positive": values}))
+        return pd.concat(parts, ignore_index=True)
 
 
-def paired(predictions: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """What paired tests compare: one row a variant, category, disease and positive, with the F1 of
-    that positive and its negatives, averaged over seeds. A disease's F1 is no mean of these, but a
-    paired test needs values that are averaged."""
-    found = []
-    for place, part in predictions.groupby(["variant", "category", "target"], sort=True):
-        values = f1(outcomes(part))[..., 0].mean(axis=0)
-        variant, category, target = place
-        one = {"variant": variant, "replicate": "", "subset": category}
-        names = [f"{target} {number}" for number in range(len(values))]
-        found.append(pd.DataFrame({**one, "query_id": names, "f1_by_positive": values}))
-    return pd.concat(found, ignore_index=True)
-
-
-def _category(rows: pd.DataFrame, params: ScoreParams, seed: int) -> dict[str, Any]:
-    generator = np.random.default_rng(seed)
+def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
+    generator = np.random.default_rng(scoring.seed)
+    confidence = scoring.params.confidence
     result, all_draws, positives = {}, [], []
-    for disease, part in rows.groupby("disease", sort=True):
+    for disease, part in rows.groupby("target", sort=True):
         counts = outcomes(part)
         if counts.shape[1] < FEWEST:
             continue
-        draws = _resampled(counts, params.bootstrap, generator)
-        result[str(disease)] = _numbers(draws, params.confidence, counts.shape[1])
+        draws = _resampled(counts, scoring.params.bootstrap, generator)
+        result[str(disease)] = _numbers(draws, confidence, counts.shape[1])
         all_draws.append(draws)
         positives.append(counts.shape[1])
     if not result:
         return {}
     for name, weights in (("macro", None), ("weighted", positives)):
         draws = np.average(all_draws, axis=0, weights=weights)
-        result[name] = _numbers(draws, params.confidence, sum(positives))
+        result[name] = _numbers(draws, confidence, sum(positives))
     return result
 
 
@@ -122,11 +138,14 @@ def _numbers(draws: Draws, confidence: float, n: int) -> dict[str, dict[str, flo
     seeds = draws[0]
     value, resampled = seeds.mean(axis=0), draws[1:].mean(axis=1)
     low, high = interval(value, resampled, confidence, n)
-    found: dict[str, dict[str, float]] = {}
-    for place, metric in enumerate(METRICS):
-        numbers = {"value": value[place], "low": low[place], "high": high[place]}
+    table: dict[str, dict[str, float]] = {}
+    for index, metric in enumerate(("f1", "f1_as_released")):
+        numbers = {"value": value[index], "low": low[index], "high": high[index]}
         if len(seeds) > 1:
-            numbers["std"] = seeds[:, place].std(ddof=1)
+            numbers["std"] = seeds[:, index].std(ddof=1)
         rounded = {name: round(float(number), DIGITS) for name, number in numbers.items()}
-        found[metric] = {**rounded, "n": n}
-    return found
+        table[metric] = {**rounded, "n": n}
+    return table
+
+
+SCORER = F1()

@@ -6,28 +6,46 @@ stands before it by causal models (Jurafsky and Martin, ch. 3), from all the res
 prompts (Shaier et al., section 5.5).
 """
 
-import math
-from typing import Final
+from pathlib import Path
 
 import pandas as pd
 
-from medprobe.metrics.accuracy import KEYS
+from medprobe.core.tables import QUERY_COLUMNS, read_table
+from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics.splits import with_parts
+from medprobe.metrics.summary import KEYS, summarise
 
-COLUMN: Final = "perplexity"  # a prediction table with this column holds perplexities, not ranks
 
+class Perplexity(Scorer):
+    """The mean over queries of a column `perplexity`."""
 
-def perplexity(log_probs: list[float]) -> float:
-    """exp(-mean) of the log-probabilities of a sentence's tokens.
+    METRICS = (
+        Metric(
+            "perplexity",
+            "perplexity",
+            "lower",
+            1.0,
+            float("inf"),
+            "Salazar et al. 2020 for masked models",
+            tested=True,
+        ),
+    )
 
-    >>> perplexity([math.log(0.5), math.log(0.125)])
-    4.0
-    """
-    return math.exp(-sum(log_probs) / len(log_probs))
+    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+        by_query = with_parts(values(predictions, queries), queries, scoring.facts)
+        return summarise(by_query, scoring)
+
+    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
+        return values(predictions, read_table(benchmark / "queries.parquet", QUERY_COLUMNS))
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation` and
     `perplexity`, as accuracy's table."""
-    places = queries[["query_id", "subset", "relation"]]
-    table = predictions[[*KEYS, COLUMN]].merge(places, on="query_id", validate="many_to_one")
-    return table[[*KEYS, "subset", "relation", COLUMN]]
+    asked = queries[["query_id", "subset", "relation"]]
+    table = predictions[[*KEYS, "perplexity"]].merge(asked, on="query_id", validate="many_to_one")
+    return table[[*KEYS, "subset", "relation", "perplexity"]]
+
+
+SCORER = Perplexity()

@@ -12,8 +12,6 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.tables import read_table
-
 LENGTHS: Final = (0, 10, 20, 30, 40)  # characters; Meng et al. 2022, section 5.1
 TIMES: Final = (-1, 0, 1, 2, 4, 8, 16)  # how often the sample world's taught models read a fact
 
@@ -27,12 +25,12 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
     names = [
         str(high) if high - low == 1 else f"{low + 1}-{high}" for low, high in pairwise(edges)
     ] + [f"over-{edges[-1]}"]
-    return [names[place - 1] for place in np.searchsorted(edges, numbers, side="left")]
+    return [names[index - 1] for index in np.searchsorted(edges, numbers, side="left")]
 
 
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query: by the mean length of its answers in characters and, where
-    `facts` is a file, by the number of times that a taught model has read its best-read answer."""
+    `facts` are given, by the number of times that a taught model has read its best-read answer."""
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
         {
@@ -44,27 +42,26 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
 
 
 def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
-    if facts is None or not facts.is_file():
+    if facts is None:
         return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
+    answers = queries.explode("answer_ids", ignore_index=True)
+    times = times_read(facts, answers[["subject_id", "relation", "answer_ids"]])
+    most = times.groupby(answers["query_id"]).max().dropna()
+    return pd.DataFrame({"query_id": most.index, "part": [f"read:{x}" for x in bins(most, TIMES)]})
+
+
+def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
+    """How often the sample world's taught models read each triple (columns: the ids of subject,
+    relation, object, in this order); not a number where it is no fact of theirs."""
     truth = pd.read_csv(facts, dtype={"subject_cui": str, "object_cui": str})
-    answers = queries[["query_id", "subject_id", "relation", "answer_ids"]].explode("answer_ids")
-    read = answers.merge(
-        truth[["subject_cui", "relation", "object_cui", "times"]],
-        left_on=["subject_id", "relation", "answer_ids"],
-        right_on=["subject_cui", "relation", "object_cui"],
-    )
-    times = read.groupby("query_id", sort=True)["times"].max()
-    names = [f"read:{name}" for name in bins(times.tolist(), TIMES)]
-    return pd.DataFrame({"query_id": times.index, "part": names})
+    known = truth.set_index(["subject_cui", "relation", "object_cui"])["times"]
+    return pd.Series(known.reindex(pd.MultiIndex.from_frame(triples)).to_numpy(), triples.index)
 
 
-def with_parts(values: pd.DataFrame, folder: Path, facts: Path | None = None) -> pd.DataFrame:
-    """The rows of `values`, and again for each part their query belongs to. Values of what is not
-    a query of the benchmark's query table stay as they are."""
-    if not (folder / "queries.parquet").is_file() or "query_id" not in values:
-        return values
-    columns = ["query_id", "subject_id", "relation", "answers", "answer_ids"]
-    queries = read_table(folder / "queries.parquet", columns)
+def with_parts(
+    values: pd.DataFrame, queries: pd.DataFrame, facts: Path | None = None
+) -> pd.DataFrame:
+    """The rows of `values`, one a query, and again for each part that their query belongs to."""
     again = values.merge(parts(queries, facts), on="query_id")
     again["subset"] = again["subset"] + "/" + again.pop("part")
     return pd.concat([values, again], ignore_index=True)

@@ -4,26 +4,20 @@ macro is the mean of the relations' means, micro the mean over all queries. Repl
 sentence sets) are averaged, and their sample standard deviation is kept as `std`.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.intervals import interval, resampled_means
-from medprobe.params import ScoreParams
 
-# variant ("default" for "") -> subset -> relation, macro or micro -> metric -> value, low, high, n
-Scores = dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]
-PLACES = ["variant", "replicate", "query_id", "subset", "relation"]  # every other column: a metric
-DIGITS = 6
+MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
+KEYS: Final = ["variant", "replicate", "query_id"]
+DIGITS: Final = 6
 
 
-def metrics_of(values: pd.DataFrame) -> list[str]:
-    """The columns of a table of values that are metrics."""
-    return [column for column in values if column not in PLACES]
-
-
-def summarise(values: pd.DataFrame, params: ScoreParams, seed: int) -> Scores:
+def summarise(values: pd.DataFrame, scoring: Scoring) -> Scores:
     """Scores of a table with the columns `variant, replicate, query_id, subset, relation` and one
     column of numbers for each metric. The same table and seed give the same scores.
 
@@ -31,25 +25,25 @@ def summarise(values: pd.DataFrame, params: ScoreParams, seed: int) -> Scores:
     """
     scores: Scores = {}
     for (variant, subset), rows in values.groupby(["variant", "subset"], sort=True):
-        table = _means(rows, params, seed, by_relation="/" not in subset)
+        table = _means(rows, scoring, by_relation="/" not in subset)
         scores.setdefault(variant or "default", {})[subset] = table
     return scores
 
 
 def _means(
-    rows: pd.DataFrame, params: ScoreParams, seed: int, by_relation: bool
+    rows: pd.DataFrame, scoring: Scoring, by_relation: bool
 ) -> dict[str, dict[str, dict[str, float]]]:
-    metrics = metrics_of(rows)
-    generator = np.random.default_rng(seed)
+    metrics = [column for column in rows if column not in (*KEYS, "subset", "relation")]
+    generator = np.random.default_rng(scoring.seed)
     queries = rows.groupby(["relation", "query_id"], sort=True)[metrics].mean()
     matrix = queries.to_numpy(float)
 
     def numbers(mean: np.ndarray, draws: np.ndarray, n: int, std: np.ndarray) -> dict[str, Any]:
-        low, high = interval(mean, draws, params.confidence, n)
+        low, high = interval(mean, draws, scoring.params.confidence, n)
         return _numbers(metrics, n, value=mean, low=low, high=high, std=std)
 
     deviation = _deviation(rows, ["replicate"], metrics)
-    draws = resampled_means(matrix, params.bootstrap, generator)
+    draws = resampled_means(matrix, scoring.params.bootstrap, generator)
     micro = numbers(matrix.mean(axis=0), draws, len(matrix), deviation)
     if not by_relation:
         return {"micro": micro}
@@ -58,7 +52,7 @@ def _means(
     for code, relation in enumerate(relations):
         part = matrix[codes == code]
         means.append(part.mean(axis=0))
-        all_draws.append(resampled_means(part, params.bootstrap, generator))
+        all_draws.append(resampled_means(part, scoring.params.bootstrap, generator))
         deviation = _deviation(rows[rows["relation"] == relation], ["replicate"], metrics)
         result[str(relation)] = numbers(means[-1], all_draws[-1], len(part), deviation)
     deviation = _deviation(rows, ["replicate", "relation"], metrics)
@@ -78,10 +72,10 @@ def _numbers(metrics: list[str], n: int, **columns: np.ndarray) -> dict[str, dic
     """`{metric: {value, low, high, std, n}}`, without what is not a number."""
     return {
         metric: {
-            key: round(float(numbers[place]), DIGITS)
+            key: round(float(numbers[index]), DIGITS)
             for key, numbers in columns.items()
-            if not np.isnan(numbers[place])
+            if not np.isnan(numbers[index])
         }
         | {"n": n}
-        for place, metric in enumerate(metrics)
+        for index, metric in enumerate(metrics)
     }

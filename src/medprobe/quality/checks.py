@@ -26,11 +26,12 @@ from great_expectations.expectations.metrics.map_metric_provider import (
     multicolumn_condition_partial,
 )
 
-# All tables of the benchmark that is being validated, by name, for checks that need another one.
+# All tables that are being validated, by name, for checks that need another one.
 tables: Final[ContextVar[Mapping[str, pd.DataFrame]]] = ContextVar("tables")
 
-# Why rows fail, by the row's id, where a check has more to say than the row's values.
-reasons: Final[ContextVar[dict[str, str]]] = ContextVar("reasons")
+# Why rows fail, by the row's id, where a check has more to say than the row's values: what may
+# always be shown, and text of the data, which may be licensed.
+reasons: Final[ContextVar[dict[str, tuple[str, str]]]] = ContextVar("reasons")
 
 Check = Callable[..., pd.Series]
 
@@ -78,6 +79,7 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
         "map_metric": f"{domain}.{name}",
         "success_keys": ("mostly", *arguments),
         "args_keys": (domain, *arguments),
+        **{one.name: one.default for one in parameters if one.default is not one.empty},
     }
     types.new_class(f"{title}Metric", (metric,), {}, lambda space: space.update(metric_fields))
     types.new_class(title, (base,), {}, lambda space: space.update(fields))

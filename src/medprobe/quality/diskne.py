@@ -74,7 +74,7 @@ def expect_positives_to_number(
 def expect_no_disease_leakage(rows: pd.DataFrame) -> pd.Series:
     """Columns `target, split, example_id`: what trains or validates mentions the target disease
     nowhere: it is not its disease, not the one that was replaced, and none of its names stands in
-    the premise or the hypothesis. The name that leaked, and where, are given as the reason."""
+    the premise or the hypothesis. Where it leaked, and the name, are given as the reason."""
     known = _mentioned()
     fine = []
     for target, split, example in zip(*(rows[column] for column in rows.columns), strict=True):
@@ -102,24 +102,24 @@ def expect_pairs_to_be_on_one_side(rows: pd.DataFrame) -> pd.Series:
     return (rows[split] == "test") | (sides.transform("nunique") == 1)
 
 
-def _mentioned() -> dict[tuple[str, str], str]:
-    """`(example, disease)` → how the example mentions the disease, for all diseases that have
-    splits."""
+def _mentioned() -> dict[tuple[str, str], tuple[str, str]]:
+    """`(example, disease)` → where the example mentions the disease and by which text, for all
+    diseases that have splits."""
     names, examples = tables.get()["names"], tables.get()["examples"]
     targets = set(tables.get()["splits"]["target"])
     names = names[names["cui"].isin(targets)]
     finder = Mentions(_pairs(names, "name", "cui"))
-    found: dict[tuple[str, str], str] = {}
+    found: dict[tuple[str, str], tuple[str, str]] = {}
     for column in ("hypothesis", "full_hypothesis", "premise"):
         texts = {text: _named(finder, text) for text in examples[column].unique()}
         for row in examples[["example_id", "pair_id", column]].itertuples(index=False):
             for cui, name in texts[row[2]].items():
-                found[row[0], cui] = f"pair {row[1]}: {name!r} in its {column}"
+                found[row[0], cui] = f"pair {row[1]}, in its {column}", repr(name)
     for column in ("original_cui", "cui"):
         for example, pair, cui in examples[["example_id", "pair_id", column]].itertuples(
             index=False
         ):
-            found[example, cui] = f"pair {pair}: {cui} is its {column}"
+            found[example, cui] = f"pair {pair}, {cui} is its {column}", ""
     return found
 
 

@@ -4,8 +4,8 @@ import re
 
 import pandas as pd
 
+from medprobe.core.tables import SLOT
 from medprobe.quality.checks import row_check, tables, value_check
-from medprobe.tables import SLOT
 
 
 @value_check
@@ -82,6 +82,56 @@ def expect_group_sizes_to_be_between(
     columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False)[columns[0]].transform("size")
     return sizes.between(min_value, max_value)
+
+
+@row_check
+def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Series:
+    """Columns of which the last names a group, such as a relation, and the others what it is a
+    part of, such as a subset: no group is smaller than this share of its part's median group."""
+    *part, _ = columns = list(rows.columns)
+    sizes = rows.groupby(columns, dropna=False).size()
+    enough = sizes >= share * sizes.groupby(part).transform("median")
+    return pd.MultiIndex.from_frame(rows).map(enough).to_series(rows.index).astype(bool)
+
+
+@row_check
+def expect_rows_to_be_used(
+    rows: pd.DataFrame,
+    *,
+    what: str,
+    other: str,
+    by: str,
+    share: float,
+    where: str = "",
+    distinct: str = "",
+    name: str = "(.*)",
+    value: str = "(.*)",
+    dropped: str = "",
+    at_most: int | None = None,
+    at_least: int = 1,
+) -> pd.Series:
+    """Columns `what, name, rows` of the table `sources`: of the things of this `what`, at least
+    this share has come into the table `other`, name by name.
+
+    There, `where` chooses rows (a pandas query), the column `by` holds the names, and `distinct`
+    is a column whose different values count in place of rows. `name` and `value` are patterns
+    whose group is the name in either table. What a rule has dropped, counted in `sources` too, as
+    the `what` of `dropped`, is not expected there; no more than `at_most` is, where a builder draws
+    so many; nothing where there are fewer than `at_least`.
+    """
+    kind, names, numbers = (rows[column] for column in rows.columns)
+    there = tables.get()[other]
+    there = there.query(where) if where else there
+    held = there[by].astype(str).str.extract(f"^{value}$", expand=False)
+    count = there[distinct].groupby(held).nunique() if distinct else held.value_counts()
+    found = names.str.extract(f"^{name}$", expand=False)
+    mine = (kind == what) & found.notna()
+    if not mine.any():
+        return pd.Series(False, index=rows.index)
+    left_out = numbers[kind == dropped].groupby(names[kind == dropped]).sum()
+    expected = numbers - names.map(left_out).fillna(0)
+    expected = expected.clip(upper=at_most).where(expected >= at_least, 0)
+    return ~mine | (found.map(count).fillna(0) >= share * expected)
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:

@@ -1,18 +1,11 @@
-"""Expectations on prompts that stand in texts: LIPID's rules, and LAMA's parallel pairs."""
+"""Expectations on prompts that stand in texts: LIPID's sentences, and LAMA's parallel pairs."""
 
 from datetime import date
 
 import pandas as pd
 
-from medprobe.benchmarks.lipid_rules import FILTER
 from medprobe.quality.checks import row_check, tables, value_check
 from medprobe.sources.mentions import Mentions
-
-
-@value_check
-def expect_texts_to_hold_no_filter_word(texts: pd.Series) -> pd.Series:
-    """None of the words by which LIPID leaves a sentence out stands in the text."""
-    return ~texts.str.contains(FILTER)
 
 
 @value_check

@@ -1,63 +1,37 @@
 """The gate's report as one page that needs no network."""
 
-from html import escape
+from pathlib import Path
 from typing import Any, Final
 
-STYLE: Final = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
-  color: #1c2430; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 2rem; }
-td, th { text-align: left; vertical-align: top; padding: .35rem .6rem;
-  border-bottom: 1px solid #d8dee6; }
-code { font-size: .9em; overflow-wrap: anywhere; }
-.yes { color: #17693a; } .no { color: #b3261e; } .dim { color: #5f6b7a; }
-ul { margin: .3rem 0; padding-left: 1.2rem; }
-"""
+TEMPLATES: Final = Path(__file__).parent
 
 
-def page(benchmark: str, reports: list[dict[str, Any]]) -> str:
+def page(subject: str, reports: list[dict[str, Any]]) -> str:
     """The HTML of `gate.run`'s reports."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(TEMPLATES)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
     checks = [check for report in reports for check in report["checks"]]
-    failed = sum(not check["success"] for check in checks)
-    head = (
-        f"{failed} of {len(checks)} checks failed" if failed else f"all {len(checks)} checks passed"
+    failed = [check["severity"] for check in checks if not check["success"]]
+    return environment.get_template("page.html").render(
+        subject=subject,
+        reports=reports,
+        checks=len(checks),
+        failed=failed.count("critical"),
+        warnings=len(failed) - failed.count("critical"),
+        failing_rows=failing_rows,
     )
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(benchmark)}: {head}'
-        f"</title><style>{STYLE}</style><h1>{escape(benchmark)}</h1>"
-        f'<p class="{"no" if failed else "yes"}">{head}.</p>'
-        f"{''.join(_table(report) for report in reports)}</html>\n"
-    )
-
-
-def _table(report: dict[str, Any]) -> str:
-    rows = "".join(_row(check) for check in report["checks"])
-    return (
-        f"<h2>{escape(report['table'])} <span class=dim>{report['rows']:,} rows</span></h2>"
-        f"<table><tr><th><th>expectation<th>failing rows</tr>{rows}</table>"
-    )
-
-
-def _row(check: dict[str, Any]) -> str:
-    mark = '<td class="yes">✓' if check["success"] else '<td class="no">✗'
-    arguments = ", ".join(f"{key}={value!r}" for key, value in check["kwargs"].items())
-    notes = f'<br><span class="dim">{escape(check["notes"])}</span>' if check["notes"] else ""
-    what = f"<code>{escape(check['type'])}({escape(arguments)})</code>{notes}"
-    return f"<tr>{mark}<td>{what}<td>{_failures(check)}</tr>"
-
-
-def _failures(check: dict[str, Any]) -> str:
-    if check["success"]:
-        return ""
-    lines = "".join(f"<li><code>{escape(line)}</code>" for line in failing_rows(check))
-    problem = f"<p>{escape(check['problem'])}</p>" if check["problem"] else ""
-    return f"{check['failing']:,}{problem}<ul>{lines}</ul>"
 
 
 def failing_rows(check: dict[str, Any]) -> list[str]:
-    """A line for each failing row that the report names: its id, and the columns' values."""
+    """A line for each failing row that the report names: its number, its id, what is wrong."""
     lines = []
     for example in check["examples"]:
-        values = ", ".join(f"{key} = {value!r}" for key, value in example.items() if key != "row")
-        lines.append(f"{example['row']}: {values}" if values else example["row"])
+        name = f"row {example['number']:,}, {example['row']}".removesuffix(", ")
+        about = {key: value for key, value in example.items() if key not in ("number", "row")}
+        values = ", ".join(f"{key} = {value!r}" for key, value in about.items())
+        lines.append(f"{name}: {values}" if values else name)
     return lines

@@ -1,60 +1,106 @@
 """The report: one page that explains itself and works without a network."""
 
-from html import escape
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from string import Template
+from typing import Final
 
-from medprobe.report import html
-from medprobe.report.results import Results, metric_of
-from medprobe.report.sections import OF_ONE, TOGETHER
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
-TEMPLATE = Path(__file__).with_name("page.html")
+from medprobe.figures.rows import Drawing
+from medprobe.report.blocks import Block, Chapter, Table
+from medprobe.report.numbers import metric
+from medprobe.report.results import Results
+from medprobe.report.sections import (
+    calibration,
+    differences,
+    f1,
+    lengths,
+    models,
+    published,
+    relations,
+    statistics,
+    sweeps,
+    ucm,
+)
+from medprobe.report.template_free.chapter import chapter as template_free
+
+SECTIONS: Final = (  # of a benchmark's chapter, in their order
+    models.section,
+    ucm.section,
+    f1.section,
+    calibration.section,
+    relations.section,
+    sweeps.section,
+    lengths.section,
+    differences.section,
+    published.section,
+    statistics.section,
+)
 
 
-def render(results: Results) -> str:
-    """The whole page. Drawings made on the way are left in `results.figures`."""
-    together = "".join(section(results) for section in TOGETHER)
-    chapters = "".join(_chapter(results, benchmark) for benchmark in results.benchmarks)
-    links = "".join(f'<a href="#{name}">{name}</a>' for name in results.benchmarks)
-    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        links=links,
-        summary=_summary(results),
+def chapters(results: Results) -> list[Chapter]:
+    """All of the page but its head: a chapter for each benchmark, and one across them."""
+    found = []
+    for benchmark, about in results.benchmarks.items():
+        parts = [part for section in SECTIONS for part in section(results, benchmark)]
+        lines = [f"{about.description}.", about.citation]
+        found.append(Chapter(benchmark, benchmark, lines, parts))
+    return [*found, *template_free(results)]
+
+
+def render(results: Results, shown: Sequence[Chapter]) -> str:
+    """The page of these chapters as HTML. All texts are escaped."""
+    return _template().render(
+        chapters=shown,
+        counts=_counts(results),
         confidence=f"{100 * results.confidence:.0f}",
         metrics=_metrics(results),
-        together=together,
-        chapters=chapters,
     )
 
 
-def _chapter(results: Results, benchmark: str) -> str:
-    about = results.benchmarks[benchmark]
-    body = "".join(section(results, benchmark) for section in OF_ONE)
-    return (
-        f'<section class="chapter" id="{benchmark}"><h2>{benchmark}</h2>'
-        f'<p class="about">{escape(about.description)}.<br>{escape(about.citation)}</p>'
-        f"{body}</section>"
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
+    environment.filters |= {"kind": _kind, "svg": _svg}
+    return environment.get_template("page.html")
 
 
-def _summary(results: Results) -> str:
+def _kind(block: Block) -> str:
+    """What a block is, for the template to choose its form."""
+    return type(block).__name__
+
+
+def _svg(drawing: Drawing) -> Markup:
+    """A drawing that says its caption to a screen reader."""
+    said = f'<svg role="img" aria-label="{escape(drawing.caption)}"'
+    return Markup(drawing.svg.replace("<svg", said, 1))  # drawn by us
+
+
+def _counts(results: Results) -> list[tuple[str, str]]:
     table = results.comparison
     counts = [
         (table["model"].nunique(), "model"),
-        (table["method"].str.partition(":")[0].nunique(), "method"),
+        (table["method"].str.split(":").str[0].nunique(), "method"),
         (table["benchmark"].nunique(), "benchmark"),
         (len(table), "number"),
     ]
-    return "".join(
-        f"<div><b>{count:,}</b> {noun}{'s' if count != 1 else ''}</div>" for count, noun in counts
-    )
+    return [(f"{count:,}", noun + ("s" if count != 1 else "")) for count, noun in counts]
 
 
-def _metrics(results: Results) -> str:
-    names = sorted(results.comparison["metric"].unique(), key=lambda name: metric_of(name).title)
+def _metrics(results: Results) -> Table:
+    """The metrics on the page, with direction and source."""
+    names = results.comparison["metric"].unique()
     rows = []
-    for name in names:
-        one = metric_of(name)
-        unit = "per cent" if one.share else f"from {one.low:g}".replace("from -inf", "any number")
-        rows.append([one.title, f"{one.better} is better", unit, one.source])
-    rows = [[a, b.replace("neither is better", "a diagnostic"), c, d] for a, b, c, d in rows]
-    return html.table(["metric", "direction", "unit", "source"], rows)
+    for one in sorted(map(metric, names), key=lambda one: one.title):
+        better = "a diagnostic" if one.better == "neither" else f"{one.better} is better"
+        start = "any number" if one.low == float("-inf") else f"from {one.low:g}"
+        rows.append([one.title, better, "per cent" if one.share else start, one.source])
+    return Table(["metric", "direction", "unit", "source"], rows)

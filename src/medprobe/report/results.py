@@ -1,69 +1,66 @@
-"""All that the page shows, and small questions to it that several sections ask."""
+"""All that the page shows, as finished tables, and small questions to it that sections ask."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import pandas as pd
 
-from medprobe.benchmarks import Metadata
-from medprobe.metrics.catalog import METRICS, Metric
-from medprobe.report.papers import Paper
-from medprobe.report.tables import sweep
+from medprobe.core.tables import Metadata
+from medprobe.figures import rows as questions
+from medprobe.metrics.results import SIGNIFICANCE
 
-CONTROLS = ["copy", "always-true"]  # variants that answer without a model
-UNKNOWN = Metric("", "higher", 0.0, float("inf"), "")
+CONTROLS: Final = ("copy", "always-true")  # variants that answer without a model
+LEVEL: Final = 0.05  # of significance
 
 
 @dataclass(frozen=True)
 class Results:
-    """The tables behind the page. `figures` fills as sections draw: name -> SVG."""
+    """The tables behind the page. `metrics/results.py` says what the columns of a comparison and
+    of tests of significance are."""
 
     comparison: pd.DataFrame
-    significance: pd.DataFrame
-    benchmarks: dict[str, Metadata]
+    significance: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SIGNIFICANCE))
+    benchmarks: dict[str, Metadata] = field(default_factory=dict)  # in the order of the page
+    builders: dict[str, str] = field(default_factory=dict)  # benchmark -> its builder
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
+    trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    losses: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    template_free: dict[str, pd.DataFrame] = field(default_factory=dict)  # its analyses
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
-    analyses: dict[str, pd.DataFrame] = field(default_factory=dict)  # report/template_free.py
-    papers: list[Paper] = field(default_factory=list)
+    twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin
     confidence: float = 0.95
-    figures: dict[str, str] = field(default_factory=dict)
 
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""
-        chosen = self.comparison["benchmark"] == benchmark
-        for column, value in where.items():
-            chosen &= self.comparison[column] == value
-        return self.comparison[chosen]
+        return questions.where(self.comparison, benchmark=benchmark, **where)
+
+    def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
+        """The paired tests of a metric on a subset."""
+        where = {"benchmark": benchmark, "subset": subset, "metric": metric}
+        return questions.where(self.significance, **where)
+
+    def primary(self, benchmark: str) -> str:
+        """The metric that the benchmark is judged by, or the first there is."""
+        return questions.primary(self.rows(benchmark), self.benchmarks[benchmark])
+
+    def printed(self, benchmark: str) -> str:
+        """What the benchmark goes by in `papers/`."""
+        return family(self.builders.get(benchmark, ""))
 
     def subsets(self, benchmark: str) -> list[str]:
         """The benchmark's subsets, without their parts; those with its main metric first, of these
         `full` or `target` first."""
-        rows = self.rows(benchmark)
-        judged = set(rows.loc[rows["metric"] == self.primary(benchmark), "subset"])
-        names = {name for name in rows["subset"] if "/" not in name}
-        return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
-
-    def primary(self, benchmark: str) -> str:
-        """The metric that the benchmark is judged by, or the first there is."""
-        named = self.benchmarks[benchmark].primary_metric
-        there = set(self.rows(benchmark)["metric"])
-        return named if named in there else min(there)
+        return questions.subsets(self.rows(benchmark), self.benchmarks[benchmark])
 
 
-def metric_of(name: str) -> Metric:
-    """The catalogue's entry, or one that says the name only."""
-    return METRICS.get(name, Metric(name, "higher", 0.0, float("inf"), ""))
+def family(builder: str) -> str:
+    """The benchmark that a builder builds in some form.
 
-
-def shown(metric: str, value: float) -> str:
-    """A value as people read it: shares in per cent, one digit after the point.
-
-    >>> shown("acc_at_1", 0.2031), shown("perplexity", 12.345)
-    ('20.3 %', '12.35')
+    >>> family("medlama_released"), family("medlama")
+    ('medlama', 'medlama')
     """
-    if pd.isna(value):
-        return "–"
-    return f"{100 * value:.1f} %" if metric_of(metric).share else f"{value:.4g}"
+    return builder.partition("_")[0]
 
 
 def overlap(a: pd.Series, b: pd.Series) -> bool:
@@ -73,9 +70,4 @@ def overlap(a: pd.Series, b: pd.Series) -> bool:
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods that ask a model, without the controls that know nothing."""
-    return rows[~rows["method"].str.rpartition(":")[2].isin(CONTROLS)]
-
-
-def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods' main variants and named ones, without the settings of sweeps."""
-    return rows[rows["method"].map(sweep).isna()]
+    return rows[~rows["method"].str.split(":").str[1].isin(CONTROLS)]

@@ -26,8 +26,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from medprobe.params import ModelKind
-from medprobe.sample.settings import Recipe
+from medprobe.sample.settings import Kind, Recipe
 
 POSITIONS = 256  # the longest input, in pieces
 PASSED = 0.7  # of what a masked model's attention reads, what it hands on before training
@@ -36,7 +35,7 @@ BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
 
 
-def tokenizer(kind: ModelKind, texts: list[Path], vocabulary: int) -> Any:
+def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
     """A fast tokenizer of `vocabulary` pieces, learnt from all the corpora, so that all
     sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
     byte-level pairs, as GPT-2 and BART have, for the others."""
@@ -63,7 +62,7 @@ def _word_pieces(files: list[str], vocabulary: int) -> Any:
     )
 
 
-def _pairs(files: list[str], vocabulary: int, kind: ModelKind) -> Any:
+def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
     pieces = Tokenizer(models.BPE())
     pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     pieces.decoder = decoders.ByteLevel()
@@ -93,9 +92,10 @@ def _pairs(files: list[str], vocabulary: int, kind: ModelKind) -> Any:
     )
 
 
-def untrained(kind: ModelKind, recipe: Recipe, vocabulary: int) -> Any:
-    """A model of a kind and of the recipe's size, its weights drawn from torch's generator."""
-    return {"masked": _bert, "causal": _gpt2, "seq2seq": _bart}[kind](recipe, vocabulary)
+def untrained(recipe: Recipe, vocabulary: int) -> Any:
+    """A model of the recipe's kind and size, its weights drawn from torch's generator."""
+    made = {"masked": _bert, "causal": _gpt2, "seq2seq": _bart}
+    return made[recipe.kind](recipe, vocabulary)
 
 
 def _bert(recipe: Recipe, vocabulary: int) -> Any:

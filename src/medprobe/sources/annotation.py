@@ -12,8 +12,8 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.errors import BadInput, nearest
-from medprobe.files import replacing
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.files import replacing
 
 CATEGORIES: Final = ("symptoms", "treatments", "tests", "procedures", "terminological")
 RELEASED_CATEGORIES: Final = {

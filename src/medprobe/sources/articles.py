@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources.texts import Document, files, kept
 
 LEFT_OUT: Final = {  # parts of a paragraph that are no running text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 Source = Literal["ctd", "wikidata", "umls"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)

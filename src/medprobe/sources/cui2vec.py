@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medprobe.errors import BadInput
-from medprobe.files import replacing
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
 
 CUI: Final = re.compile(r"C\d{7}")
 

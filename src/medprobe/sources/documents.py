@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 
 import pandas as pd
 
-from medprobe.errors import BadInput
-from medprobe.files import replacing
-from medprobe.keep import fingerprint
-from medprobe.params import Section
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Section
+from medprobe.core.parts import fingerprint
 from medprobe.sources import articles, notes, texts
 from medprobe.sources.texts import Document
 
@@ -35,7 +35,7 @@ class Resource(Section):
     """A text resource: its form, and its file or folder below `data/`."""
 
     form: Literal["notes", "articles", "texts"]
-    path: str
+    path: Path
 
 
 class Index:

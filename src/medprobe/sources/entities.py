@@ -7,7 +7,7 @@ A list may hold no name twice. Names of up to three characters are told apart by
 from collections import Counter
 from pathlib import Path
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 CASE_MATTERS_UP_TO = 3  # characters of a name
 CHEMDNER_FIELDS = 6  # PMID, T or A, start, end, mention, type

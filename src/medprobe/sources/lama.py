@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 MASK = "[MASK]"
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 COLUMNS: Final = [
     "head_cui",

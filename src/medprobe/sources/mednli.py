@@ -12,7 +12,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
 MEDNLI: Final = ("mli_train_v1.jsonl", "mli_dev_v1.jsonl", "mli_test_v1.jsonl")
@@ -21,15 +21,14 @@ MEDIQA_LABELS: Final = "mednli_bionlp19_shared_task_ground_truth.csv"
 COLUMNS: Final = ["pair_id", "label", "premise", "hypothesis"]
 
 
-def read(mednli: Path, mediqa: Path | None = None) -> pd.DataFrame:
-    """All pairs of MedNLI's three files in `mednli` and, if given, of MEDIQA-NLI's in `mediqa`.
+def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
+    """All pairs of MedNLI's three files in `mednli` and of MEDIQA-NLI's in `mediqa`.
 
     Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral, contradiction.
     Raises BadInput with the file and line of the first row that is amiss, and for an id twice.
     """
     tables = [_rows(mednli / name, {}) for name in MEDNLI]
-    if mediqa is not None:
-        tables.append(_rows(mediqa / MEDIQA, _labels(mediqa / MEDIQA_LABELS)))
+    tables.append(_rows(mediqa / MEDIQA, _labels(mediqa / MEDIQA_LABELS)))
     pairs = pd.concat(tables, ignore_index=True)
     for pair in pairs.loc[pairs["pair_id"].duplicated(), "pair_id"].head(1):
         raise BadInput(mednli, f"pair {pair} stands there twice", "fetch the files anew")

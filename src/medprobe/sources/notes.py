@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 from medprobe.sources.texts import Document, kept
 
 COLUMNS: Final = [

@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import etree
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 DATES = ("entrez", "received")  # by preference
 

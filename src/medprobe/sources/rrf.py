@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 # fmt: off
 MRCONSO: Final = [

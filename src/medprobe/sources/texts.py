@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from medprobe.errors import BadInput
+from medprobe.core.errors import BadInput
 
 
 class Document(NamedTuple):

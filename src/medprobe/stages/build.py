@@ -1,23 +1,47 @@
 """Stage `build`: a benchmark's tables from its sources."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from medprobe import benchmarks, places
-from medprobe.benchmarks.statistics import statistics
-from medprobe.errors import BadInput, nearest
-from medprobe.params import Params, section
+from medprobe import benchmarks
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, section
+from medprobe.core.statistics import statistics
 
 
 def build(name: str, params: Params) -> None:
-    """Write `outputs/benchmarks/<name>/`: queries, candidates, further tables, and statistics.csv.
+    """Write `outputs/benchmarks/<name>/`: queries, candidates, further tables, and statistics.csv;
+    and what to know of it as `outputs/about/<name>.json`.
 
     Raises BadInput where `params.yaml` has no such benchmark or a source is missing or amiss.
     """
-    found = benchmarks.find(name)
-    if name not in params.benchmarks:
-        there = list(params.benchmarks)
-        raise BadInput("params.yaml", f"benchmarks: no section '{name}'{nearest(name, there)}")
-    settings = section(found.Settings, params.benchmarks[name], f"params.yaml: benchmarks.{name}")
-    made = found.build(places.DATA, settings, params.seed)
-    made = replace(made, notes={**made.notes, "statistics": statistics(made)})
-    made.write(places.BENCHMARKS / name)
+    builder = params.builder(name)
+    benchmark = benchmarks.find(builder)
+    where = f"params.yaml: benchmarks.{builder}.{name}"
+    settings = section(benchmark.settings, params.benchmarks[builder][name], where)
+    for key, path in _paths(settings.model_dump(), ()):
+        if not any(path.is_relative_to(source) for source in benchmark.metadata.sources):
+            sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
+            problem = f"data/{path} is none of the sources that dvc.yaml names for it"
+            raise BadInput(f"{where}.{key}", problem, f"put it into one of {sources}")
+    tables = benchmark.build(places.DATA, settings, params.seed)
+    tables = replace(
+        tables,
+        queries=tables.queries.assign(benchmark=name),
+        notes={**tables.notes, "statistics": statistics(tables)},
+        builder=builder,
+    )
+    tables.write(places.BENCHMARKS / name)
+    benchmark.metadata.write(places.ABOUT / f"{name}.json")
+
+
+def _paths(content: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """All paths in settings, with their dotted keys."""
+    if isinstance(content, Path):
+        yield ".".join(keys), content
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _paths(value, (*keys, str(key)))

@@ -1,81 +1,120 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from medprobe import benchmarks as registry
-from medprobe import places
-from medprobe.files import replacing
-from medprobe.params import ModelParams, Models, Params
-from medprobe.report import benchmark_numbers, paired_tests
-from medprobe.report.context import trajectory
-from medprobe.report.diskne import curves
-from medprobe.report.page import render
-from medprobe.report.results import Results
-from medprobe.report.tables import comparison, joined, write_csv
-from medprobe.report.template_free import analyses
+from medprobe import benchmark_numbers
+from medprobe.core import places
+from medprobe.core.files import replacing
+from medprobe.core.params import Params
+from medprobe.core.tables import Metadata, read_about, read_table
+from medprobe.figures import losses, trajectory
+from medprobe.figures.rows import systems
+from medprobe.metrics.results import (
+    COMPARISON,
+    comparison,
+    paired_tests,
+    prediction_tables,
+    write_csv,
+)
+from medprobe.papers import printed
+from medprobe.report.blocks import drawings
+from medprobe.report.page import chapters, render
+from medprobe.report.results import Results, family
+from medprobe.report.template_free.analyses import analyses
 
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
-    """Write `comparison.csv`, `significance.csv`, `statistics.csv`, `figures/*.svg` and
-    `index.html` to `out`.
+    """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
+    `figures/*.svg` and `index.html` to `out`.
 
-    Reads metrics/ and the predictions, benchmarks and models below outputs/; raises BadInput where
-    there are no scores. The same input gives the same bytes.
+    Reads metrics/scores and the predictions, benchmarks and models below outputs/; raises BadInput
+    where there are no scores. The same input gives the same bytes.
     """
-    numbers = comparison(places.METRICS)
-    template_free = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, params)
-    drawn = {
-        "context-trajectory": trajectory(
-            places.PREDICTIONS, places.BENCHMARKS, names=params.track.text
-        ),
-        "diskne-curves": curves(places.PREDICTIONS),
+    results = _results(params)
+    shown = chapters(results)
+    page = render(results, shown)
+    svgs = drawings(part for chapter in shown for part in chapter.parts)
+    counted = benchmark_numbers.rows(results.statistics, results.tokens)
+    tables = {
+        "comparison": results.comparison,
+        "significance": results.significance,
+        "statistics": counted,
+        **{f"template-free-{name}": table for name, table in results.template_free.items()},
+        **{f"{name}-trajectory": table for name, table in results.trajectories.items()},
+        **{f"{name}-curves": table for name, table in results.losses.items()},
     }
-    statistics = benchmark_numbers.counts(places.BENCHMARKS)
-    folders = [places.MODELS / name for name in _models(params.models)]
-    tokens = {
-        name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
-    }
-    results = Results(
-        comparison=numbers,
-        significance=paired_tests.tests(places.PREDICTIONS, places.BENCHMARKS, params),
-        benchmarks={name: registry.find(name).METADATA for name in chapters(numbers, params)},
-        statistics=statistics,
-        tokens=tokens,
-        analyses=template_free | drawn,
-        published=published_names(params.models),
-        confidence=params.score.confidence,
-    )
-    page = render(results)
     with replacing(out) as folder:
         (folder / "figures").mkdir(parents=True)
-        counted = benchmark_numbers.rows(statistics, tokens)
-        write_csv(joined(numbers, counted), folder / "comparison.csv")
-        write_csv(counted.drop(columns=["method", "low", "high"]), folder / "statistics.csv")
-        write_csv(results.significance, folder / "significance.csv")
-        for name, table in template_free.items():
-            write_csv(table, folder / f"template-free-{name}.csv")
-        for name, table in drawn.items():
+        for name, table in tables.items():
             write_csv(table, folder / f"{name}.csv")
-        for name, svg in results.figures.items():
-            (folder / "figures" / f"{name.replace(':', '-')}.svg").write_text(svg, encoding="utf-8")
+        for name, svg in svgs.items():
+            (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def chapters(numbers: pd.DataFrame, params: Params) -> list[str]:
-    """The benchmarks that have numbers, in the order of params.yaml, the others behind them."""
-    place = {name: number for number, name in enumerate(params.benchmarks)}
-    return sorted(
-        numbers["benchmark"].unique(), key=lambda name: (place.get(name, len(place)), name)
+def _results(params: Params) -> Results:
+    """All that the page shows, as tables."""
+    scores = comparison(places.SCORES)
+    models = params.models.all()
+    probed = _chapters(scores, params)
+    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
+    numbers = with_names(scores, builders, text=params.track.text)
+    statistics = benchmark_numbers.counts(places.BENCHMARKS)
+    folders = [places.MODELS / name for name in models]
+    tables = {
+        name: systems(path for path in prediction_tables(places.PREDICTIONS) if path.stem == name)
+        for name in probed
+    }
+    return Results(
+        comparison=numbers,
+        significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params),
+        benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
+        builders=builders,
+        statistics=statistics,
+        tokens={
+            name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
+        },
+        trajectories=_each(
+            probed,
+            lambda name: trajectory.table(
+                tables[name], places.BENCHMARKS / name, names=params.track.text
+            ),
+        ),
+        losses=_each(probed, lambda name: losses.table(tables[name])),
+        template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
+        published={name: one.published for name, one in models.items() if one.published},
+        twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
+        confidence=params.score.confidence,
     )
 
 
-def published_names(models: Models) -> dict[str, str]:
-    """The models that stand in a paper's tables, with their name there."""
-    return {name: one.published for name, one in _models(models).items() if one.published}
+def with_names(scores: pd.DataFrame, builders: dict[str, str], *, text: bool) -> pd.DataFrame:
+    """Concepts that relations go by, such as DisKnE's diseases, by their preferred names instead of
+    their CUIs: all of them where `text` allows it, else those that the papers print, since names
+    may be licensed."""
+    relations = scores["relation"].copy()
+    for benchmark, builder in builders.items():
+        path = places.BENCHMARKS / benchmark / "names.parquet"
+        if path.is_file():
+            names = read_table(path, ["cui", "name", "preferred"])
+            names = names[names["preferred"]].set_index("cui")["name"]
+            shown = names if text else names[names.isin(printed(family(builder)))]
+            own = scores["benchmark"] == benchmark
+            relations = relations.mask(own, relations.map(shown).fillna(relations))
+    return scores.assign(relation=relations).sort_values(COMPARISON[:6], ignore_index=True)
 
 
-def _models(models: Models) -> dict[str, ModelParams]:
-    kinds = (models.masked, models.encoder, models.causal, models.seq2seq)
-    return {name: entry for kind in kinds for name, entry in kind.items()}
+def _chapters(numbers: pd.DataFrame, params: Params) -> list[str]:
+    """The benchmarks that have numbers, in the order of params.yaml, the others behind them."""
+    order = [name for named in params.benchmarks.values() for name in named]
+    there = sorted(numbers["benchmark"].unique())
+    return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
+
+
+def _each(benchmarks: list[str], make: Callable[[str], pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables of the benchmarks that have any rows."""
+    made = {name: make(name) for name in benchmarks}
+    return {name: table for name, table in made.items() if len(table)}

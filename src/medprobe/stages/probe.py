@@ -1,118 +1,110 @@
-"""Stage `probe`: one model under one method, over all of that method's benchmarks."""
+"""Stage `probe`: one model under one method on one benchmark."""
 
-import inspect
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
+from rich.console import Console
+from rich.progress import track
 
-from medprobe import benchmarks, methods, places
-from medprobe.errors import BadInput
-from medprobe.keep import fingerprint, kept, table_fingerprint
-from medprobe.params import Params, section
-from medprobe.stages.track import track
-from medprobe.tables import DISTRACTOR, PREDICTION_COLUMNS, Benchmark, write_table
+from medprobe import methods
+from medprobe.core import answers, places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import ModelKind, Params, section
+from medprobe.core.parts import code_fingerprint, fingerprint, kept, table_fingerprint
+from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.engine.load import MissingHead
+from medprobe.methods import Method, Task
 
-K = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
+K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
 
-def probe(model: str, method: str, params: Params) -> None:
-    """Rank the candidates of every query, write `outputs/predictions/<model>/<method>/`, and log
-    the result to MLflow.
+def probe(model: str, method: str, benchmark: str, params: Params) -> None:
+    """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
+    beside it as `<benchmark>-<note>.csv`.
 
-    Raises BadInput where the method cannot serve a model of this kind, before anything is read.
+    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput
+    where the method cannot serve the model, with those that can.
     """
-    kind, _ = params.models.find(model)
-    found = methods.find(method)
-    if kind not in found.KINDS:
-        others = ", ".join(name for name in methods.names() if kind in methods.find(name).KINDS)
-        raise BadInput(
-            f"{method} on {model}",
-            f"the method needs a model of kind {' or '.join(found.KINDS)}, this one is {kind}",
-            f"choose one of: {others}",
-        )
-    if method not in params.methods:
-        raise BadInput("params.yaml", f"methods: no section '{method}'")
-    choices = dict(params.methods[method])
-    names = choices.pop("benchmarks", [])
-    settings = section(found.Settings, choices, f"params.yaml: methods.{method}")
-    prober = found(model, places.MODELS / model, settings, params.engine, params.seed)
-    if hasattr(prober, "sets"):  # DVC leaves what was rewired on sets that are named no longer
-        prober.sets = params.rewire.get("sets")
-    inputs = prober.inputs() if hasattr(prober, "inputs") else [places.MODELS / model]
+    kind = params.models.kind(model)
+    plugin = methods.find(method)
+    if kind not in plugin.KINDS:
+        raise _unsuited(method, model, plugin.KINDS, f"this one is {kind}", (kind,))
+    where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
+    settings = section(plugin.Settings, params.choices(model, method, benchmark), where)
+    tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     about = {
         "method": method,
-        "settings": settings.model_dump(mode="json"),
+        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING}),
         "precision": params.engine.precision,
         "seed": params.seed,
-        "inputs": fingerprint(inputs),
-        "code": fingerprint(_code(found)),
+        "normalise": tables.normalise,
+        "code": code_fingerprint(__name__, {"methods": [method]}),
     }
-    for name in names:
-        rules = benchmarks.find(name)
-        if name not in params.benchmarks:
-            continue
-        folder = places.BENCHMARKS / name
-        table = pd.concat(_parts(prober, Benchmark.read(folder), about), ignore_index=True)
-        table = with_hits(table, Benchmark.read(folder), rules)
-        out = places.PREDICTIONS / model / method / f"{name}.parquet"
-        write_table(table, out, PREDICTION_COLUMNS)
-    track(params, model, method)
+    try:
+        prober = plugin(places.MODELS / model, settings, params.engine, params.seed)
+        parts = list(_parts(prober, tables, about, f"{model}, {method}, {benchmark}"))
+    except MissingHead as error:
+        raise _unsuited(method, model, plugin.KINDS, str(error), error.kinds) from error
+    predictions, notes = prober.notes(pd.concat(parts, ignore_index=True))
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    for name, note in notes.items():
+        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
+            note.to_csv(path, index=False, lineterminator="\n")
+    write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
 
 
-def _code(found: type) -> list[Path]:
-    engine = Path(inspect.getfile(methods)).parent.parent / "engine"
-    return [Path(inspect.getfile(found)), engine]
+def _unsuited(
+    method: str, model: str, kinds: tuple[ModelKind, ...], reason: str, serves: tuple[str, ...]
+) -> BadInput:
+    able = [name for name in methods.names() if {*serves} & {*methods.find(name).KINDS}]
+    problem = f"the method needs a model of kind {' or '.join(kinds)}, {reason}"
+    return BadInput(f"{method} on {model}", problem, f"choose one of: {', '.join(able)}")
 
 
-def _parts(prober: Any, benchmark: Benchmark, about: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    """One table a pass, relation and subset: the parts that a stopped run does not do again.
-
-    A relation's subsets follow one another, so that a method can score a shared prompt once.
-    """
-    candidates = {}
-    for subset, _, names in benchmark.subsets():
-        distractors = names["type"] == DISTRACTOR
-        knows = getattr(prober, "KNOWS_DISTRACTORS", False)
-        candidates[subset] = names if knows else names[~distractors]
-    hashes = {subset: table_fingerprint(names) for subset, names in candidates.items()}
-    for which in methods.passes(prober):
-        for (relation, subset), part in benchmark.queries.groupby(["relation", "subset"]):
-            queries = part.reset_index(drop=True)
-            key = {
-                **about,
-                "pass": which,
-                "subset": subset,
-                "relation": relation,
-                "queries": table_fingerprint(queries),
-                "candidates": hashes[subset],
-            }
-            yield kept(
-                places.PARTS,
-                key,
-                partial(prober.rank, queries, candidates[subset], K, which),
-            )
+def _parts(
+    prober: Method, tables: BenchmarkTables, about: dict[str, Any], title: str
+) -> Iterator[pd.DataFrame]:
+    """One table a pass and task: the parts that a stopped run does not do again."""
+    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, K)]
+    jobs = [(pass_, *job) for pass_ in prober.passes() for job in tasks]
+    inputs: dict[str, str] = {}
+    console = Console(stderr=True)
+    for pass_, task, hashes in track(jobs, title, console=console, disable=not console.is_terminal):
+        if pass_ not in inputs:
+            inputs[pass_] = fingerprint(prober.inputs(pass_))
+        key = {
+            **about,
+            "inputs": inputs[pass_],
+            "pass": pass_,
+            "task": task.name,
+            "tables": hashes,
+        }
+        yield kept(places.PARTS, key, partial(prober.predict, task, pass_))
 
 
-def with_hits(predictions: pd.DataFrame, benchmark: Benchmark, module: Any) -> pd.DataFrame:
-    """Add `prediction_id` and, where the method did not say it itself, `hit`: equality with one of
-    the query's answers, both normalised by the benchmark's own rule (`normalise`, if it has one).
-    """
-    normalise = getattr(module, "normalise", str)
-    ids = dict(zip(benchmark.candidates["name"], benchmark.candidates["id"], strict=True))
-    predictions = predictions.assign(
-        prediction_id=[ids.get(name, "") for name in predictions["prediction"]]
-    )
+def _fingerprints(task: Task) -> list[str]:
+    return [table_fingerprint(t) for t in (task.queries, task.candidates, *task.tables.values())]
+
+
+def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
+    """Add `prediction_id` and `hit`, as far as the method did not say them itself: a hit equals one
+    of the query's answers by the benchmark's rule."""
+    if "prediction_id" not in predictions:
+        ids = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
+        names = predictions["prediction"]
+        predictions = predictions.assign(prediction_id=[ids.get(name, "") for name in names])
     if "hit" in predictions:
         return predictions
-    answers = {
+    normalise = answers.rule(tables.normalise)
+    right = {
         row.query_id: {normalise(answer) for answer in row.answers}
-        for row in benchmark.queries.itertuples()
+        for row in tables.queries.itertuples()
     }
     hits = [
-        normalise(name) in answers[query]
+        normalise(name) in right[query]
         for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
     ]
     return predictions.assign(hit=hits)

@@ -9,25 +9,27 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from medprobe import places
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import EngineParams, Params, section
+from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.engine.load import load
 from medprobe.engine.rewiring import STATE, RewireSettings, make_pairs, train
-from medprobe.errors import BadInput, nearest
-from medprobe.files import replacing
-from medprobe.keep import fingerprint
-from medprobe.params import EngineParams, Params, section
+from medprobe.sources.sentences import read_sentences
 
 
 def rewire(model: str, sentence_set: str, params: Params) -> None:
-    """Rewire a model and write `outputs/rewired/<model>/<set>/`: a checkpoint `step-<n>` every so
-    many steps, and losses.csv.
+    """Rewire a model and write `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so
+    many steps, and `outputs/losses/<model>/<set>.csv`.
     """
     settings = section(RewireSettings, params.rewire, "params.yaml: rewire")
-    params.models.find(model)
+    params.models.kind(model)
     rewire_folder(
         places.MODELS / model,
-        places.DATA / "sentences" / f"{sentence_set}.txt",
+        places.SENTENCES / f"{sentence_set}.txt",
         places.REWIRED / model / sentence_set,
+        places.LOSSES / model / f"{sentence_set}.csv",
         settings,
         engine=params.engine,
         seed=params.seed,
@@ -38,17 +40,19 @@ def rewire_folder(
     folder: Path,
     sentences: Path,
     target: Path,
+    losses: Path,
     settings: RewireSettings,
     *,
     engine: EngineParams,
     seed: int,
 ) -> None:
-    """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`.
+    """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`; the
+    loss of each step goes to the file `losses`.
 
     Steps done before a stop are kept under outputs/parts and not done again. Raises BadInput for a
     sentence set that is not there or too small, or a model without a mask token or an encoder.
     """
-    lines = read_sentences(sentences)
+    lines = list(read_sentences(sentences).values())
     model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
     if model.tokenizer.mask_token is None:
         raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
@@ -56,7 +60,8 @@ def rewire_folder(
     pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
     if len(pairs) < 2:
         raise BadInput(sentences, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
-    key = [settings.model_dump(exclude={"sets"}), drawn, fingerprint([folder, sentences])]
+    inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
+    key = [settings.model_dump(), drawn, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"
     with Progress(console=Console(stderr=True)) as progress:
@@ -66,30 +71,17 @@ def rewire_folder(
             about = f"rewire {model.name} on {sentences.stem}, loss {loss:.3f}"
             progress.update(task, completed=step, description=about)
 
-        losses = train(model, pairs, settings, seed=drawn, folder=parts, done=done)
-    finish(parts, target, losses)
-
-
-def finish(parts: Path, target: Path, losses: list[float]) -> None:
-    """Move the finished checkpoints to `target`, all at once, with the losses of all steps."""
-    for state in parts.glob(f"*/{STATE}"):
-        state.unlink()
-    with (parts / "losses.csv").open("w", newline="", encoding="utf-8") as stream:
+        of_steps = train(model, pairs, settings, seed=drawn, folder=parts, done=done)
+    with replacing(losses) as path, path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["step", "loss"])
-        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(losses, start=1))
+        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(of_steps, start=1))
+    finish(parts, target)
+
+
+def finish(parts: Path, target: Path) -> None:
+    """Move the finished checkpoints to `target`, all at once."""
+    for state in parts.glob(f"*/{STATE}"):
+        state.unlink()
     with replacing(target) as path:
         shutil.move(parts, path)
-
-
-def read_sentences(path: Path) -> list[str]:
-    """The lines of a sentence set, blanks at their ends kept. Raises BadInput where it is amiss."""
-    if not path.is_file():
-        names = sorted(file.stem for file in path.parent.glob("*.txt"))
-        known = f"there are: {', '.join(names)}" if names else "put one sentence a line there"
-        raise BadInput(path, f"no such sentence set{nearest(path.stem, names)}", known)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}") from None
-    return [line for line in text.split("\n") if line.strip()]

@@ -1,55 +1,137 @@
-"""Stage `validate`: the gate. Nothing is trained or probed on data that fails its expectations."""
+"""Stages `validate` and `validate-sentences`: the gate. Nothing is trained or probed on data that
+fails its expectations.
+
+Both write `result.json` and `index.html`, also where a check fails, and `passed` where none does
+that must not. Later stages depend on `passed` alone, whose content is always the same: a gate that
+runs again and finds no more than a warning re-runs nothing.
+"""
 
 import json
 from pathlib import Path
+from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.errors import BadInput
-from medprobe.files import replacing
-from medprobe.tables import Benchmark
+from medprobe import benchmarks
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Params, section
+from medprobe.core.tables import BenchmarkTables, read_about
+from medprobe.sources.sentences import read_sentences
+
+PASSED: Final = "passed"
 
 
-def validate(name: str, benchmark: Path, suites: Path, out: Path) -> None:
-    """Check the tables of a benchmark's folder against `suites/<name>.<table>.json`.
+def validate(name: str, params: Params) -> None:
+    """Check a benchmark's tables against `expectations/<builder>/`, into
+    `outputs/validation/<name>/`.
 
-    Writes `out/result.json` and `out/index.html`, also where a check fails; failing rows are
-    printed. Raises BadInput for the first failed check, and for a suite that is unknown or
-    malformed.
+    Failing rows are printed, without text of the data unless `track.text` of params.yaml allows
+    it. Raises BadInput for the first failed check, and for a suite that is unknown or malformed.
     """
+    out = places.VALIDATION / name
+    (out / PASSED).unlink(missing_ok=True)
+    folder = places.BENCHMARKS / name
+    read = BenchmarkTables.read(folder)
+    builder = read_about(folder)["builder"]
+    if name not in params.benchmarks.get(builder, {}):
+        problem = f"built by {builder}, which is not what params.yaml says"
+        raise BadInput(folder, problem, "run `dvc repro` to make it anew")
+    where = f"params.yaml: benchmarks.{builder}.{name}"
+    settings = section(
+        benchmarks.find(builder).settings, params.benchmarks[builder][name], where
+    ).model_dump(mode="json")
+    tables = {"queries": read.queries, "candidates": read.candidates, **read.others}
+    _gate(
+        name,
+        places.EXPECTATIONS / builder,
+        needed=["queries", "candidates"],
+        tables=tables,
+        files={table: folder / f"{table}.parquet" for table in tables},
+        settings=settings,
+        params=params,
+        out=out,
+    )
+
+
+def validate_sentences(name: str, params: Params) -> None:
+    """Check a sentence set against `expectations/sentences/lines.json`, into
+    `outputs/validation/sentences/<name>/`, as `validate` does."""
+    out = places.VALIDATION / "sentences" / name
+    (out / PASSED).unlink(missing_ok=True)
+    path = places.SENTENCES / f"{name}.txt"
+    sentences = read_sentences(path)
+    lines = pd.DataFrame(
+        {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
+    )
+    _gate(
+        name,
+        places.EXPECTATIONS / "sentences",
+        needed=["lines"],
+        tables={"lines": lines},
+        files={"lines": path},
+        settings={},
+        params=params,
+        out=out,
+    )
+
+
+def _gate(
+    name: str,
+    suites: Path,
+    *,
+    needed: list[str],
+    tables: dict[str, pd.DataFrame],
+    files: dict[str, Path],
+    settings: dict[str, Any],
+    params: Params,
+    out: Path,
+) -> None:
     from medprobe.quality import gate
     from medprobe.quality import suites as suite_files
-    from medprobe.quality.page import failing_rows, page
+    from medprobe.quality.page import page
 
-    Benchmark.read(benchmark)
-    tables = {path.stem: pd.read_parquet(path) for path in sorted(benchmark.glob("*.parquet"))}
-    reports = gate.run(suite_files.load(suites, name), tables)
+    loaded = suite_files.load(suites, needed, settings)
+    reports = gate.run(loaded, tables, text=params.track.text)
     success = all(report["success"] for report in reports)
     with replacing(out) as folder:
         folder.mkdir()
-        result = {"benchmark": name, "success": success, "tables": reports}
+        result = {"name": name, "success": success, "tables": reports}
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         (folder / "index.html").write_text(page(name, reports), encoding="utf-8")
+        if success:
+            (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
+    _tell(name, reports, files, out)
+
+
+def _tell(name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path) -> None:
+    """Print what failed; raise BadInput for the first check that must not."""
+    from medprobe.quality.page import failing_rows
+
     failed = [
-        (benchmark / f"{report['table']}.parquet", check)
+        (files[report["table"]], check)
         for report in reports
         for check in report["checks"]
         if not check["success"]
     ]
     for path, check in failed:
+        mark = "✗" if check["severity"] == "critical" else f"{check['severity']}:"
         notes = f" ({check['notes']})" if check["notes"] else ""
         found = f": {check['problem']}" if check["problem"] else ""
-        print(f"✗ {path}: {check['type']} {check['kwargs']}{notes}{found}")
+        print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{found}")
         for line in failing_rows(check):
             print(f"    {line}")
         if check["failing"] > len(check["examples"]):
             print(f"    and {check['failing'] - len(check['examples']):,} more")
-    for path, check in failed[:1]:
+    critical = [(path, check) for path, check in failed if check["severity"] == "critical"]
+    for path, check in critical[:1]:
         rows = failing_rows(check)
         first = (
             f"{check['failing']:,} rows fail, the first is {rows[0]}" if rows else check["problem"]
         )
-        raise BadInput(path, f"{check['type']}: {first}", f"all {len(failed)} failed checks: {out}")
+        remedy = f"all {len(critical)} failed checks: {out}"
+        raise BadInput(path, f"{check['type']}: {first}", remedy)
     checks = sum(len(report["checks"]) for report in reports)
-    print(f"{name}: all {checks} checks passed")
+    print(f"{name}: {checks - len(failed)} checks passed, {len(failed)} warnings")

@@ -1,36 +1,5 @@
-"""The page's sections: one file, one section, listed in the order of the page.
+"""The sections of a benchmark's chapter: one file, one section.
 
-A section of a benchmark's chapter is `section(results, benchmark) -> str`, one about benchmarks
-together is `section(results) -> str`. Both return HTML, or "" where their data is absent.
+A section is a function `section(results, benchmark) -> list[Part]`, empty where its data is absent.
+It knows nothing of HTML; `page.py` lists the sections and shows them.
 """
-
-from collections.abc import Callable
-
-from medprobe.report.results import Results
-from medprobe.report.sections import (
-    calibration,
-    context,
-    differences,
-    diskne,
-    lengths,
-    models,
-    published,
-    relations,
-    statistics,
-    sweeps,
-    template_free,
-)
-
-OF_ONE: list[Callable[[Results, str], str]] = [
-    models.section,
-    context.section,
-    diskne.section,
-    calibration.section,
-    relations.section,
-    sweeps.section,
-    lengths.section,
-    differences.section,
-    published.section,
-    statistics.section,
-]
-TOGETHER: list[Callable[[Results], str]] = [template_free.section]

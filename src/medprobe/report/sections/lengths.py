@@ -1,31 +1,31 @@
 """By answer length in characters."""
 
-from medprobe.report import figures, html
-from medprobe.report.results import Results, metric_of, without_sweeps
+from typing import Final
 
-ORDER = ["1-10", "11-20", "21-30", "31-40", "over-40"]
-FEWEST = 5  # queries: a bin with fewer says nothing and is not drawn
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.report.blocks import Block, Part, folded, part
+from medprobe.report.numbers import metric
+from medprobe.report.results import Results
+
+ORDER: Final = ["1-10", "11-20", "21-30", "31-40", "over-40"]
+FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
-def section(results: Results, benchmark: str) -> str:
+def section(results: Results, benchmark: str) -> list[Part]:
     """For each method a drawing of its models over the bins of answer length."""
-    metric, subset = results.primary(benchmark), results.subsets(benchmark)[0]
-    look = metric_of(metric)
-    rows = without_sweeps(results.rows(benchmark, relation="micro", metric=metric))
+    name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
+    rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST)]
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
     rows = rows.sort_values("length", key=lambda names: names.map(ORDER.index), kind="stable")
-    label = look.title + (", per cent" if look.share else "")
-    parts = []
-    for method, part in rows.groupby("method", sort=True):
-        if part["length"].nunique() < 2:
+    drawings: list[Block] = []
+    for method, some in rows.groupby("method", sort=True):
+        if some["length"].nunique() < 2:
             continue
-        axes = ("characters of the answer", label)
-        svg = figures.curves(part, "length", "model", axes, look.share)
-        results.figures[f"{benchmark}-{method}-lengths".replace(":", "-")] = svg
-        parts.append(html.figure(svg, f"{look.title} by answer length, {method} ({benchmark})."))
-    first, rest = "".join(parts[:1]), "".join(parts[1:])
-    return html.section(
-        "By answer length", first + (html.folded("Other methods", rest) if rest else "")
-    )
+        axes = ("characters of the answer", plots.label(name))
+        svg = plots.curves(some, "length", "model", axes, metric(name).share)
+        caption = f"{metric(name).title} by answer length, {method} ({benchmark})."
+        drawings.append(Drawing(f"{benchmark}-{method}-lengths", svg, caption))
+    return part("By answer length", drawings[:1], folded("Other methods", drawings[1:]))

@@ -2,54 +2,52 @@
 
 import pandas as pd
 
-from medprobe.metrics.catalog import METRICS
-from medprobe.report import figures, html
-from medprobe.report.html import Cell
-from medprobe.report.results import (
-    Results,
-    metric_of,
-    overlap,
-    shown,
-    without_controls,
-    without_sweeps,
-)
-
-SHOWN = [metric for metric in METRICS if not metric.endswith("_tied")]
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.metrics import catalog
+from medprobe.report.blocks import Block, Cell, Part, Table, Tag, paragraph, part
+from medprobe.report.numbers import MISSING, cell, count, metric, shown
+from medprobe.report.results import Results, overlap, without_controls
 
 
-def section(results: Results, benchmark: str) -> str:
+def section(results: Results, benchmark: str) -> list[Part]:
     """For each subset: a drawing, a sentence on the best two, and the table of all metrics."""
-    parts = [_subset(results, benchmark, subset) for subset in results.subsets(benchmark)]
-    return html.section("Models side by side", "".join(parts))
+    subsets = results.subsets(benchmark)
+    blocks = (_subset(results, benchmark, subset) for subset in subsets)
+    return part("Models side by side", *blocks)
 
 
-def _subset(results: Results, benchmark: str, subset: str) -> str:
+def _subset(results: Results, benchmark: str, subset: str) -> list[Block]:
     rows = without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
-    there = [name for name in [results.primary(benchmark), *SHOWN] if name in set(rows["metric"])]
-    if not there:
-        return ""
-    metric = there[0]
-    first = rows[rows["metric"] == metric]
-    look = metric_of(metric)
-    label = f"{look.title}, macro" + (", per cent" if look.share else "")
-    svg = figures.intervals(first, "method", "model", label, look.share)
-    results.figures[f"{benchmark}-{subset}-models"] = svg
+    primary, names = results.primary(benchmark), _names(rows)
+    if not names:
+        return []
+    name = primary if primary in set(rows["metric"]) else names[0]
+    first = rows[rows["metric"] == name]
+    axis = plots.label(name, "macro")
+    svg = plots.intervals(first, "method", "model", axis, metric(name).share)
     caption = (
-        f"{look.title} on {benchmark} ({subset}); bars are "
+        f"{metric(name).title} on {benchmark} ({subset}); bars are "
         f"{100 * results.confidence:.0f} % bootstrap intervals over queries."
     )
-    return (
-        f'<h4><span class="tag">{subset}</span></h4>'
-        + html.figure(svg, caption)
-        + html.paragraph(_best(results, benchmark, without_controls(first), metric))
-        + _table(rows)
-    )
+    return [
+        Tag(subset),
+        Drawing(f"{benchmark}-{subset}-models", svg, caption),
+        *paragraph(_best(without_controls(first), name)),
+        _table(rows, names),
+    ]
 
 
-def _best(results: Results, benchmark: str, rows: pd.DataFrame, metric: str) -> str:
+def _names(rows: pd.DataFrame) -> list[str]:
+    """The metrics that are shown, in the order of their families; ties shared are a check of
+    accuracy and stay in comparison.csv."""
+    there = set(rows["metric"])
+    return [name for name in catalog() if name in there and not name.endswith("_tied")]
+
+
+def _best(rows: pd.DataFrame, name: str) -> str:
     """Which model leads, and whether its interval is apart from the next one's."""
-    look = metric_of(metric)
-    order = rows.sort_values("value", ascending=look.better == "lower", kind="stable")
+    order = rows.sort_values("value", ascending=metric(name).better == "lower", kind="stable")
     if order["model"].nunique() < 2:
         return ""
     best = order.iloc[0]
@@ -63,29 +61,19 @@ def _best(results: Results, benchmark: str, rows: pd.DataFrame, metric: str) -> 
         else "their intervals do not overlap"
     )
     return (
-        f"The best {look.title} is {best['model']}'s under {best['method']}, "
-        f"{shown(metric, best['value'])}; under the same method {other['model']} follows with "
-        f"{shown(metric, other['value'])}: {verdict}."
+        f"The best {metric(name).title} is {best['model']}'s under {best['method']}, "
+        f"{shown(name, best['value'])}; under the same method {other['model']} follows with "
+        f"{shown(name, other['value'])}: {verdict}."
     )
 
 
-def _table(rows: pd.DataFrame) -> str:
-    metrics = [metric for metric in SHOWN if metric in set(rows["metric"])]
+def _table(rows: pd.DataFrame, names: list[str]) -> Table:
     body = []
-    for (model, method), part in rows.groupby(["model", "method"], sort=True):
-        numbers = part.set_index("metric")
-        cells: list[str | Cell] = [str(model), str(method)]
-        for metric in metrics:
-            if metric not in numbers.index:
-                cells.append("–")
-                continue
-            one = numbers.loc[metric]
-            text = shown(metric, one["value"])
-            if pd.notna(one["low"]):
-                text += f"  [{shown(metric, one['low'])}, {shown(metric, one['high'])}]"
-            shade = one["value"] if metric_of(metric).share else None
-            cells.append(Cell(text.replace(" %", ""), one["value"], shade))
-        n = part["n"].max()
-        body.append([*cells, Cell(f"{n:,.0f}", n) if n > 0 else "–"])
-    heads = [metric_of(m).title + (", %" if metric_of(m).share else "") for m in metrics]
-    return html.table(["model", "method", *heads, "queries"], body)
+    for (model, method), some in rows.groupby(["model", "method"], sort=True):
+        numbers = some.set_index("metric")[["value", "low", "high"]]
+        cells: list[str | Cell] = [
+            cell(name, *numbers.loc[name]) if name in numbers.index else MISSING for name in names
+        ]
+        body.append([str(model), str(method), *cells, count(some["n"].max())])
+    heads = [metric(name).title + (", %" if metric(name).share else "") for name in names]
+    return Table(["model", "method", *heads, "queries"], body)

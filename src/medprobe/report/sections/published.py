@@ -1,29 +1,30 @@
 """Published numbers beside the measured ones, for models that params.yaml says are a paper's."""
 
-from medprobe.report import html
-from medprobe.report.html import Cell
-from medprobe.report.papers import published
-from medprobe.report.results import Results, metric_of, shown
+from medprobe.papers import published
+from medprobe.report.blocks import Cell, Links, Part, Table, part
+from medprobe.report.numbers import metric, shown
+from medprobe.report.results import Results
 
 
-def section(results: Results, benchmark: str) -> str:
+def section(results: Results, benchmark: str) -> list[Part]:
     """A table of measured and published numbers, nothing where no model is a published one."""
     rows = results.rows(benchmark)
     rows = rows[rows["model"].isin(results.published)]
+    printed_as = results.printed(benchmark)
     body: list[list[str | Cell]] = []
     sources = {}
     keys = ["model", "subset", "relation", "method"]
-    for (model, subset, relation, method), part in rows.groupby(keys, sort=True):
+    for (model, subset, relation, method), some in rows.groupby(keys, sort=True):
         name = results.published[model]
-        for paper, number, row in published(name, benchmark, subset, relation, method):
+        for paper, number, row in published(name, printed_as, subset, relation, method):
             sources[paper.url] = f"{paper.title} ({paper.version})"
-            for one in part[part["metric"].isin(row.values)].itertuples():
-                scale = 100 if metric_of(one.metric).share else 1
+            for one in some[some["metric"].isin(row.values)].itertuples():
+                scale = 100 if metric(one.metric).share else 1
                 printed, spread = row.values[one.metric], row.std.get(one.metric)
                 body.append(
                     [
                         *(f"{model} ({name})", f"{subset}, {relation}", method),
-                        metric_of(one.metric).title,
+                        metric(one.metric).title,
                         Cell(shown(one.metric, one.value), one.value),
                         Cell(f"{printed:g}" + (f" ± {spread:g}" if spread else ""), printed),
                         Cell(f"{scale * one.value - printed:+.2f}", scale * one.value - printed),
@@ -31,12 +32,8 @@ def section(results: Results, benchmark: str) -> str:
                     ]
                 )
     if not body:
-        return ""
+        return []
     heads = ["model", "set", "method", "metric", "measured", "published", "difference", "source"]
-    links = "".join(
-        f'<li><a href="{url}">{html.escape(title)}</a></li>'
-        for url, title in sorted(sources.items())
-    )
-    return html.section(
-        "Beside the published numbers", html.table(heads, body) + f"<ul>{links}</ul>"
+    return part(
+        "Beside the published numbers", [Table(heads, body), Links(sorted(sources.items()))]
     )

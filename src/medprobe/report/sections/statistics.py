@@ -1,34 +1,38 @@
 """The benchmark itself, in numbers."""
 
+from typing import Final
+
 import pandas as pd
 
-from medprobe.report import html
-from medprobe.report.html import Cell
+from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.numbers import MISSING
 from medprobe.report.results import Results
 
+LONG: Final = 12  # rows; a longer table opens by a click
 
-def section(results: Results, benchmark: str) -> str:
+
+def section(results: Results, benchmark: str) -> list[Part]:
     """The benchmark's own table of statistics, and its answers by tokenizer."""
     if benchmark not in results.statistics:
-        return ""
-    content = _table(results.statistics[benchmark])
-    if len(results.statistics[benchmark]) > 12:
-        content = html.folded("Show", content)
-    if len(tokens := results.tokens.get(benchmark, [])):
-        content += _table(tokens, "Distinct answers, in the tokens of each model")
-    return html.section("The benchmark in numbers", content)
+        return []
+    counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
+    own: list[Block] = [_table(counted)]
+    answers: list[Block] = []
+    if tokens is not None and len(tokens):
+        answers = [_table(tokens, "Distinct answers, in the tokens of each model")]
+    return part(
+        "The benchmark in numbers", folded("Show", own) if len(counted) > LONG else own, answers
+    )
 
 
-def _table(table: pd.DataFrame, caption: str = "") -> str:
+def _table(table: pd.DataFrame, caption: str = "") -> Table:
     body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    return html.table([str(name).replace("_", " ") for name in table.columns], body, caption)
+    return Table([str(name).replace("_", " ") for name in table.columns], body, caption)
 
 
 def _cell(value: object) -> str | Cell:
-    if isinstance(value, (int, float)):
-        return (
-            "–"
-            if pd.isna(value)
-            else Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)
-        )
-    return str(value)
+    if not isinstance(value, int | float):
+        return str(value)
+    if pd.isna(value):
+        return MISSING
+    return Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)

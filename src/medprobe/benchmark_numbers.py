@@ -1,0 +1,82 @@
+"""The benchmarks in numbers: their builders' counts, and what tokenizers make of their answers."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe.core.parts import code_fingerprint, fingerprint, kept
+from medprobe.core.places import PARTS
+from medprobe.core.statistics import token_statistics
+from medprobe.core.tables import BenchmarkTables
+
+COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
+ANY: Final = "any"  # stands for the model where a number is the benchmark's own
+COUNTED: Final = ("queries", "answers_per_query", "answer_characters")
+TOKENS: Final = ("single_token_share", "tokens_per_answer")
+DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
+
+
+def counts(benchmarks: Path) -> dict[str, pd.DataFrame]:
+    """Each benchmark's own table of statistics: a row a subset and relation."""
+    files = sorted(benchmarks.glob("*/statistics.csv"))
+    return {path.parent.name: pd.read_csv(path) for path in files}
+
+
+def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
+    """One row a subset and model: the share of its distinct answers that are a single token inside
+    a sentence, and their tokens in the mean. Models without a folder are left out."""
+    parts = []
+    about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
+    for folder in filter(Path.is_dir, models):
+        files = sorted(path for path in folder.iterdir() if path.suffix in DESCRIPTIONS)
+        key = ["tokens", fingerprint(files), *about]
+        part = kept(PARTS, key, partial(_counted, benchmark, folder))
+        parts.append(part.assign(model=folder.name))
+    columns = ["subset", "model", *TOKENS]
+    return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
+    from medprobe.engine.load import load_tokenizer, read_config
+    from medprobe.engine.slots import ANCHOR, inside_sentence
+
+    tokenizer = load_tokenizer(folder, read_config(folder))
+
+    def lengths(names: list[str]) -> list[int]:
+        return [len(ids) for ids in inside_sentence(tokenizer, names, f"{ANCHOR} ")]
+
+    found = token_statistics(BenchmarkTables.read(benchmark), lengths)
+    return found.rename(columns={"single_token": TOKENS[0]})
+
+
+def rows(
+    statistics: Mapping[str, pd.DataFrame], by_tokenizer: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """All of it as one tidy table with `COLUMNS`, by benchmark: the tables of `counts` under model
+    `any`, those of `tokens` under each model."""
+    numbers: list[tuple] = []
+    for benchmark, table in statistics.items():
+        relations = table.loc[table["relation"] != "all", "subset"].value_counts()
+        for subset, count in relations.items():
+            numbers.append((benchmark, subset, "all", ANY, "relations", count, None))
+        for row in table.to_dict("records"):
+            keys = (benchmark, row["subset"], row["relation"], ANY)
+            numbers += [(*keys, name, row[name], row["queries"]) for name in COUNTED if name in row]
+    for benchmark, table in by_tokenizer.items():
+        for row in table.to_dict("records"):
+            keys = (benchmark, row["subset"], "all", row["model"])
+            numbers += [(*keys, name, row[name], None) for name in TOKENS]
+    return pd.DataFrame(numbers, columns=COLUMNS)
+
+
+def of_run(benchmark: Path, model: Path) -> dict[str, float]:
+    """The numbers of a benchmark under one model's tokenizer, as `statistics/<subset>/<name>`."""
+    name = benchmark.name
+    known = {key: table for key, table in counts(benchmark.parent).items() if key == name}
+    every = rows(known, {name: tokens(benchmark, [model])})
+    chosen = every[(every["relation"] == "all") & every["value"].notna()]
+    numbers = zip(chosen["subset"], chosen["metric"], chosen["value"], strict=True)
+    return {f"statistics/{subset}/{metric}": float(value) for subset, metric, value in numbers}

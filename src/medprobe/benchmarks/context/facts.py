@@ -1,0 +1,112 @@
+"""What the knowledge base says: the facts of the relations, and the entities of their types."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import polars as pl
+
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import SLOT
+from medprobe.sources import rrf
+
+SUBJECT: Final = "[X]"
+
+
+class Relation(Section):
+    """A relation's prompt, with `[X]` for the subject and `[Y]` for the object, and the semantic
+    types (as MRSTY names them) of its subjects and objects."""
+
+    prompt: str
+    subjects: list[str]
+    objects: list[str]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Facts and entities. Concepts with the same preferred name are one, the first by CUI.
+
+    `facts` has `relation, subject_id, fact_id`; `names` gives each entity its preferred name;
+    `terms` are all names to look for, each with its CUI; `objects` gives each relation the entities
+    of its objects' types.
+    """
+
+    facts: pd.DataFrame
+    names: dict[str, str]
+    terms: list[tuple[str, str]]
+    objects: dict[str, set[str]]
+
+
+def load(folder: Path, relations: dict[str, Relation], dropped: Counter[str]) -> Knowledge:
+    """Read MRCONSO, MRREL and MRSTY. What the types leave out is counted in `dropped`, by rule.
+
+    Raises BadInput for a prompt without its two slots, for a semantic type that no concept has,
+    and for a relation of which no fact is left.
+    """
+    for relation, about in relations.items():
+        if about.prompt.count(SUBJECT) != 1 or about.prompt.count(SLOT) != 1:
+            where = f"params.yaml: benchmarks.context.relations.{relation}"
+            raise BadInput(where, f"the prompt needs one {SUBJECT} and one {SLOT}")
+    typed = _typed(folder, relations)
+    concepts = typed.select("CUI").unique().lazy()
+    preferred = rrf.preferred_names(folder).join(concepts, on="CUI", how="semi").collect()
+    one = dict(preferred.select("CUI", pl.col("CUI").min().over("STR").alias("one")).iter_rows())
+    names = {cui: name for cui, name in preferred.iter_rows() if one[cui] == cui}
+    rows = rrf.english_names(folder).join(concepts, on="CUI", how="semi").collect().iter_rows()
+    terms = sorted({(name, one[cui]) for cui, name in rows if cui in one})
+    of_type = {
+        kind: {one[cui] for cui in part["CUI"] if cui in one}
+        for (kind,), part in typed.group_by("STY")
+    }
+    subjects, objects = (
+        {
+            relation: set().union(*(of_type[kind] for kind in getattr(about, side)))
+            for relation, about in relations.items()
+        }
+        for side in ("subjects", "objects")
+    )
+    facts = _facts(folder, one, subjects, objects, dropped)
+    return Knowledge(facts, names, terms, objects)
+
+
+def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
+    """`CUI, STY` of all concepts of the types that the relations name."""
+    types = rrf.scan_mrsty(folder).select("CUI", "STY").collect()
+    known = types["STY"].unique().to_list()
+    wanted = {kind for about in relations.values() for kind in about.subjects + about.objects}
+    for kind in sorted(wanted - set(known)):
+        problem = f"no concept of the semantic type '{kind}'{nearest(kind, known)}"
+        raise BadInput(folder / "MRSTY.RRF", problem, "correct benchmarks.context.relations")
+    return types.filter(pl.col("STY").is_in(wanted))
+
+
+def _facts(
+    folder: Path,
+    one: dict[str, str],
+    subjects: dict[str, set[str]],
+    objects: dict[str, set[str]],
+    dropped: Counter[str],
+) -> pd.DataFrame:
+    """`relation, subject_id, fact_id`, each once, sorted."""
+    rows = rrf.scan_mrrel(folder).filter(pl.col("RELA").is_in(list(objects)))
+    found = rows.select("RELA", "CUI2", "CUI1").unique().collect()  # from CUI2 to CUI1
+    facts = set()
+    for relation, head, tail in found.iter_rows():
+        subject, fact = one.get(head, ""), one.get(tail, "")
+        if subject not in subjects[relation]:
+            dropped["fact: subject of another type or without a name"] += 1
+        elif fact not in objects[relation]:
+            dropped["fact: object of another type or without a name"] += 1
+        elif subject == fact:
+            dropped["fact: subject and object are one"] += 1
+        else:
+            facts.add((relation, subject, fact))
+    for relation in objects:
+        if not any(fact[0] == relation for fact in facts):
+            problem = f"no fact of relation {relation} whose ends have the types asked for"
+            remedy = "correct benchmarks.context.relations in params.yaml"
+            raise BadInput(folder / "MRREL.RRF", problem, remedy)
+    return pd.DataFrame(sorted(facts), columns=["relation", "subject_id", "fact_id"])

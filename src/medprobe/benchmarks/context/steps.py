@@ -1,0 +1,178 @@
+"""The steps of all contexts that one document gives for one fact: the rows of the query table."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from medprobe.benchmarks.context.segments import (
+    KINDS,
+    Kind,
+    Mention,
+    Segment,
+    layouts,
+    nearest,
+    segments,
+    text,
+)
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT
+from medprobe.sources.texts import Document
+
+WORD: Final = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A document that mentions both ends of a fact. `mentions` are `(start, end, cui)` in the order
+    of the text; `correct` are all objects of the subject, `pool` all entities of the objects' type.
+    """
+
+    resource: str
+    document: Document
+    mentions: list[tuple[int, int, str]]
+    relation: str
+    subject_id: str
+    fact_id: str
+    prompt: str
+    correct: frozenset[str]
+    pool: frozenset[str]
+
+    def digest(self, *more: str) -> str:
+        """A name for what is made of this evidence."""
+        parts = (self.resource, self.document.id, self.relation, self.subject_id, self.fact_id)
+        return hashlib.sha256("\n".join([*parts, *more]).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a context may grow: segments, and words of the whole input."""
+
+    segments: int
+    words: int
+
+
+def words(passage: str) -> int:
+    """How many words and marks a text has.
+
+    >>> words("No fever, no cough.")
+    6
+    """
+    return sum(1 for _ in WORD.finditer(passage))
+
+
+def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) -> list[dict]:
+    """One row a step: eight contexts, of each kind one around the target and one around the
+    negative target, which is the first incorrect entity that the target's context adds.
+
+    No rows where a context cannot be made; `dropped` counts these, by rule. Raises BadInput where
+    the document does not mention the fact's two ends.
+    """
+    if SLOT in evidence.document.text:
+        dropped["document: its text holds the slot"] += 1
+        return []
+    pool, subjects = _mentions(evidence)
+    targets = [mention for mention in pool if mention.id == evidence.fact_id]
+    if not targets or not subjects:
+        dropped["document: subject and object share all their mentions"] += 1
+        return []
+    centre = nearest(targets, subjects)
+    parts = _cut(evidence, pool, centre, limits)
+    wrong = [part.mention for part in parts if part.mention.id not in evidence.correct]
+    if not parts or not wrong:
+        rule = "no incorrect entity in the context" if parts else "first segment beyond the window"
+        dropped[f"document: {rule}"] += 1
+        return []
+    negative = _cut(evidence, pool, wrong[0], limits)
+    if not negative:
+        dropped["document: first segment beyond the window"] += 1
+        return []
+    return [
+        row
+        for name, around in (("target", parts), ("negative", negative))
+        for kind in KINDS
+        for row in _context(evidence, name, kind, around, seed)
+    ]
+
+
+def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
+    """Pool mentions and mentions of the subject. What names several entities is taken for the
+    target, else for a correct object, else for the first by CUI; never for both of the two."""
+    spans: dict[tuple[int, int], set[str]] = {}
+    for start, end, cui in evidence.mentions:
+        spans.setdefault((start, end), set()).add(cui)
+    named = {cui for ids in spans.values() for cui in ids}
+    for cui in (evidence.subject_id, evidence.fact_id):
+        if cui not in named:
+            where = f"{evidence.resource}, document {evidence.document.id}"
+            raise BadInput(where, f"does not mention {cui}", "delete its index and build anew")
+    pool, subjects = [], []
+    for (start, end), ids in sorted(spans.items()):
+        if evidence.subject_id in ids:
+            subjects.append(Mention(start, end, evidence.subject_id))
+        elif kept := ids & evidence.pool:
+            correct = kept & evidence.correct
+            target = kept & {evidence.fact_id}
+            pool.append(Mention(start, end, min(target or correct or kept)))
+    return pool, subjects
+
+
+def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limits) -> list[Segment]:
+    """The segments around a mention, as many as fit into the window with the prompt."""
+    document = evidence.document.text
+    parts = segments(pool, centre, len(document), limits.segments)
+    room = limits.words - words(evidence.prompt)
+    while parts and max(words(text(kind, sorted(parts), document)) for kind in KINDS[:2]) > room:
+        parts.pop()
+    return parts
+
+
+def _context(
+    evidence: Evidence, centre: str, kind: Kind, parts: list[Segment], seed: int
+) -> Iterable[dict[str, Any]]:
+    """Rows of one context, from step 0, the prompt alone."""
+    context = evidence.digest(centre, kind)
+    target = parts[0].mention.id
+    shared = {
+        "relation": evidence.relation,
+        "subject_id": evidence.subject_id,
+        "fact_id": evidence.fact_id,
+        "context_id": context,
+        "pair_id": evidence.digest(kind),
+        "resource": evidence.resource,
+        "document": evidence.document.id,
+        "centre": centre,
+        "kind": kind,
+        "target_id": target,
+    }
+    held = {part.mention.id for part in parts}
+    orders = layouts(kind, parts, f"{seed} {context}")
+    main = (centre, kind) == ("target", "real")
+    for step, order in enumerate([[], *orders]):
+        shown = [parts[number] for number in order]
+        before = [] if step < 2 else orders[step - 2]
+        added = next((parts[number] for number in order if number not in before), None)
+        subset = "alone" if not step else "full" if step == len(orders) else "steps"
+        passage = text(kind, shown, evidence.document.text) if shown else ""
+        prompt = f"{passage} {evidence.prompt}".strip()
+        yield shared | {
+            "query_id": f"{context}/{step}",
+            "subset": subset if main else "steps",
+            "step": step,
+            "prompt": prompt,
+            "words": words(prompt),
+            "added_id": added.mention.id if added else "",
+            "added_role": _role(added.mention.id, target, evidence) if added else "",
+            "added_start": added.start if added else 0,
+            "added_end": added.end if added else 0,
+            "shown_ids": sorted({part.mention.id for part in shown}),
+            "tracked_ids": sorted(held | evidence.correct if main and subset != "steps" else held),
+        }
+
+
+def _role(added: str, target: str, evidence: Evidence) -> str:
+    if added == target:
+        return "target"
+    return "correct" if added in evidence.correct else "incorrect"

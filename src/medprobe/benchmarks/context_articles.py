@@ -1,0 +1,12 @@
+"""Context variance of a project that has articles, and no notes."""
+
+from dataclasses import replace
+
+from medprobe.benchmarks import Benchmark, context
+
+METADATA = replace(
+    context.METADATA,
+    licence="UMLS Metathesaurus licence; the articles' own",
+    sources=(*context.UMLS, "articles"),
+)
+BENCHMARK = Benchmark(METADATA, context.Settings, context.build)

@@ -1,0 +1,12 @@
+"""Context variance of a project that has notes, and no articles."""
+
+from dataclasses import replace
+
+from medprobe.benchmarks import Benchmark, context
+
+METADATA = replace(
+    context.METADATA,
+    licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement",
+    sources=(*context.UMLS, "notes"),
+)
+BENCHMARK = Benchmark(METADATA, context.Settings, context.build)

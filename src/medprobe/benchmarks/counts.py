@@ -1,0 +1,47 @@
+"""The table `sources` of a benchmark: how much its build read, and how many queries came of it.
+
+Expectations on it stop a build that lost half of its rows without an error.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+COLUMNS: Final = [
+    "source",  # file or folder below data/; empty for what all of them gave, such as queries
+    "what",  # of which things: rows, triples, documents, ..., or the queries made of them
+    "name",  # a file, relation or subset
+    "rows",  # how many
+]
+CHUNK: Final = 1 << 24  # bytes
+
+Row = tuple[str, str, str, int]
+
+
+def table(rows: Iterable[Row]) -> pd.DataFrame:
+    """The table of these counts."""
+    return pd.DataFrame(list(rows), columns=COLUMNS).astype({"rows": "int64"})
+
+
+def by_name(source: str, what: str, names: Iterable[str]) -> list[Row]:
+    """How often each name occurs, in the order in which they first do.
+
+    >>> by_name("umls", "triples", ["may_treat", "may_treat"])
+    [('umls', 'triples', 'may_treat', 2)]
+    """
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    return [(source, what, name, count) for name, count in counts.items()]
+
+
+def lines(data: Path, *sources: str) -> list[Row]:
+    """How many lines each of these files has."""
+    return [(source, "rows", Path(source).name, _lines(data / source)) for source in sources]
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(CHUNK), b""))

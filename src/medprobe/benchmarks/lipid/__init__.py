@@ -1,0 +1,187 @@
+"""LIPID: sentences of recent PubMed abstracts with their one chemical or gene masked.
+
+Source: Shaier et al., "Comparing Template-based and Template-free Language Model Probing", section
+3.2.3. The prompts are sentences that no probed model can have read, where the cut-off is later than
+the day on which the model's training ended.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
+from medprobe.benchmarks.lipid.sheet import draw_sheet
+from medprobe.core.params import Section
+from medprobe.core.tables import BenchmarkTables
+from medprobe.sources import pubmed
+from medprobe.sources.entities import read_names
+from medprobe.sources.mentions import Mentions
+
+METADATA = Metadata(
+    description="which chemical or gene a sentence of PubMed is about",
+    citation="Shaier et al., Comparing Template-based and Template-free Language Model Probing",
+    licence="PubMed: publishers may hold rights in abstracts",
+    sources=("pubmed", "entities"),
+    primary_metric="acc_at_10",
+)
+
+
+class Settings(Section):
+    """From when its sentences may be, and its entity lists by subset: files of `data/entities`."""
+
+    submitted_after: date = date(2021, 12, 31)  # the paper's: no abstract known to its models
+    entities: dict[str, Path] = Field(
+        {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
+    )
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """Build LIPID, one subset an entity list. Only the annotation sheet is drawn at random.
+
+    Raises BadInput for broken files, empty lists, and names that stand twice in a list.
+    """
+    lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
+    finder = Mentions(
+        (name, f"{subset}:{name}") for subset, names in lists.items() for name in names
+    )
+    dropped: Counter[str] = Counter()
+    records: Counter[str] = Counter()
+    files = pubmed.files(data / "pubmed")
+    rows = harvest(files, finder, settings.submitted_after, dropped, records)
+    queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
+    order = {subset: number for number, subset in enumerate(lists)}
+    queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
+    candidates = pd.DataFrame(
+        [
+            {"name": name, "id": name, "type": subset, "subset": subset}
+            for subset, names in lists.items()
+            for name in names
+        ]
+    )
+    notes = {
+        "dropped": _counts(dropped),
+        "appearances": appearances(queries),
+        "annotation": draw_sheet(queries, seed),
+    }
+    read = [
+        *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
+        *(("pubmed", "records", name, count) for name, count in records.items()),
+        *counts.by_name(
+            "pubmed", "prompts", (row["subset"] for some in rows.values() for row in some)
+        ),
+        *counts.by_name("", "queries", queries["subset"]),
+    ]
+    others = {"sources": counts.table(read)}
+    return BenchmarkTables(queries.reset_index(drop=True), candidates, notes, others)
+
+
+def harvest(
+    files: Iterable[Path],
+    finder: Mentions,
+    after: date,
+    dropped: Counter[str],
+    records: Counter[str],
+) -> dict[str, list[dict[str, str]]]:
+    """The prompts of all abstracts that came to PubMed after a day: rows by PMID.
+
+    A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
+    held, so that memory follows what is found and not what is read. What is left out is counted in
+    `dropped`, by rule; what is read in `records`, by file.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    versions: dict[str, int] = {}  # of the few that have more than one
+    for record in _records(files, records):
+        if isinstance(record, pubmed.Deletion):
+            dropped["abstract deleted"] += found.pop(record.pmid, None) is not None
+            continue
+        if record.version < versions.get(record.pmid, 1):
+            dropped["abstract revised"] += 1
+            continue
+        if record.version > 1:
+            versions[record.pmid] = record.version
+        dropped["abstract revised"] += found.pop(record.pmid, None) is not None
+        if record.submitted is None:
+            dropped["abstract without a date"] += 1
+        elif record.submitted <= after:
+            dropped["abstract before the cut-off"] += 1
+        elif rows := _prompts(record, finder, dropped):
+            found[record.pmid] = rows
+    return found
+
+
+def _records(
+    files: Iterable[Path], counted: Counter[str]
+) -> Iterator[pubmed.Article | pubmed.Deletion]:
+    for path in files:
+        for record in pubmed.records(path):
+            counted[path.name] += 1
+            yield record
+
+
+def _prompts(
+    article: pubmed.Article, finder: Mentions, dropped: Counter[str]
+) -> list[dict[str, str]]:
+    rows = []
+    texts = [sentence for section in article.abstract for sentence in sentences(section)]
+    for number, sentence in enumerate(texts, start=1):
+        result = prompt(sentence, finder)
+        if not isinstance(result, Prompt):
+            dropped[f"sentence: {result}"] += 1
+            continue
+        for entity in result.entities:
+            subset, name = entity.split(":", 1)
+            rows.append(
+                {
+                    "query_id": f"lipid/{subset}/{article.pmid}/{number}",
+                    "subset": subset,
+                    "prompt": result.text,
+                    "answer": name,
+                    "pmid": article.pmid,
+                    "date": f"{article.submitted:%Y-%m-%d}",
+                    "sentence": sentence,
+                }
+            )
+    return rows
+
+
+def _queries(found: dict[str, list[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+    """The query table. Of prompts that are alike the first stays, with the answers of all."""
+    columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
+    rows = [row for pmid in sorted(found, key=int) for row in found[pmid]]
+    table = pd.DataFrame(rows, columns=columns)
+    keys = ["subset", "prompt"]
+    answers = table.groupby(keys)["answer"].agg(lambda names: list(dict.fromkeys(names)))
+    twice = table.duplicated(keys)
+    dropped["sentence: prompt twice"] += int(twice.sum())
+    table = table[~twice].drop(columns="answer").join(answers.rename("answers"), on=keys)
+    return table.assign(
+        benchmark="lipid",
+        relation=table["subset"],
+        subject="",
+        subject_id="",
+        answer_ids=table["answers"],
+    )
+
+
+def appearances(queries: pd.DataFrame) -> pd.DataFrame:
+    """How often an entity is the answer, as the paper reports it: a row a subset with the columns
+    subset, prompts, entities, and mean, std, max, min of the prompts of an entity."""
+    rows = []
+    for subset, answers in queries.groupby("subset", sort=False)["answers"]:
+        counts = answers.explode().value_counts()
+        numbers = {name: float(getattr(counts, name)()) for name in ("mean", "std", "max", "min")}
+        rows.append({"subset": subset, "prompts": len(answers), "entities": len(counts), **numbers})
+    return pd.DataFrame(rows)
+
+
+def _counts(dropped: Counter[str]) -> pd.DataFrame:
+    rows = [(rule, count) for rule, count in sorted(dropped.items()) if count]
+    return pd.DataFrame(rows, columns=["rule", "count"])
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

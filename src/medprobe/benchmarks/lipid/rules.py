@@ -1,0 +1,79 @@
+"""The rules by which a sentence of PubMed becomes a prompt of LIPID, or does not.
+
+Source: Shaier et al., section 3.2.3 (the creation of LIPID).
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from medprobe.core.tables import SLOT
+from medprobe.sources.mentions import Mentions
+
+# Words of hypotheses, plans and reports rather than facts; whole words, these in any case ...
+FILTER_WORDS: Final = (
+    "here",
+    "we",
+    "investigate",
+    "study",
+    "propose",
+    "outline",
+    "our",
+    "performed",
+    "suggest",
+)
+# ... and these as they stand. A parenthesis often gives the entity's other name away.
+FILTER_EXACT: Final = (r"\bHowever\b", r"\(")
+FILTER: Final = re.compile("|".join([rf"\b(?i:{'|'.join(FILTER_WORDS)})\b", *FILTER_EXACT]))
+
+# A sentence ends at a mark before something that can start one: a capital, a digit, or a name such
+# as "p53" and "mTOR".
+_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?(?:[A-ZΑ-Ω0-9]|[a-z]{1,3}[A-Z0-9]))")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|al|approx|ca|Figs?|Tabs?|Nos?|Dr|Prof|Mr|Mrs|St|spp?|subsp|var|resp)"
+    r"|(?:^|[\s(])[A-Z])\.$"
+)
+LONGEST: Final = 12  # characters back from a mark in which an abbreviation is looked for
+
+
+class Prompt(NamedTuple):
+    """A sentence with its one entity masked; `entities` are the ids of the names it may be."""
+
+    text: str
+    entities: tuple[str, ...]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text. Abbreviations and initials end none.
+
+    >>> sentences("E. coli was grown, e.g. In vitro. p53 fell! Why?")
+    ['E. coli was grown, e.g. In vitro.', 'p53 fell!', 'Why?']
+    """
+    found, start = [], 0
+    for end in _END.finditer(text):
+        if not _NO_END.search(text, max(start, end.start() - LONGEST), end.start() + 1):
+            found.append(text[start : end.end()].strip())
+            start = end.end()
+    rest = text[start:].strip()
+    return [*found, rest] if rest else found
+
+
+def prompt(sentence: str, entities: Mentions) -> Prompt | str:
+    """The sentence as a prompt, or the rule that drops it.
+
+    A sentence must hold exactly one mention of any listed entity, whatever its case and as whole
+    words, and none of the filter's words.
+
+    >>> prompt("Aspirin lowers fever.", Mentions([("aspirin", "A")]))
+    Prompt(text='[Y] lowers fever.', entities=('A',))
+    >>> prompt("Here, aspirin lowers fever.", Mentions([("aspirin", "A")]))
+    'filter word: here'
+    """
+    mentions = entities.find(sentence)
+    if len(mentions) != 1:
+        return "several mentions" if mentions else "no mention"
+    if word := FILTER.search(sentence):
+        return f"filter word: {word[0] if word[0] == 'However' else word[0].lower()}"
+    if SLOT in sentence:
+        return f"holds {SLOT} itself"
+    found = mentions[0]
+    return Prompt(sentence[: found.start] + SLOT + sentence[found.end :], found.ids)

@@ -1,0 +1,123 @@
+"""MedLAMA: 19 relations of the UMLS as cloze queries, 1 to 10 answers each, a full and a hard set.
+
+Built from a UMLS release. Source: Meng et al. 2022, section 2; what the paper leaves open is as in
+the released files, which come out identical (`medlama_released` builds from these).
+"""
+
+from pathlib import Path
+from typing import Final, Literal
+
+import pandas as pd
+import polars as pl
+from pydantic import Field
+
+from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.benchmarks.medlama.queries import Choices, tables
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
+from medprobe.sources import rrf
+
+METADATA: Final = Metadata(
+    description="biomedical facts of the UMLS as prompts with one slot, 19 relations",
+    citation="Meng et al., Rewire-then-Probe: A Contrastive Recipe for Probing Biomedical Knowledge"
+    " of Pre-trained Language Models, ACL 2022",
+    licence="UMLS Metathesaurus License",
+    sources=("umls/MRCONSO.RRF", "umls/MRREL.RRF"),
+    primary_metric="acc_at_1",
+)
+
+
+class Settings(Choices):
+    """How to read the UMLS; the defaults give the released benchmark."""
+
+    vocabularies: tuple[str, ...] = ("SNOMEDCT_US", "NCI", "MED-RT")
+    names: Literal["atom", "preferred"] = "atom"  # the relation's own atoms, or preferred English
+    max_answers: int = Field(10, gt=0)  # queries with more are dropped
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """All queries of a UMLS release, drawn by relation. Raises BadInput where a source is missing
+    or amiss, or a relation has no query."""
+    triples = _triples(data / "umls", settings)
+    read = counts.lines(data, *METADATA.sources)
+    read += counts.by_name("umls/MRREL.RRF", "triples", triples["relation"].sort())
+    subjects = triples.group_by("relation", "subject_id", "subject").agg(
+        pl.col("answer").n_unique().alias("answers")
+    )
+    subjects = subjects.filter(pl.col("answers") <= settings.max_answers)
+    read += counts.by_name("umls/MRREL.RRF", "subjects", subjects["relation"].sort())
+    return tables(_queries(triples, settings), settings, seed, read, keep_order=False)
+
+
+def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
+    """All queries: a head and a relation, its answers the distinct names of all tails in order of
+    appearance, each with the CUI last seen for it. Sorted by head and name."""
+    query = ["relation", "subject_id", "subject"]
+    answers = (
+        triples.lazy()
+        .group_by(*query, "answer")
+        .agg(pl.col("line").min(), pl.col("answer_id").sort_by("line").last())
+    )
+    queries = (
+        answers.group_by(query)
+        .agg(
+            answers=pl.col("answer").sort_by("line"),
+            answer_ids=pl.col("answer_id").sort_by("line"),
+        )
+        .filter(pl.col("answers").list.len() <= settings.max_answers)
+        .sort("subject_id", "subject", "relation")
+        .collect(engine="streaming")
+    )
+    return pd.DataFrame(queries.to_dict(as_series=False))
+
+
+def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
+    """`line, relation, subject_id, subject, answer_id, answer`: MRREL's rows, head and tail named.
+
+    The head of a relation is CUI2, its tail CUI1.
+    """
+    rows = rrf.scan_mrrel(umls, settings.relations)
+    rows = rows.filter(pl.col("SAB").is_in(settings.vocabularies))
+    rows = rows.select("line", "CUI1", "AUI1", "CUI2", "AUI2", relation="RELA")
+    triples = rows.collect(engine="streaming")
+    if settings.names == "preferred":
+        ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().implode()
+        names = (
+            rrf.preferred_names(umls).filter(pl.col("CUI").is_in(ids)).collect(engine="streaming")
+        )
+        for end, name in [("CUI2", "subject"), ("CUI1", "answer")]:
+            triples = triples.join(names.rename({"CUI": end, "STR": name}), on=end)
+    else:
+        triples = _with_atoms(umls, triples)
+    triples = triples.rename({"CUI2": "subject_id", "CUI1": "answer_id"})
+    return triples.select("line", "relation", "subject_id", "subject", "answer_id", "answer")
+
+
+def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
+    """Name both ends by their own atoms, in any language, suppressed or not; an end whose atom is
+    missing by the last name listed for its concept."""
+    atoms = rrf.scan_mrconso(umls).select("line", "CUI", "AUI", "STR")
+    used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
+    own = atoms.join(used.lazy(), on="AUI", how="semi").group_by("AUI")
+    names = own.agg(pl.col("STR").sort_by("line").last()).collect(engine="streaming")
+    for end, name in [("2", "subject"), ("1", "answer")]:
+        own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
+        triples = triples.join(own_name, on=f"AUI{end}", how="left")
+    ends = [("CUI2", "subject"), ("CUI1", "answer")]
+    bare = [triples.filter(pl.col(name).is_null())[end] for end, name in ends]
+    if not any(map(len, bare)):
+        return triples
+    concepts = pl.concat(bare).unique().rename("CUI").to_frame()
+    listed = atoms.join(concepts.lazy(), on="CUI", how="semi").group_by("CUI")
+    last = listed.agg(pl.col("STR").sort_by("line").last()).collect(engine="streaming")
+    for end, name in ends:
+        triples = triples.join(last.rename({"CUI": end, "STR": "last"}), on=end, how="left")
+        triples = triples.with_columns(pl.coalesce(name, "last").alias(name)).drop("last")
+        for row in triples.filter(pl.col(name).is_null()).head(1).to_dicts():
+            where = f"{umls / 'MRREL.RRF'}, line {row['line']}"
+            remedy = "take both files from one release"
+            raise BadInput(where, f"{row[end]} has no name in MRCONSO.RRF", remedy)
+    return triples
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

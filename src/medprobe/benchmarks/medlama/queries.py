@@ -1,0 +1,126 @@
+"""From all queries of MedLAMA's relations to its tables: drawn, prompted, full and hard.
+
+Source: Meng et al. 2022, section 2.
+"""
+
+from typing import Final, Literal
+
+import pandas as pd
+from pydantic import Field, field_validator
+
+from medprobe.benchmarks import counts
+from medprobe.benchmarks.medlama.hardness import Rule, hardness
+from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import BenchmarkTables
+
+# names no text would use, such as the karyotype t(8;21)(q22;q22)
+UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
+
+
+class Choices(Section):
+    """Settings of both builders; the defaults give the released benchmark."""
+
+    relations: tuple[str, ...] = RELATIONS
+    per_relation: int = Field(1000, gt=0)  # queries drawn, all where there are fewer
+    prompts: Literal["human", "default"] = "human"
+    hardness: Rule = "released"
+    max_match: float = 0.1  # a hard query is below both
+    max_rouge_l: float = 0.1
+    natural_names: bool = False  # drop queries with karyotype-like names
+    min_queries: int = Field(0, ge=0)  # drop relations with fewer queries
+
+    @field_validator("relations")
+    @classmethod
+    def _known(cls, relations: tuple[str, ...]) -> tuple[str, ...]:
+        for name in relations:
+            if name not in HUMAN_PROMPTS:
+                raise ValueError(f"no relation '{name}'{nearest(name, list(HUMAN_PROMPTS))}")
+        return relations
+
+
+def tables(
+    found: pd.DataFrame,
+    settings: Choices,
+    seed: int,
+    read: list[counts.Row],
+    *,
+    keep_order: bool,
+) -> BenchmarkTables:
+    """MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
+
+    `found` are all queries there are: relation, subject_id, subject, answers, answer_ids. Where
+    `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
+    also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
+    says how much was read of the sources. Raises BadInput where a relation has no query.
+    """
+    if settings.natural_names:
+        found = found[_natural(found)]
+    drawn = []
+    for relation in settings.relations:
+        part = found[found["relation"] == relation].reset_index(drop=True)
+        if part.empty and not settings.min_queries:
+            remedy = "name the relations that are there in the setting `relations`"
+            raise BadInput("MedLAMA's sources", f"no query of relation {relation}", remedy)
+        if len(part) < settings.min_queries:
+            continue
+        if not keep_order or len(part) > settings.per_relation:
+            part = part.sample(min(settings.per_relation, len(part)), random_state=seed)
+        drawn.append(part)
+    if not drawn:
+        raise BadInput("params.yaml: benchmarks", "min_queries leaves no relation of MedLAMA")
+    full = _with_hardness(_with_prompts(pd.concat(drawn, ignore_index=True), settings), settings)
+    is_hard = (full["avg_match"] < settings.max_match) & (
+        full["avg_rouge_l"] < settings.max_rouge_l
+    )
+    hard = full[is_hard]
+    hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
+    queries = pd.concat([full, hard], ignore_index=True)
+    sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
+    return BenchmarkTables(queries, _candidates(queries), others={"sources": sources})
+
+
+def _natural(queries: pd.DataFrame) -> pd.Series:
+    """Which queries have no karyotype-like name."""
+    names = queries["subject"] + "\n" + queries["answers"].map("\n".join)
+    return ~names.str.contains(UNNATURAL, regex=True)
+
+
+def _with_prompts(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
+    """Number the queries in each relation and fill their subjects into the prompts."""
+    number = queries.groupby("relation").cumcount() + 1
+    human = settings.prompts == "human"
+    prompts = [
+        (HUMAN_PROMPTS[row.relation] if human else default_prompt(row.relation)).replace(
+            "[X]", row.subject
+        )
+        for row in queries.itertuples()
+    ]
+    return queries.assign(
+        benchmark="medlama",
+        subset="full",
+        prompt=prompts,
+        query_id=queries["relation"] + "-" + number.astype(str).str.zfill(4),
+    )
+
+
+def _with_hardness(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
+    measured = [
+        hardness(row.subject, row.answers, settings.hardness) for row in queries.itertuples()
+    ]
+    match, rouge_l = zip(*measured, strict=True)
+    return queries.assign(avg_match=match, avg_rouge_l=rouge_l)
+
+
+def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
+    """All names of each subset, each once and with the first of its CUIs in alphabetical order;
+    sorted by name. A name's type is `answer` where any query has it as one, else `subject`."""
+    columns = ["subset", "name", "id"]
+    answers = queries[["subset", "answers", "answer_ids"]].set_axis(columns, axis=1)
+    answers = answers.explode(["name", "id"]).assign(type="answer")
+    subjects = queries[["subset", "subject", "subject_id"]].set_axis(columns, axis=1)
+    names = pd.concat([answers, subjects.assign(type="subject")], ignore_index=True)
+    types = names.groupby(["subset", "name"])["type"].min()  # answer comes before subject
+    names = names.sort_values(columns).drop_duplicates(["subset", "name"]).drop(columns="type")
+    return names.join(types, on=["subset", "name"]).reset_index(drop=True)

@@ -1,0 +1,42 @@
+"""MedLAMA as released: the full and the hard set of the relations of its imported files.
+
+`medprobe import medlama FOLDER` checks the released files and brings them into `data/medlama`.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.benchmarks import Benchmark, medlama
+from medprobe.benchmarks.medlama.queries import Choices, tables
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
+from medprobe.sources import medlama as files
+
+METADATA = replace(
+    medlama.METADATA,
+    description="biomedical facts of the UMLS as prompts with one slot, from the released files",
+    sources=("medlama",),
+)
+
+
+def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
+    """The queries of the released files, in their order: they are samples already, and drawn from
+    only where fewer are asked for. Raises BadInput where none of the relations is there, or a file
+    is amiss."""
+    folder = data / "medlama"
+    full, _ = files.released_files(folder)
+    there = [relation for relation in settings.relations if relation in full]
+    if not there:
+        raise BadInput(folder, "none of the relations of the setting `relations` is here")
+    parts = [files.read_queries(full[relation], relation) for relation in there]
+    read = [
+        ("medlama", "rows", full[name].name, len(part))
+        for name, part in zip(there, parts, strict=True)
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    return tables(found, settings, seed, read, keep_order=True)
+
+
+BENCHMARK = Benchmark(METADATA, Choices, build)

@@ -1,0 +1,124 @@
+"""All of `params.yaml`, held against the code to its leaves: every setting of every method,
+benchmark, recipe and of rewiring, and every name that one section takes from another.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from medprobe.core import places
+from medprobe.core.code import ROOT
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.files import replacing
+from medprobe.core.params import Choices, Params, Section, load, section
+
+PARAMS: Final = Path("params.yaml")
+SETS: Final = "sets"  # a method's setting of this name names sentence sets
+
+
+def loaded(path: Path = PARAMS) -> Params:
+    """`params.yaml`, read and checked to its leaves. To check takes seconds, since the methods are
+    imported: what was found right is remembered under outputs/parts, until it or the code changes.
+
+    Raises BadInput for the first thing that is wrong.
+    """
+    params = load(path)
+    files = [path, *sorted(ROOT.rglob("*.py"))]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    remembered = places.PARTS / f"params-{digest[:32]}"
+    if not remembered.is_file():
+        check(params)
+        with replacing(remembered) as scratch:
+            scratch.touch()
+    return params
+
+
+def check(params: Params) -> None:
+    """Raise BadInput for the first key, value or name in the sections of `params.yaml` that the
+    code they belong to does not know."""
+    from medprobe.engine.rewiring import RewireSettings
+    from medprobe.sample.settings import SampleSettings
+
+    _right(SampleSettings, params.sample, "sample")
+    _right(RewireSettings, params.rewire, "rewire")
+    for name, settings in params.sentence_sets.items():
+        _right(Section, settings, f"sentence_sets.{name}")
+    _benchmarks(params)
+    _models(params)
+    for kind, methods in params.methods.items():
+        for method, by_benchmark in methods.items():
+            _method(params, kind, method, by_benchmark)
+
+
+def _right(kind: type[Section], choices: Choices, where: str) -> None:
+    section(kind, choices, f"params.yaml: {where}")
+
+
+def _benchmarks(params: Params) -> None:
+    from medprobe import benchmarks
+
+    for builder, named in params.benchmarks.items():
+        settings = benchmarks.find(builder).settings
+        for name, choices in named.items():
+            _right(settings, choices, f"benchmarks.{builder}.{name}")
+            if name == places.SENTENCES.name:
+                problem = f"'{name}' is the folder of sentence sets"
+                raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
+    _once("benchmarks", (name for named in params.benchmarks.values() for name in named))
+
+
+def _models(params: Params) -> None:
+    from medprobe.sample.settings import Recipe
+
+    known = params.models.all()
+    _once("models", (name for named in params.models.by_kind().values() for name in named))
+    origins = [*params.train, *params.fetch, *params.folders]
+    _once("train, fetch and folders", origins)
+    for name in origins:
+        if name not in known:
+            problem = f"'{name}' is in train, fetch or folders only{nearest(name, [*known])}"
+            raise BadInput("params.yaml: models", problem, "list it under its kind")
+    for name, model in known.items():
+        if name not in origins:
+            problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
+            remedy = "list it in train, fetch or folders"
+            raise BadInput(
+                f"params.yaml: models.{params.models.kind(name)}.{name}", problem, remedy
+            )
+        _known(model.untaught_twin_of, known, f"models.{params.models.kind(name)}.{name}")
+    for name, choices in params.train.items():
+        where = f"params.yaml: train.{name}"
+        trained = section(Recipe, choices, where).kind
+        if trained != (kind := params.models.kind(name)):
+            raise BadInput(where, f"a recipe of kind {trained}, the model is listed as {kind}")
+
+
+def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:
+    from medprobe import methods
+
+    plugin = methods.find(method)
+    where = f"methods.{kind}.{method}"
+    if kind not in plugin.KINDS:
+        problem = f"the method probes models of kind {' or '.join(plugin.KINDS)}"
+        raise BadInput(f"params.yaml: {where}", problem)
+    there = [name for named in params.benchmarks.values() for name in named]
+    for benchmark, choices in by_benchmark.items():
+        _known(benchmark, there, where)
+        _right(plugin.Settings, choices, f"{where}.{benchmark}")
+        for name in choices.get(SETS, []):
+            _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
+
+
+def _known(name: str | None, there: Any, where: str) -> None:
+    if name is not None and name not in there:
+        problem = f"'{name}' is not among {', '.join(there) or 'none'}{nearest(name, [*there])}"
+        raise BadInput(f"params.yaml: {where}", problem)
+
+
+def _once(where: str, names: Iterator[str] | list[str]) -> None:
+    """Names are unique: each is a folder's."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise BadInput(f"params.yaml: {where}", f"'{name}' is there {count} times")

@@ -1,0 +1,67 @@
+"""`medprobe doctor`: are the parameters right, which sources and models are there, and what would
+each missing one enable?"""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from medprobe import benchmarks
+from medprobe.commands import pipeline
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.engine.load import inspect
+
+
+def doctor(params: Params, data: Path) -> None:
+    """Print two tables: each builder's sources below `data`, and each model of params.yaml.
+
+    Raises BadInput where dvc.yaml is not what the code asks for.
+    """
+    console = Console()
+    console.print(sources_table(params, data))
+    console.print(models_table(params))
+    there = pipeline.PIPELINE
+    if not there.is_file() or there.read_text(encoding="utf-8") != pipeline.text():
+        raise BadInput(there, "not what the code asks for", "run `medprobe pipeline` to write it")
+
+
+def sources_table(params: Params, data: Path) -> Table:
+    """A row a source: is it there, and what is built from it?"""
+    needed: dict[str, list[str]] = {}
+    for builder in benchmarks.names():
+        for source in benchmarks.find(builder).metadata.sources:
+            named = ", ".join(params.benchmarks.get(builder, {}))
+            needed.setdefault(source, []).append(named or f"{builder} (not in params.yaml)")
+    for name in params.sentence_sets:
+        needed[f"sentences/{name}.txt"] = [f"rewiring on {name}"]
+    table = Table("source", "there", "enables", title=f"Sources in {data}/", title_justify="left")
+    for source, names in sorted(needed.items()):
+        table.add_row(source, "yes" if (data / source).exists() else "no", ", ".join(names))
+    return table
+
+
+def models_table(params: Params) -> Table:
+    """A row a model: where it comes from, and what its checkpoint can serve once it is there."""
+    table = Table("model", "kind", "from", "checkpoint", title="Models", title_justify="left")
+    for kind, models in params.models.by_kind().items():
+        for name in models:
+            table.add_row(name, kind, _origin(name, params), _state(places.MODELS / name))
+    return table
+
+
+def _origin(name: str, params: Params) -> str:
+    if name in params.train:
+        return "trained here"
+    if name in params.folders:
+        return str(params.folders[name])
+    return f"{params.fetch[name].hub} {params.fetch[name].revision or '(no revision)'}"
+
+
+def _state(folder: Path) -> str:
+    if not folder.is_dir():
+        return "missing: `dvc repro` makes it"
+    found = inspect(folder)
+    lacks = f"; lacks the {', '.join(found.missing)} head" if found.missing else ""
+    return f"{found.architecture}, serves {', '.join(found.kinds)}{lacks}"

@@ -1,0 +1,74 @@
+"""`medprobe repro`: what `dvc repro` does, with several stages at a time.
+
+DVC runs one stage after the other, but several `dvc repro` of stages that do not write the same
+paths may run side by side; small models use two cores best one by one, each on a core of its own.
+"""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+
+TOGETHER: Final = 4  # stages that one `dvc repro` is given: it takes a second to start
+
+
+def repro(jobs: int) -> None:
+    """Bring all stages up to date, `jobs` at a time: each after those it depends on.
+
+    Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
+    each has.
+    Raises BadInput where a stage fails; what had been running beside it is finished first.
+    """
+    if jobs > 1 and _changed():
+        for stages in generations():
+            _run(stages, jobs)
+    _dvc([], {})
+
+
+def generations() -> list[list[str]]:
+    """The stages by DVC's own graph: no stage depends on another of its generation, or on one of a
+    later."""
+    from dvc.repo import Repo
+    from networkx import topological_generations
+
+    with Repo() as repo:
+        order = {stage.addressing: place for place, stage in enumerate(repo.index.stages)}
+        graph: Any = repo.index.graph.reverse(copy=True)
+        return [
+            sorted((stage.addressing for stage in stages), key=order.__getitem__)
+            for stages in topological_generations(graph)
+        ]
+
+
+def _changed() -> bool:
+    """Is there anything to do, as far as DVC can tell beforehand?"""
+    status = ["dvc", "status", "--quiet"]
+    return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
+
+
+def _run(stages: list[str], jobs: int) -> None:
+    """Stages that do not depend on each other, some of them at a time."""
+    environment = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} if len(stages) > 1 else {}
+    size = min(TOGETHER, -(-len(stages) // jobs))
+    chunks = [stages[start : start + size] for start in range(0, len(stages), size)]
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        list(pool.map(lambda chunk: _dvc(["--single-item", *chunk], environment), chunks))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _dvc(arguments: list[str], environment: dict[str, str]) -> None:
+    command = ["dvc", "--wait-for-lock", "repro", *arguments]
+    if subprocess.run(command, env=environment | os.environ, check=False).returncode:
+        problem = "a stage failed, as DVC says above"
+        raise BadInput("dvc repro", problem, "mend it and run the command again")

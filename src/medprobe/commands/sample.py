@@ -1,0 +1,26 @@
+"""Stage `sample`: the sample world, in the real files' formats."""
+
+from pathlib import Path
+from typing import Any
+
+from medprobe.core.files import replacing
+from medprobe.core.params import section
+from medprobe.sample import biolama, context, corpus, diskne, lama, pubmed, umls
+from medprobe.sample.settings import SampleSettings
+from medprobe.sample.world import build
+
+FAMILIES = (umls, corpus, lama, pubmed, diskne, context, biolama)  # each writes its own files
+
+
+def sample(data: Path, settings: dict[str, Any], seed: int) -> None:
+    """Write all sources of the sample world into `data`, which it replaces as a whole.
+
+    `settings` is the `sample` section of params.yaml. The same settings and seed give the same
+    bytes. Raises BadInput for a setting that is wrong.
+    """
+    sizes = section(SampleSettings, settings, "params.yaml: sample")
+    world = build(sizes, seed)
+    with replacing(data) as folder:
+        folder.mkdir()
+        for family in FAMILIES:
+            family.write(world, folder, seed)

@@ -1,0 +1,193 @@
+"""`params.yaml`, typed. A wrong key is refused with the nearest right one, a wrong type by its row.
+
+The settings of one method, benchmark or sample model are typed by the file they belong to, its
+class `Settings`; `check.py` holds all of `params.yaml` against these classes, to the leaves.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from medprobe.core.errors import BadInput, nearest
+
+
+class Section(BaseModel):
+    """Part of `params.yaml`: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+SectionType = TypeVar("SectionType", bound=Section)
+
+
+class EngineParams(Section):
+    """Where and how models run."""
+
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = "float32"
+    token_budget: int | None = Field(None, gt=0)  # tokens in a batch, padding counted; none: auto
+    offline: bool = False  # use only folders and the hub's local cache
+
+
+class HubModel(Section):
+    """A checkpoint of the model hub."""
+
+    hub: str  # e.g. dmis-lab/biobert-v1.1
+    revision: str | None = None  # a commit; none: what `main` is when it is fetched
+
+
+class ModelParams(Section):
+    """What is known of a model that is probed."""
+
+    trained_until: str | None = None  # date after which it has read nothing, YYYY-MM-DD
+    published: str | None = None  # its name in the papers' tables, e.g. BioBERT
+    untaught_twin_of: str | None = None  # the model that is like it, but has read the facts
+
+
+ModelKind = Literal["masked", "encoder", "causal", "seq2seq"]
+MODEL_KINDS: Final[tuple[ModelKind, ...]] = ("masked", "encoder", "causal", "seq2seq")
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # in file names
+NAMED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # by dvc.yaml, always
+Choices = dict[str, Any]  # settings that the file they belong to types
+
+
+class Models(Section):
+    """The models to probe by kind, each a map from a name of one's own to what is known of it."""
+
+    masked: dict[Name, ModelParams] = {}
+    encoder: dict[Name, ModelParams] = {}
+    causal: dict[Name, ModelParams] = {}
+    seq2seq: dict[Name, ModelParams] = {}
+
+    def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
+        """All of them."""
+        return {
+            "masked": self.masked,
+            "encoder": self.encoder,
+            "causal": self.causal,
+            "seq2seq": self.seq2seq,
+        }
+
+    def all(self) -> dict[str, ModelParams]:
+        """What is known of every model, by name."""
+        return {name: one for models in self.by_kind().values() for name, one in models.items()}
+
+    def kind(self, name: str) -> ModelKind:
+        """A model's kind. Raises BadInput where there is none of that name."""
+        for kind, models in self.by_kind().items():
+            if name in models:
+                return kind
+        raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, [*self.all()])}")
+
+
+class ScoreParams(Section):
+    """How predictions become numbers."""
+
+    bootstrap: int = Field(1000, gt=0)  # resamples for each interval
+    confidence: float = Field(0.95, gt=0, lt=1)
+
+
+class TrackParams(Section):
+    """What goes into MLflow."""
+
+    text: bool = False  # names and prompts too, which may be licensed; else identifiers only
+
+
+class Params(Section):
+    """All of `params.yaml`. A section that is left out is empty."""
+
+    seed: int = Field(2021, ge=0)
+    engine: EngineParams = EngineParams()
+    sample: Choices = {}
+    train: dict[Name, Choices] = {}  # a sample model: its recipe
+    fetch: dict[Name, HubModel] = {}  # a model: where on the hub it is
+    folders: dict[Name, Path] = {}  # a model: the folder of its checkpoint
+    models: Models = Models()
+    sentence_sets: dict[Name, Choices] = {}  # files of data/sentences, each a replicate
+    rewire: Choices = {}
+    benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: a name of one's own: its settings
+    methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}  # kind: method: benchmark: …
+    score: ScoreParams = ScoreParams()
+    track: TrackParams = TrackParams()
+
+    def builder(self, benchmark: str) -> str:
+        """The builder of a benchmark. Raises BadInput where there is none of that name."""
+        for builder, named in self.benchmarks.items():
+            if benchmark in named:
+                return builder
+        known = [name for named in self.benchmarks.values() for name in named]
+        problem = f"benchmarks: no benchmark '{benchmark}'{nearest(benchmark, known)}"
+        raise BadInput("params.yaml", problem)
+
+    def choices(self, model: str, method: str, benchmark: str) -> Choices:
+        """The settings of a method on a benchmark for a model's kind. Raises BadInput where
+        `methods` has none."""
+        kind = self.models.kind(model)
+        of_kind = self.methods.get(kind, {})
+        if method not in of_kind:
+            problem = f"methods.{kind}: no method '{method}'{nearest(method, [*of_kind])}"
+            raise BadInput("params.yaml", problem, f"there are: {', '.join(of_kind) or 'none'}")
+        if benchmark not in of_kind[method]:
+            problem = f"methods.{kind}.{method}: no benchmark '{benchmark}'"
+            remedy = f"there are: {', '.join(of_kind[method]) or 'none'}"
+            raise BadInput("params.yaml", problem + nearest(benchmark, [*of_kind[method]]), remedy)
+        return of_kind[method][benchmark]
+
+
+def load(path: Path = Path("params.yaml")) -> Params:
+    """Read and check `params.yaml`. Raises BadInput with the key and what was expected there."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise BadInput(path, "no such file", "run medprobe in the project's folder") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(path, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
+    except yaml.YAMLError as error:
+        raise BadInput(path, f"not YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise BadInput(path, f"a {type(content).__name__}, expected sections, such as models:")
+    for name in NAMED:
+        if _missing(content, name.split(".")):
+            raise BadInput(path, f"{name} is missing", "write it down: dvc.yaml names it")
+    return section(Params, content, path)
+
+
+def _missing(content: Any, keys: list[str]) -> bool:
+    for key in keys:
+        if not isinstance(content, dict) or key not in content:
+            return True
+        content = content[key]
+    return False
+
+
+def section(kind: type[SectionType], content: Any, where: object) -> SectionType:
+    """Check one section against its class. Raises BadInput for the first thing that is wrong.
+
+    >>> section(ScoreParams, {"bootstrp": 5}, "params")
+    Traceback (most recent call last):
+    ...
+    medprobe.core.errors.BadInput: params: unknown key bootstrp (did you mean 'bootstrap'?)
+    """
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] != "extra_forbidden":
+            raise BadInput(where, f"{key}: {first['msg']}, found {first['input']!r}") from None
+        known = _keys_beside(kind, first["loc"])
+        raise BadInput(where, f"unknown key {key}{nearest(str(first['loc'][-1]), known)}") from None
+
+
+def _keys_beside(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys allowed where `loc` points to a wrong one."""
+    fields: Any = kind
+    for part in loc[:-1]:
+        if isinstance(fields, type) and issubclass(fields, BaseModel):
+            fields = fields.model_fields[str(part)].annotation if part in fields.model_fields else 0
+        elif getattr(fields, "__args__", None):
+            fields = fields.__args__[-1]
+    named = isinstance(fields, type) and issubclass(fields, BaseModel)
+    return list(fields.model_fields) if named else []

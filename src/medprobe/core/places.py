@@ -1,0 +1,21 @@
+"""Where everything is, relative to the project's folder: the paths that dvc.yaml names too."""
+
+from pathlib import Path
+
+DATA = Path("data")
+SENTENCES = Path("data/sentences")
+BENCHMARKS = Path("outputs/benchmarks")
+ABOUT = Path("outputs/about")  # what to know of each benchmark
+VALIDATION = Path("outputs/validation")
+MODELS = Path("outputs/models")
+REWIRED = Path("outputs/rewired")
+LOSSES = Path("outputs/losses")  # of rewiring, step by step
+PREDICTIONS = Path("outputs/predictions")
+PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
+RUNS = Path("outputs/runs")  # when, where and by what versions results were made
+EXPECTATIONS = Path("expectations")
+METRICS = Path("metrics")
+SCORES = Path("metrics/scores")
+SUMMARY = Path("metrics/summary.json")
+SWEEPS = Path("metrics/sweeps")  # by setting, for `dvc plots`
+REPORTS = Path("reports")

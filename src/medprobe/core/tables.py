@@ -1,0 +1,196 @@
+"""The three tables that cross stages: queries, candidates, predictions. All of it is parquet.
+
+A *query* is a prompt with one slot `[Y]`, and its answers. A *candidate* is a name a method may
+rank. A *prediction* is one name at one rank for one query; every metric is computed from these.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+
+SLOT: Final = "[Y]"
+ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
+FAMILY: Final = b"medprobe.metric"  # in a prediction table's file: what scores it
+
+QUERY_COLUMNS: Final = [
+    "query_id",
+    "benchmark",
+    "relation",
+    "subject",
+    "subject_id",
+    "prompt",  # text with exactly one [Y]
+    "answers",  # list of names; aliases of an answer stand beside it under the same id
+    "answer_ids",  # list, aligned with answers
+    "subset",  # e.g. full, hard: a query of two subsets has a row, and an id, in each
+]
+CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
+DISTRACTOR: Final = "distractor"  # type of candidates that are none of the benchmark's own
+PREDICTION_COLUMNS: Final = [
+    "variant",  # which setting of the method, "" where it has one only
+    "replicate",  # which seed or sentence set, "" where there is one only; averaged in the scores
+    "query_id",
+    "rank",  # 1 is best
+    "prediction",
+    "prediction_id",
+    "score",  # higher is better
+    "hit",  # is the prediction one of the query's answers?
+]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What to know about a benchmark before using it. It is kept in `outputs/about/<name>.json`,
+    so that whoever reads a benchmark's results needs not its builder."""
+
+    description: str  # one line
+    citation: str
+    licence: str  # of the sources it is built from
+    sources: tuple[str, ...]  # files and folders below data/ that it is built from
+    primary_metric: str
+    many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
+
+    @classmethod
+    def read(cls, path: Path) -> "Metadata":
+        """Raises BadInput where the file is missing or cut."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**{**content, "sources": tuple(content["sources"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            raise BadInput(path, "missing or cut", "run `dvc repro` to make it") from None
+
+    def write(self, path: Path) -> None:
+        """As JSON; the file appears whole or not at all."""
+        with replacing(path) as scratch:
+            text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
+            scratch.write_text(text + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class BenchmarkTables:
+    """A benchmark's tables, as its builder makes them and every later stage reads them.
+
+    `others` are further tables, such as queries to train on: each a parquet file beside the two.
+    `notes` are tables for people, such as what was dropped by which rule: each a CSV file.
+    """
+
+    queries: pd.DataFrame
+    candidates: pd.DataFrame
+    notes: dict[str, pd.DataFrame] = field(default_factory=dict)
+    others: dict[str, pd.DataFrame] = field(default_factory=dict)
+    normalise: str = "exact"  # the rule for equal answers, by its name in `answers`
+    builder: str = ""  # the module of benchmarks/ that made them
+
+    @classmethod
+    def read(cls, folder: Path) -> "BenchmarkTables":
+        """Read a benchmark from `outputs/benchmarks/<name>`, its notes aside. Raises BadInput where
+        it is amiss."""
+        queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+        candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
+        others = {
+            path.stem: read_table(path, [])
+            for path in sorted(folder.glob("*.parquet"))
+            if path.stem not in ("queries", "candidates")
+        }
+        return cls(queries, candidates, {}, others, **read_about(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write all tables and make sure first that every prompt has one slot."""
+        check_prompts(self.queries)
+        with replacing(folder) as path:
+            path.mkdir()
+            write_table(self.queries, path / "queries.parquet", QUERY_COLUMNS)
+            write_table(self.candidates, path / "candidates.parquet", CANDIDATE_COLUMNS)
+            for name, table in self.others.items():
+                write_table(table, path / f"{name}.parquet", [])
+            for name, note in self.notes.items():
+                note.to_csv(path / f"{name}.csv", index=False, lineterminator="\n")
+            about = {"builder": self.builder, "normalise": self.normalise}
+            (path / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
+
+    def subsets(self) -> list[tuple[str, pd.DataFrame, pd.DataFrame]]:
+        """`(subset, its queries, its candidates)` in the order of the query table."""
+        return [
+            (
+                str(name),
+                queries.reset_index(drop=True),
+                self.candidates[self.candidates["subset"] == name].reset_index(drop=True),
+            )
+            for name, queries in self.queries.groupby("subset", sort=False)
+        ]
+
+
+def read_about(folder: Path) -> dict[str, str]:
+    """What a benchmark's folder says of itself: `builder`, and `normalise`, its rule for equal
+    answers."""
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        return {key: str(about[key]) for key in ("builder", "normalise")}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(folder / ABOUT, "missing or cut", "run `dvc repro` to make it") from None
+
+
+def check_prompts(queries: pd.DataFrame) -> None:
+    """Raise BadInput for the first prompt without exactly one slot."""
+    slots = queries["prompt"].str.count(re.escape(SLOT))
+    for row in queries[slots != 1].head(1).itertuples():
+        count = int(slots[row.Index])
+        raise BadInput(f"query {row.query_id}", f"the prompt has {count} slots {SLOT}, expected 1")
+
+
+def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Read a parquet table that must have these columns (it may have more)."""
+    if not path.is_file():
+        raise BadInput(path, "no such table", "run `dvc repro` to make it")
+    table = pd.read_parquet(path)
+    missing = [column for column in columns if column not in table]
+    if missing:
+        raise BadInput(path, f"no column {', '.join(missing)}", "run `dvc repro` to make it anew")
+    return table
+
+
+def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
+    """Write a table, `columns` first and in this order; the file appears whole or not at all."""
+    rest = [column for column in table if column not in columns]
+    with replacing(path) as scratch:
+        table[[*columns, *rest]].to_parquet(scratch, index=False)
+
+
+def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
+    """Write a prediction table; `metric`, the family of `metrics/` that scores it, is kept in the
+    file, so that whoever reads it needs not know the method."""
+    rest = [column for column in table if column not in PREDICTION_COLUMNS]
+    content = pa.Table.from_pandas(table[[*PREDICTION_COLUMNS, *rest]], preserve_index=False)
+    about = {**(content.schema.metadata or {}), FAMILY: metric.encode()}
+    with replacing(path) as scratch:
+        pq.write_table(content.replace_schema_metadata(about), scratch)
+
+
+def metric_of_predictions(path: Path) -> str:
+    """The family of metrics that scores a prediction table. Raises BadInput where it is no such
+    table."""
+    try:
+        return (pq.read_schema(path).metadata or {})[FAMILY].decode()
+    except (OSError, pa.ArrowInvalid, KeyError):
+        raise BadInput(path, "no prediction table", "run `dvc repro` to make it") from None
+
+
+def candidate_hash(names: Iterable[str]) -> str:
+    """SHA-256 of a candidate set, whatever its order: two results compare like with like where
+    their hashes agree.
+
+    >>> candidate_hash(["b", "a"]) == candidate_hash(["a", "b", "b"])
+    True
+    """
+    text = "\n".join(sorted(set(names)))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,130 @@
+"""The kinds of drawings, as SVG text (see `svg.py` for their look)."""
+
+from typing import Final
+
+import pandas as pd
+
+from medprobe.figures.svg import drawing
+from medprobe.metrics import catalog
+
+# Okabe and Ito's colours, told apart by colour-blind readers, with marks that differ too.
+COLOURS: Final = [
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
+    *("#B8860B", "#56B4E9", "#8C6BB1", "#7F7F7F"),
+]
+MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
+
+
+def label(metric: str, *about: str) -> str:
+    """What an axis says of a metric.
+
+    >>> label("acc_at_1", "macro"), label("perplexity")
+    ('acc@1, macro, per cent', 'perplexity')
+    """
+    one = catalog()[metric]
+    return ", ".join([one.title, *about, *(["per cent"] if one.share else [])])
+
+
+def intervals(rows: pd.DataFrame, by: str, series: str, label: str, percent: bool) -> str:
+    """Points with intervals: a line for each value of the column `by`, a colour for each of
+    `series`. `rows` has the columns value, low, high."""
+    lines, names = list(dict.fromkeys(rows[by])), list(dict.fromkeys(rows[series]))
+    scale = 100 if percent else 1
+    with drawing(0.9 + max(1, len(lines)) * (0.22 + 0.17 * len(names))) as (axes, finish):
+        for index, name in enumerate(names):
+            part = rows[rows[series] == name]
+            shift = (index - (len(names) - 1) / 2) * 0.7 / len(names)
+            value = scale * part["value"].to_numpy(float)
+            low, high = (scale * part[edge].fillna(part["value"]) for edge in ("low", "high"))
+            axes.errorbar(
+                value,
+                [lines.index(line) + shift for line in part[by]],
+                xerr=[(value - low).clip(lower=0), (high - value).clip(lower=0)],
+                fmt=_mark(index),
+                color=_colour(index),
+                markersize=5,
+                linewidth=1.6,
+                label=name,
+            )
+        axes.set_yticks(range(len(lines)), [_spaced(line) for line in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.grid(False, axis="y")
+        axes.set_xlabel(label)
+        axes.set_xlim(left=0)
+        return finish(names)
+
+
+def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], percent: bool) -> str:
+    """A line for each value of `series` over the column `x`, its interval as a band; `labels` are
+    those of x and y. `rows` has the columns value, low, high.
+
+    Where `x` holds words they are set out in the order of the rows.
+    """
+    names = list(dict.fromkeys(rows[series]))
+    words = not pd.api.types.is_numeric_dtype(rows[x])
+    ticks = list(dict.fromkeys(rows[x])) if words else []
+    scale = 100 if percent else 1
+    with drawing(3.4) as (axes, finish):
+        for index, name in enumerate(names):
+            part = rows[rows[series] == name]
+            part = part if words else part.sort_values(x)
+            at = [ticks.index(value) for value in part[x]] if words else part[x].tolist()
+            value, low, high = (scale * part[column] for column in ("value", "low", "high"))
+            colour = _colour(index)
+            axes.plot(at, value, marker=_mark(index), markersize=5, label=name, color=colour)
+            axes.fill_between(at, low, high, alpha=0.16, lw=0, color=colour)
+        if words:
+            axes.set_xticks(range(len(ticks)), ticks)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.set_ylim(bottom=0)
+        return finish(names)
+
+
+def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
+    """A point a row, its colour by the column `series`, its name (column `name`) beside it; `x` on
+    a logarithmic scale."""
+    names = list(dict.fromkeys(rows[series]))
+    with drawing(3.8) as (axes, finish):
+        for index, name in enumerate(names):
+            part = rows[rows[series] == name]
+            mark, colour = _mark(index), _colour(index)
+            axes.scatter(part[x], part[y], marker=mark, s=36, color=colour, label=name)
+        for row in rows.to_dict("records"):
+            at = (row[x], row[y])
+            axes.annotate(row["name"], at, xytext=(5, 3), textcoords="offset points", fontsize=8)
+        axes.set_xscale("log")
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.margins(x=0.12)
+        return finish(names)
+
+
+def stacked(shares: pd.DataFrame, label: str) -> str:
+    """A bar a row, named by the row's index, made of the row's shares, a colour a column."""
+    names, lines = list(shares), list(shares.index)
+    with drawing(0.9 + 0.34 * max(1, len(lines))) as (axes, finish):
+        left = 0 * shares.iloc[:, 0].to_numpy(float)
+        for index, name in enumerate(names):
+            width = 100 * shares[name].to_numpy(float)
+            colour = _colour(index)
+            axes.barh(range(len(lines)), width, left=left, height=0.7, color=colour, label=name)
+            left = left + width
+        axes.set_yticks(range(len(lines)), [_spaced(line) for line in lines])
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_xlim(0, 100)
+        axes.grid(False, axis="y")
+        axes.set_xlabel(label)
+        return finish(names)
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _mark(index: int) -> str:
+    return MARKS[index % len(MARKS)]
+
+
+def _spaced(name: object) -> str:
+    return str(name).replace("_", " ")

@@ -1,0 +1,38 @@
+"""By relation: which kind of fact is known to which model."""
+
+import pandas as pd
+
+from medprobe.core.tables import Metadata
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing, primary, subsets, where, without_sweeps
+from medprobe.metrics import catalog
+from medprobe.metrics.summary import MEANS
+
+
+def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    """Rows of single relations in the main metric, on the main subset; none where relations are too
+    many to be read at a glance, or fewer than two."""
+    rows = _judged(rows, metadata)
+    found = rows[~rows["relation"].isin(MEANS)]
+    few = metadata.many_relations or found["relation"].nunique() < 2
+    return found.head(0) if few else found
+
+
+def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
+    """Relations by models, under the method that leads."""
+    macro = where(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
+    relations = single(rows, metadata)
+    if relations.empty or macro.empty:
+        return []
+    one = macro.iloc[0]
+    benchmark, subset, metric = one["benchmark"], one["subset"], catalog()[one["metric"]]
+    method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
+    points = where(relations, method=method).sort_values(["relation", "model"])
+    svg = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
+    caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
+    return [Drawing(f"{benchmark}-relations", svg, caption)]
+
+
+def _judged(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    subset = subsets(rows, metadata)[0]
+    return without_sweeps(where(rows, subset=subset, metric=primary(rows, metadata)))

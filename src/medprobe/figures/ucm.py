@@ -1,0 +1,74 @@
+"""Understand, Confuse, Misunderstand: shares by model, and accuracy with context beside them."""
+
+from typing import Final
+
+import pandas as pd
+
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing
+from medprobe.metrics.rank_changes import SHARES
+
+COPY: Final = "copy"  # the variant that ranks what the context holds first, and asks no model
+CONTROL: Final = "copy control"
+ACC: Final = "acc@5 with context"
+COLUMNS: Final = {  # subset, relation, metric: what it is called beside the others
+    ("alone", "micro", "acc_at_1"): "acc@1 alone",
+    ("alone", "micro", "acc_at_5"): "acc@5 alone",
+    ("full", "micro", "acc_at_1"): "acc@1 with context",
+    ("full", "micro", "acc_at_5"): ACC,
+    ("target", "macro", "understand"): "Understand",
+    ("target", "macro", "confuse"): "Confuse",
+    ("target", "macro", "misunderstand"): "Misunderstand",
+}
+DRAWN: Final = ["acc@5 alone", ACC, "Understand", "Confuse", "Misunderstand"]
+
+
+def asked(rows: pd.DataFrame) -> pd.DataFrame:
+    """A benchmark's rows of methods that are scored by UCM: their main variants, by model, and the
+    control once, as the model `CONTROL`."""
+    method = rows["method"].str.split(":").str[0]
+    variant = rows["method"].str.split(":").str[1].fillna("")
+    scored = set(method[rows["metric"].isin(SHARES)])
+    chosen = method.isin(scored) & variant.isin(["", COPY])
+    names = rows["model"] + (" · " + method if len(scored) > 1 else "")
+    named = rows.assign(model=names.mask(variant == COPY, CONTROL))[chosen]
+    return named.drop_duplicates(["subset", "relation", "model", "metric"])
+
+
+def micro(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows that `asked` gives: UCM_m around target and negative target."""
+    of_all = (rows["relation"] == "micro") & rows["metric"].isin(SHARES)
+    return rows[of_all & rows["subset"].isin(["target", "negative"])]
+
+
+def beside(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows that `asked` gives: acc@k without and with context and UCM_k, in this order, each
+    with what it is called in the column `what`."""
+    keys = zip(rows["subset"], rows["relation"], rows["metric"], strict=True)
+    named = rows.assign(what=[COLUMNS.get(key, "") for key in keys])
+    place = {name: number for number, name in enumerate(COLUMNS.values())}
+    named = named[named["what"] != ""]
+    return named.sort_values("what", key=lambda what: what.map(place), kind="stable")
+
+
+def shares_drawn(rows: pd.DataFrame) -> list[Drawing]:
+    """UCM_m as a bar for each model and centre (the paper's Table 3)."""
+    if (chosen := micro(rows)).empty:
+        return []
+    wide = chosen.pivot(index=["model", "subset"], columns="metric", values="value")[SHARES]
+    wide = wide.sort_index(level=["model", "subset"], ascending=[True, False])
+    bars = wide.set_axis([f"{model} · {subset}" for model, subset in wide.index])
+    svg = plots.stacked(bars, "share of steps, per cent")
+    caption = "Understand, confuse and misunderstand, by model and centre."
+    return [Drawing(f"{chosen['benchmark'].iloc[0]}-ucm", svg, caption)]
+
+
+def accuracy_drawn(rows: pd.DataFrame) -> list[Drawing]:
+    """acc@5 without and with context beside UCM_k (the paper's Table 2)."""
+    chosen = beside(rows)
+    chosen = chosen[chosen["what"].isin(DRAWN)]
+    if chosen.empty:
+        return []
+    svg = plots.intervals(chosen, "what", "model", "per cent", True)
+    caption = "acc@5 without and with context, and UCM_k, with intervals."
+    return [Drawing(f"{chosen['benchmark'].iloc[0]}-accuracy", svg, caption)]

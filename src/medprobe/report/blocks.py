@@ -1,0 +1,106 @@
+"""What the page is made of, before it is HTML: the sections give blocks, a template shows them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from medprobe.figures.rows import Drawing
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell: its text, the number it is sorted by, how strongly it is shaded (0 to 1)."""
+
+    text: str
+    sort: float | None = None
+    shade: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose columns sort by a click on their heads."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Some sentences."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A small heading, such as a subset's name."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Links:
+    """A list of links: `(address, title)`."""
+
+    links: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that open by a click."""
+
+    summary: str
+    blocks: "Sequence[Block]"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a chapter."""
+
+    title: str
+    blocks: "Sequence[Block]"
+
+
+Block = Table | Drawing | Paragraph | Tag | Links | Folded
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter of the page; `name` is its anchor, `about` stands below its title, line by line."""
+
+    name: str
+    title: str
+    about: Sequence[str]
+    parts: Sequence[Part]
+
+
+def paragraph(*sentences: str) -> list[Block]:
+    """A paragraph, or nothing where no sentence has words.
+
+    >>> paragraph("Two models.", "", "One is better.")
+    [Paragraph(text='Two models. One is better.')]
+    """
+    text = " ".join(sentence for sentence in sentences if sentence)
+    return [Paragraph(text)] if text else []
+
+
+def folded(summary: str, blocks: Sequence[Block]) -> list[Block]:
+    """Blocks that open by a click, or nothing where there are none."""
+    return [Folded(summary, blocks)] if blocks else []
+
+
+def part(title: str, *blocks: Iterable[Block]) -> list[Part]:
+    """A part of a chapter made of these lists of blocks, or nothing where they are empty."""
+    together = [block for some in blocks for block in some]
+    return [Part(title, together)] if together else []
+
+
+def drawings(shown: Iterable[Part | Block]) -> dict[str, str]:
+    """All drawings among parts or blocks, the folded ones too: the name of the file -> SVG."""
+    svgs: dict[str, str] = {}
+    for one in shown:
+        if isinstance(one, Part | Folded):
+            svgs |= drawings(one.blocks)
+        elif isinstance(one, Drawing):
+            svgs[one.file] = one.svg
+    return svgs

@@ -1,0 +1,59 @@
+"""Numbers as people read them: shares in per cent, one digit after the point."""
+
+from functools import cache
+
+import pandas as pd
+
+from medprobe.metrics import Metric, catalog
+from medprobe.report.blocks import Cell
+
+MISSING = "–"
+
+
+@cache
+def metric(name: str) -> Metric:
+    """A metric by its name in the tables."""
+    return catalog()[name]
+
+
+def shown(name: str, value: float | None) -> str:
+    """A metric's value in a sentence.
+
+    >>> shown("acc_at_1", 0.2031), shown("perplexity", 12.345), shown("f1", float("nan"))
+    ('20.3 %', '12.35', '–')
+    """
+    if value is None or pd.isna(value):
+        return MISSING
+    return f"{100 * value:.1f} %" if metric(name).share else f"{value:.4g}"
+
+
+def signed(name: str, difference: float) -> str:
+    """A difference between two values of a metric, shares in points.
+
+    >>> signed("acc_at_1", -0.2031), signed("perplexity", 12.345)
+    ('-20.3', '+12.35')
+    """
+    return f"{100 * difference:+.1f}" if metric(name).share else f"{difference:+.4g}"
+
+
+def cell(name: str, value: float, low: float | None = None, high: float | None = None) -> Cell:
+    """A metric's value in a table, without its unit: with its interval where there is one, shaded
+    where it is a share.
+
+    >>> cell("acc_at_1", 0.2031, 0.1, 0.3)
+    Cell(text='20.3  [10.0, 30.0]', sort=0.2031, shade=0.2031)
+    """
+    if pd.isna(value):
+        return Cell(MISSING)
+    interval = "" if pd.isna(low) else f"  [{shown(name, low)}, {shown(name, high)}]"
+    shade = value if metric(name).share else None
+    return Cell((shown(name, value) + interval).replace(" %", ""), value, shade)
+
+
+def count(number: float) -> Cell:
+    """How many of something, in a table.
+
+    >>> count(12345)
+    Cell(text='12,345', sort=12345, shade=None)
+    """
+    return Cell(MISSING) if pd.isna(number) else Cell(f"{number:,.0f}", number)

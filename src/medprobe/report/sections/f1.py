@@ -1,0 +1,59 @@
+"""F1 in the form of DisKnE's tables: means by category, diseases by models, training curves.
+
+Source: Alghanmi et al. 2021, tables 2 to 8; their numbers stand beside models that are theirs.
+"""
+
+from typing import Any
+
+import pandas as pd
+
+from medprobe.figures import losses
+from medprobe.metrics.summary import MEANS
+from medprobe.papers import published
+from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.numbers import MISSING, shown
+from medprobe.report.results import Results
+
+
+def section(results: Results, benchmark: str) -> list[Part]:
+    """Both means of every category and variant, F1 of every disease, and how it was learnt; nothing
+    where no F1 was measured."""
+    rows = results.rows(benchmark, metric="f1")
+    is_mean = rows["relation"].isin(MEANS)
+    diseases: list[Block] = []
+    for (category, method), some in rows[~is_mean].groupby(["subset", "method"], sort=True):
+        table = _table(results, some, {"relation": "disease"})
+        diseases += folded(f"{category}, {method}", table)
+    heads = {"subset": "category", "method": "method", "relation": "mean"}
+    learnt = results.losses.get(benchmark)
+    return [
+        *part("F1 by category", _table(results, rows[is_mean], heads)),
+        *part("F1 by disease", diseases),
+        *part(
+            "How the classifiers learn", [] if learnt is None else losses.drawn(learnt, benchmark)
+        ),
+    ]
+
+
+def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> list[Block]:
+    """F1 of each model, a line for each value of the columns `keys` (column: its heading)."""
+    if rows.empty:
+        return []
+    models = sorted(rows["model"].unique())
+    body: list[list[str | Cell]] = []
+    for names, some in rows.groupby(list(keys), sort=True):
+        found = {row.model: _cell(results, row) for row in some.itertuples()}
+        body.append([*names, *(found.get(model, MISSING) for model in models)])
+    caption = "F1, per cent; a paper's own number in brackets"
+    return [Table([*keys.values(), *models], body, caption)]
+
+
+def _cell(results: Results, row: Any) -> Cell:
+    """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
+    text = shown("f1", row.value).removesuffix(" %")
+    name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
+    there = published(name, printed_as, row.subset, row.relation, row.method) if name else []
+    for _, _, paper in there[:1]:
+        spread = f" ± {paper.std['f1']:g}" if "f1" in paper.std else ""
+        text += f" [{paper.values['f1']:g}{spread}]"
+    return Cell(text, row.value)

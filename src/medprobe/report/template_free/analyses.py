@@ -1,0 +1,56 @@
+"""All analyses of template-based against template-free probing, as tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.core.params import Params
+from medprobe.report.template_free import predicted, scores
+from medprobe.report.template_free.cut_off import cut_off
+from medprobe.report.template_free.data_sets import data_sets, forms
+
+
+def analyses(
+    comparison: pd.DataFrame,
+    predictions: Path,
+    benchmarks: Path,
+    builders: Mapping[str, str],
+    params: Params,
+) -> dict[str, pd.DataFrame]:
+    """All analyses by name; those without data are left out. `builders` are those of the
+    benchmarks, by the benchmarks' own names.
+
+    Names of entities, which may be licensed, are in them only where `track.text` says so.
+    """
+    sets = data_sets(builders)
+    by_set = scores.per_data_set(comparison, sets)
+    ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set)
+    found = predicted.by_data_set(predictions, benchmarks, sets)
+    made = {
+        "rankings": ranks,
+        "displacement": scores.displacement(ranks),
+        "parallel": predicted.parallel(predictions, benchmarks, sets, params),
+        "perplexity": points,
+        "correlation": scores.correlation(points),
+        "templates": scores.templates(comparison, sets),
+        "overconfidence": predicted.overconfidence(found),
+        "frequent": predicted.frequent(found),
+        "distractors": scores.distractors(comparison, benchmarks, sets),
+    }
+    for lipid in forms(builders, "lipid")[:1]:
+        probed = comparison.loc[comparison["benchmark"] == lipid, "model"]
+        made["cut-off"] = cut_off(params.models, benchmarks / lipid, sorted(probed.unique()))
+        made |= _notes(benchmarks / lipid)
+    hidden = [] if params.track.text else ["entity", "favourite"]
+    return {
+        name: table.drop(columns=hidden, errors="ignore")
+        for name, table in made.items()
+        if len(table)
+    }
+
+
+def _notes(folder: Path) -> dict[str, pd.DataFrame]:
+    """How often LIPID's entities appear, and how far its annotators agree."""
+    paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
+    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}

@@ -1,0 +1,191 @@
+"""The chapter on template-based and template-free probing, across data sets: analyses, each a table
+and a drawing (Shaier et al., section 5)."""
+
+import pandas as pd
+
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing
+from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
+from medprobe.report.numbers import MISSING, shown
+from medprobe.report.results import LEVEL, Results
+from medprobe.report.template_free import METHOD, WITH_MORE
+from medprobe.report.template_free.data_sets import PARALLEL, data_sets, home
+
+
+def chapter(results: Results) -> list[Chapter]:
+    """A chapter of its own, or nothing where no such data set was probed."""
+    parts = [
+        *_rankings(results),
+        *_parallel(results),
+        *_perplexity(results),
+        *_templates(results),
+        *_overconfidence(results),
+        *_distractors(results),
+        *_lipid(results),
+    ]
+    about = "Filled templates against natural sentences: do they measure the same?"
+    title = "Template-based and template-free"
+    return [Chapter("template-free", title, [about], parts)] if parts else []
+
+
+def _rankings(results: Results) -> list[Part]:
+    ranks = results.template_free.get("rankings")
+    if ranks is None:
+        return []
+    rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
+    svg = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
+    told: list[Block] = []
+    moved = results.template_free.get("displacement")
+    if moved is not None:
+        by_domain = moved.groupby("domain")[["mean", "tau"]].mean()
+        told = paragraph(
+            *(
+                f"In the {domain} domain models move by {row['mean']:.1f} ranks on average between "
+                f"a template-based and a template-free set (Kendall's τ {row['tau']:.2f})."
+                for domain, row in by_domain.iterrows()
+            )
+        )
+        told.append(_table(moved, {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}))
+    drawing = Drawing("template-free-rankings", svg, "Ranks of the models in each data set.")
+    return part("Do both kinds rank models alike?", [drawing], told)
+
+
+def _parallel(results: Results) -> list[Part]:
+    table = results.template_free.get("parallel")
+    if table is None:
+        return []
+    subsets = {
+        subset: (name, kind)
+        for name, based, free in PARALLEL
+        for subset, kind in ((based, "template-based"), (free, "template-free"))
+    }
+    benchmark = home(data_sets(results.builders), PARALLEL[0][1])
+    rows = results.rows(benchmark, relation="micro", method=METHOD, metric="acc_at_10")
+    rows = rows[rows["subset"].isin(list(subsets))]
+    rows = rows.assign(
+        line=[f"{subsets[s][0]} · {m}" for s, m in zip(rows["subset"], rows["model"], strict=True)],
+        kind=[subsets[subset][1] for subset in rows["subset"]],
+    ).sort_values(["line", "kind"])
+    svg = plots.intervals(rows, "line", "kind", plots.label("acc_at_10"), True)
+    caption = "acc@10 on the parallel sets, with intervals."
+    clear = table[table["p_holm"] < LEVEL]
+    higher = int((clear["difference"] > 0).sum())
+    text = (
+        f"The same facts, asked by a template and by a sentence: {len(clear)} of {len(table)} "
+        f"differences are significant at {LEVEL:g} (paired permutation test, Holm's correction); "
+        f"in {higher} of these the sentence scores higher."
+    )
+    columns = ["template_based", "template_free", "difference", "low", "high"]
+    formats = {**dict.fromkeys(columns, "{:.1%}"), "p": "{:.4f}", "p_holm": "{:.4f}"}
+    drawing = Drawing("template-free-parallel", svg, caption)
+    blocks: list[Block] = [drawing, _table(table, formats)]
+    return part("Scores over the same facts", paragraph(text), blocks)
+
+
+def _perplexity(results: Results) -> list[Part]:
+    points, found = (results.template_free.get(name) for name in ("perplexity", "correlation"))
+    if points is None or found is None:
+        return []
+    means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
+    labels = ("perplexity, mean over models", plots.label("acc_at_1"))
+    drawn = means.assign(acc_at_1=100 * means["acc_at_1"])
+    svg = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
+    caption = "Each data set's mean perplexity and accuracy."
+    sentences = [
+        f"Over the {row.n} {row.kind} data sets r is {row.r:.2f} (p = {row.p:.2f})."
+        for row in found[found["over"] == "data sets"].dropna().itertuples()
+    ]
+    by_model = _table(points, {"acc_at_1": "{:.1%}", "perplexity": "{:.4g}"})
+    return part(
+        "Perplexity and accuracy",
+        paragraph(*sentences),
+        [Drawing("template-free-perplexity", svg, caption)],
+        [_table(found, {"r": "{:.2f}", "p": "{:.3f}"})],
+        folded("By model", [by_model]),
+    )
+
+
+def _templates(results: Results) -> list[Part]:
+    table = results.template_free.get("templates")
+    if table is None:
+        return []
+    svg = plots.intervals(table, "relation", "model", plots.label("acc_at_10"), True)
+    formats = {**dict.fromkeys(["value", "low", "high"], "{:.1%}"), "n": "{:.0f}"}
+    caption = "acc@10 of each template of Google-RE."
+    drawing = Drawing("template-free-templates", svg, caption)
+    return part("Template by template", [drawing, _table(table, formats)])
+
+
+def _overconfidence(results: Results) -> list[Part]:
+    shares, often = (results.template_free.get(name) for name in ("overconfidence", "frequent"))
+    if shares is None or often is None:
+        return []
+    means = often.groupby(["kind", "name", "place"], as_index=False)["share"].mean()
+    drawn = means.rename(columns={"share": "value"})
+    drawn = drawn.assign(low=drawn["value"], high=drawn["value"])
+    labels = ("the most frequent entities, by place", "queries with it in the top ten, per cent")
+    drawings: list[Block] = []
+    for kind, some in drawn.groupby("kind", sort=True):
+        svg = plots.curves(some, "place", "name", labels, True)
+        caption = f"How often the same entities come first: {kind} sets."
+        drawings.append(Drawing(f"template-free-frequent-{kind}", svg, caption))
+    sentences = [
+        f"On {kind} sets a model's favourite entity is in its ten best answers to "
+        f"{shown('acc_at_1', share)} of the queries."
+        for kind, share in shares.groupby("kind")["favourite_share"].mean().items()
+    ]
+    columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share"]
+    table = _table(shares, dict.fromkeys(columns, "{:.1%}"))
+    return part("The same answers again and again", paragraph(*sentences), drawings, [table])
+
+
+def _distractors(results: Results) -> list[Part]:
+    table = results.template_free.get("distractors")
+    if table is None:
+        return []
+    rows = table[table["metric"] == "acc_at_10"]
+    edges = ["value", "low", "high"]
+    more = rows.drop(columns=edges).rename(columns={f"{edge}_more": edge for edge in edges})
+    drawn = pd.concat([rows.assign(among="own entities"), more.assign(among="with distractors")])
+    drawn = drawn.assign(line=drawn["name"] + " · " + drawn["model"])
+    svg = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
+    named = table.drop(columns=["benchmark", "subset"])
+    formats = dict.fromkeys([*edges, *(f"{edge}_more" for edge in edges)], "{:.1%}")
+    caption = f"The same queries among more entities ({METHOD} and {WITH_MORE})."
+    drawing = Drawing("template-free-distractors", svg, caption)
+    return part("The number of entities", [drawing, _table(named, formats)])
+
+
+def _lipid(results: Results) -> list[Part]:
+    """Its entities, its annotators, and which models may have read its sentences."""
+    blocks: list[Block] = []
+    if (counts := results.template_free.get("appearances")) is not None:
+        about = "Prompts, entities, and how many prompts an entity has."
+        blocks += [*paragraph(about), _table(counts, {"mean": "{:.2f}", "std": "{:.2f}"})]
+    if (said := results.template_free.get("agreement")) is not None:
+        formats = dict.fromkeys(["yes_first", "yes_second", "agreed"], "{:.1%}")
+        about = "Two annotators on whether prompts state facts; kappa is Cohen's."
+        blocks += [*paragraph(about), _table(said, {**formats, "kappa": "{:.2f}"})]
+    if (table := results.template_free.get("cut-off")) is not None:
+        late = table[table["verdict"] != "unseen"]
+        head = "Sentences are unseen by a model whose training ended before their cut-off."
+        flags = [f"{row.model}: {row.verdict}." for row in late.itertuples()]
+        blocks += [*paragraph(head, *flags), _table(table, {})]
+    return part("LIPID: entities, annotators, and who may have read it", blocks)
+
+
+def _table(table: pd.DataFrame, formats: dict[str, str]) -> Table:
+    """A table as it is, numbers in the given formats (shares as `{:.1%}`)."""
+    body = [
+        [_cell(value, formats.get(str(name), "{:g}")) for name, value in row.items()]
+        for row in table.to_dict("records")
+    ]
+    return Table([str(name).replace("_", " ") for name in table.columns], body)
+
+
+def _cell(value: object, form: str) -> str | Cell:
+    if not isinstance(value, int | float):
+        return str(value)
+    if pd.isna(value):
+        return MISSING
+    return Cell(form.format(value).replace("%", " %"), float(value))

@@ -1,0 +1,120 @@
+"""Analyses of predictions: the same facts asked in both ways, and how varied predictions are."""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe.core.params import Params
+from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, read_table
+from medprobe.metrics.comparisons import difference_interval, holm, permutation
+from medprobe.metrics.results import PERMUTATIONS
+from medprobe.report.template_free import METHOD
+from medprobe.report.template_free.data_sets import PARALLEL, DataSet, home
+from medprobe.report.template_free.scores import sizes
+
+FREQUENT: Final = 15  # entities of the paper's Figure 1
+
+OfDataSet = tuple[str, DataSet, pd.DataFrame, int]  # model, data set, predictions, entities
+
+
+def parallel(
+    predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
+) -> pd.DataFrame:
+    """Template-free minus template-based accuracy over the same facts, pair by pair: a row a data
+    set, model and metric with the paired bootstrap interval and permutation p, Holm-corrected over
+    all rows (research question 2)."""
+    rows = []
+    benchmark = home(sets, PARALLEL[0][1])
+    for model, table in _tables(predictions, benchmark):
+        hits = hits_at(table)
+        path = benchmarks / benchmark / "queries.parquet"
+        queries = read_table(path, [*QUERY_COLUMNS, "pair_id"])
+        for name, based, free in PARALLEL:
+            a, b = (
+                queries[queries["subset"] == subset].set_index("pair_id")["query_id"].map(hits)
+                for subset in (based, free)
+            )
+            pairs = a.to_frame("based").join(b.rename("free"), how="inner").dropna()
+            for metric, k in (("acc_at_1", 1), ("acc_at_5", 5), ("acc_at_10", 10)):
+                one, two = (pairs[column].le(k).to_numpy(float) for column in ("based", "free"))
+                if len(pairs):
+                    rows.append((name, model, metric, *_paired(one, two, params), len(pairs)))
+    columns = ["name", "model", "metric", "template_based", "template_free", "difference"]
+    table = pd.DataFrame(rows, columns=[*columns, "low", "high", "p", "pairs"])
+    return table.assign(p_holm=holm(table["p"].to_numpy(float)) if len(table) else [])
+
+
+def _paired(one: np.ndarray, two: np.ndarray, params: Params) -> tuple[float, ...]:
+    """Both means, their difference (second minus first), its interval and p."""
+    difference = two - one
+    bounds = difference_interval(
+        difference, params.score.bootstrap, params.score.confidence, params.seed
+    )
+    p = permutation(difference, PERMUTATIONS, params.seed)
+    return one.mean(), two.mean(), difference.mean(), *bounds, p
+
+
+def hits_at(predictions: pd.DataFrame) -> pd.Series:
+    """The rank of the first hit of each query, infinite where there is none."""
+    ranks = predictions["rank"].where(predictions["hit"].astype(bool), np.inf)
+    return ranks.groupby(predictions["query_id"]).min()
+
+
+def overconfidence(found: list[OfDataSet]) -> pd.DataFrame:
+    """How varied predictions are: the share of a data set's entities that a model predicts at all
+    within the top 1, 5 and 10, and the share of queries whose top ten hold its favourite entity."""
+    rows = []
+    for model, data, table, size in found:
+        distinct = {f"distinct_at_{k}": _distinct(table, k) / size for k in (1, 5, 10)}
+        top = table[table["rank"] <= 10]["prediction"].value_counts()
+        share = float(top.iloc[0]) / table["query_id"].nunique()
+        about = {"name": data.name, "kind": data.kind, "model": model, "entities": size}
+        rows.append({**about, **distinct, "favourite": top.index[0], "favourite_share": share})
+    return pd.DataFrame(rows)
+
+
+def _distinct(predictions: pd.DataFrame, k: int) -> int:
+    return int(predictions[predictions["rank"] <= k]["prediction"].nunique())
+
+
+def frequent(found: list[OfDataSet]) -> pd.DataFrame:
+    """The fifteen entities that are most often among a model's ten best, and in what share of the
+    queries (the paper's Figure 1): `name, kind, model, place, entity, share`."""
+    rows = []
+    for model, data, table, _ in found:
+        counts = table[table["rank"] <= 10]["prediction"].value_counts()
+        order = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
+        n = table["query_id"].nunique()
+        rows += [
+            (data.name, data.kind, model, place, entity, count / n)
+            for place, (entity, count) in enumerate(order, start=1)
+        ]
+    return pd.DataFrame(rows, columns=["name", "kind", "model", "place", "entity", "share"])
+
+
+def by_data_set(predictions: Path, benchmarks: Path, sets: list[DataSet]) -> list[OfDataSet]:
+    """`(model, data set, its predictions, the number of its entities)`, in the paper's order."""
+    found: list[OfDataSet] = []
+    for benchmark in dict.fromkeys(data.benchmark for data in sets):
+        tables = _tables(predictions, benchmark)
+        if not tables:
+            continue
+        folder = benchmarks / benchmark
+        queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+        for data in (data for data in sets if data.benchmark == benchmark):
+            ids = queries.loc[queries["subset"] == data.subset, "query_id"]
+            size, _ = sizes(folder, data.subset)
+            parts = [(model, table[table["query_id"].isin(ids)]) for model, table in tables]
+            found += [(model, data, part, size) for model, part in parts if len(part)]
+    return found
+
+
+def _tables(predictions: Path, benchmark: str) -> list[tuple[str, pd.DataFrame]]:
+    """`(model, its predictions)` of entity ranking over a benchmark's own entities."""
+    found = []
+    for path in sorted(predictions.glob(f"*/{METHOD}/{benchmark}.parquet")):
+        table = read_table(path, PREDICTION_COLUMNS)
+        found.append((path.parent.parent.name, table[table["variant"] == ""]))
+    return found

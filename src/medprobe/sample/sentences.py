@@ -1,0 +1,82 @@
+"""The sample world's text as training reads it: pieces, names among them, batches."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from medprobe.sample.architectures import POSITIONS
+
+JOINED: Final = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input, drawn for each batch
+CASE_SHARE: Final = 0.4  # of a masked model's batches: those of cases, in which to look names up
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence's pieces, and `(start, end)` of those of each name in it; a `case` is asked for
+    its last name alone."""
+
+    pieces: list[int]
+    names: list[tuple[int, int]]
+    case: bool = False
+
+
+def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
+    """The sentences of a corpus, one a line, and the names in them, the longest where several
+    begin at one word."""
+    known = set(names.read_text(encoding="utf-8").splitlines())
+    longest = max(name.count(" ") + 1 for name in known)
+
+    @cache
+    def ids(word: str) -> list[int]:
+        return pieces.encode(word, add_special_tokens=False)
+
+    def sentence(line: str) -> Sentence:
+        words = line.split(" ")
+        found: list[int] = []
+        spans: list[tuple[int, int]] = []
+        at = 0
+        while at < len(words):
+            ends = range(min(len(words), at + longest), at, -1)
+            end = next((end for end in ends if " ".join(words[at:end]) in known), None)
+            start = len(found)
+            for word in words[at : end or at + 1]:
+                found += ids(word)
+            if end:
+                spans.append((start, len(found)))
+            at = end or at + 1
+        return Sentence(found, spans)
+
+    return [sentence(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
+
+
+def batches(
+    sentences: list[Sentence], size: int, rng: random.Random, cases: Sequence[Sentence] = ()
+) -> Iterator[list[Sentence]]:
+    """Endless batches of `size` sentences: each an input of its own, or joined with those that
+    stand beside it, so that longer inputs are known too. Where there are cases, some batches are
+    of half as many of these."""
+    while True:
+        if cases and rng.random() < CASE_SHARE:
+            yield rng.choices(cases, k=size // 2)
+            continue
+        joined = rng.choice(JOINED)
+        starts = (rng.randrange(len(sentences) - joined + 1) for _ in range(size // joined))
+        yield [join(sentences[start : start + joined]) for start in starts]
+
+
+def join(parts: list[Sentence]) -> Sentence:
+    """One sentence of several, cut to the window.
+
+    >>> join([Sentence([7, 8], [(0, 1)]), Sentence([9], [(0, 1)])])
+    Sentence(pieces=[7, 8, 9], names=[(0, 1), (2, 3)])
+    """
+    pieces: list[int] = []
+    names: list[tuple[int, int]] = []
+    for part in parts:
+        names += [(start + len(pieces), end + len(pieces)) for start, end in part.names]
+        pieces += part.pieces
+    room = POSITIONS - 2
+    return Sentence(pieces[:room], [span for span in names if span[1] <= room])

@@ -1,0 +1,101 @@
+"""Training of the sample models: small, on the sample world's text, in about a minute."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from medprobe.core.files import replacing
+from medprobe.engine.linear import accelerate
+from medprobe.sample.architectures import tokenizer, untrained
+from medprobe.sample.losses import LOSSES
+from medprobe.sample.sentences import batches, read
+from medprobe.sample.settings import Recipe
+
+FASTER: Final = 10  # times the rate: pieces' vectors learn faster than the rest, as each is rare
+SAVE_EVERY: Final = 250  # steps between states that a stopped training goes on from
+
+
+def train(
+    recipe: Recipe,
+    texts: Path,
+    state: Path,
+    *,
+    seed: int,
+    done: Callable[[], Any] = lambda: None,
+) -> tuple[Any, Any]:
+    """Train a sample model on `texts/corpus-<recipe.corpus>.txt`: `(model, tokenizer)`.
+
+    `state` is the file from which a training that was stopped goes on, to the same weights;
+    `done` is called after each step. The same seed and number of threads give the same weights.
+    """
+    read_by_some = [path for form in ("corpus", "cases") for path in texts.glob(f"{form}-*.txt")]
+    pieces = tokenizer(recipe.kind, read_by_some, recipe.vocabulary)
+    corpus = texts / f"corpus-{recipe.corpus}.txt"
+    sentences = read(corpus, texts / "names.txt", pieces)
+    cases = []
+    if recipe.kind == "masked":
+        told = read(texts / f"cases-{recipe.corpus}.txt", texts / "names.txt", pieces)
+        cases = [replace(sentence, case=True) for sentence in told]
+    torch.manual_seed(seed)
+    rng = random.Random(seed)
+    model = untrained(recipe, len(pieces)).train()
+    accelerate(model)
+    vectors = model.get_input_embeddings().weight
+    others = [weight for weight in model.parameters() if weight is not vectors]
+    groups: list[dict[str, Any]] = [
+        {"params": others},
+        {"params": [vectors], "lr": FASTER * recipe.learning_rate},
+    ]
+    optimiser = torch.optim.AdamW(
+        groups,
+        lr=recipe.learning_rate,
+        weight_decay=0.01,
+        betas=(0.9, 0.98),
+        fused=True,
+    )
+    rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, recipe.steps))
+    parts = {"model": model, "optimiser": optimiser, "rates": rates}
+    first = _resume(state, parts, rng)
+    for _ in range(first):
+        done()
+    todo = islice(batches(sentences, recipe.batch, rng, cases), recipe.steps - first)
+    for step, batch in enumerate(todo, start=first + 1):
+        loss = LOSSES[recipe.kind](model, pieces, batch, rng)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        rates.step()
+        if step % SAVE_EVERY == 0:
+            _save(state, step, parts, rng)
+        done()
+    return model.eval(), pieces
+
+
+def rate(step: int, steps: int) -> float:
+    """Share of the learning rate at a step: up over a tenth, level, down over the last 40 %."""
+    return min(1.0, (step + 1) / (0.1 * steps), (steps - step) / (0.4 * steps))
+
+
+def _save(state: Path, step: int, parts: dict[str, Any], rng: random.Random) -> None:
+    content = {name: part.state_dict() for name, part in parts.items()}
+    draws = {"python": rng.getstate(), "torch": torch.get_rng_state()}
+    with replacing(state) as path:
+        torch.save({"step": step, **draws, **content}, path)
+
+
+def _resume(state: Path, parts: dict[str, Any], rng: random.Random) -> int:
+    """Take up a saved state, where there is one; the number of steps done."""
+    if not state.is_file():
+        return 0
+    content = torch.load(state, weights_only=True)
+    for name, part in parts.items():
+        part.load_state_dict(content[name])
+    rng.setstate(content["python"])
+    torch.set_rng_state(content["torch"])
+    return int(content["step"])

@@ -1,0 +1,19 @@
+"""Sentence sets: text files with one sentence a line."""
+
+from pathlib import Path
+
+from medprobe.core.errors import BadInput, nearest
+
+
+def read_sentences(path: Path) -> dict[int, str]:
+    """The sentences of a set by their lines' numbers, blanks at their ends kept, blank lines left
+    out. Raises BadInput where the file is missing or not UTF-8."""
+    if not path.is_file():
+        names = sorted(file.stem for file in path.parent.glob("*.txt"))
+        known = f"there are: {', '.join(names)}" if names else "put one sentence a line there"
+        raise BadInput(path, f"no such sentence set{nearest(path.stem, names)}", known)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(path, f"not UTF-8 at byte {error.start}") from None
+    return {number: line for number, line in enumerate(text.split("\n"), 1) if line.strip()}

@@ -1,0 +1,110 @@
+"""What MLflow is told of all results together: the paired tests of each benchmark, and the
+comparison of template-based and template-free data sets."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.params import Params
+from medprobe.core.tables import read_about
+from medprobe.metrics import Scoring
+from medprobe.metrics.results import (
+    COMPARISON,
+    paired_tests,
+    prediction_tables,
+    rows_of,
+    score_table,
+)
+from medprobe.tracking.store import Content, Result
+
+LOGGED: Final = ("difference", "p_holm", "smallest_difference")
+
+
+def results(single: Sequence[Result], params: Params) -> list[Result]:
+    """Runs over the results of single models, each logged anew where one of these is new."""
+    made = []
+    for benchmark in sorted({one.benchmark for one in single}):
+        key = _key(single, {benchmark}, repr(params.score), params.seed)
+        content = partial(_tests, benchmark, params)
+        made.append(Result(benchmark, "all", "paired-tests", key, content))
+    builders = _compared(single)
+    if builders:
+        models = params.models.model_dump(mode="json")
+        key = _key(single, {*builders}, models, params.track.text)
+        content = partial(_template_free, builders, params)
+        made.append(Result("template-free", "all", "comparison", key, content))
+    return made
+
+
+def _compared(single: Sequence[Result]) -> dict[str, str]:
+    """The benchmarks that hold data sets of the template-free comparison, and their builders."""
+    from medprobe.report.template_free.data_sets import data_sets
+
+    names = sorted({one.benchmark for one in single})
+    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
+    compared = {data.benchmark for data in data_sets(builders)}
+    return {name: builder for name, builder in builders.items() if name in compared}
+
+
+def _key(single: Sequence[Result], benchmarks: set[str], *about: Any) -> str:
+    used = {one.name: one.key for one in single if one.benchmark in benchmarks}
+    return hashlib.sha256(json.dumps([used, *about], sort_keys=True).encode()).hexdigest()
+
+
+def _tests(benchmark: str, params: Params) -> Content:
+    """All tests as a table; as metrics those between two models under one method."""
+    table = paired_tests(places.PREDICTIONS, places.BENCHMARKS, params, benchmark)
+    metrics = {}
+    for row in table[table["method_a"] == table["method_b"]].to_dict("records"):
+        pair = f"{row['model_a']} - {row['model_b']}"
+        for name in LOGGED:
+            if pd.notna(row[name]):
+                words = (row["subset"], row["metric"], row["method_a"], pair, name)
+                metrics["/".join(words)] = float(row[name])
+    about = {"seed": params.seed, **params.score.model_dump(mode="json")}
+    files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
+    return Content(metrics, params=about, files=files)
+
+
+def _template_free(builders: dict[str, str], params: Params) -> Content:
+    """All analyses as tables and drawings."""
+    from medprobe.report.blocks import drawings
+    from medprobe.report.results import Results
+    from medprobe.report.template_free.analyses import analyses
+    from medprobe.report.template_free.chapter import chapter
+
+    numbers = pd.DataFrame(_rows({*builders}, params), columns=COMPARISON)
+    tables = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params)
+    files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
+    shown = chapter(Results(numbers, builders=builders, template_free=tables))
+    svgs = drawings(part for one in shown for part in one.parts)
+    files |= {f"figures/{name}": svg for name, svg in svgs.items()}
+    return Content(_summary(tables), files=files)
+
+
+def _rows(benchmarks: set[str], params: Params) -> Iterator[tuple]:
+    for path in prediction_tables(places.PREDICTIONS):
+        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+        if benchmark in benchmarks:
+            scoring = Scoring.of_model(places.MODELS / model, params)
+            scores = score_table(path, places.BENCHMARKS / benchmark, scoring)
+            yield from rows_of({benchmark: scores}, model, method)
+
+
+def _summary(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
+    """Kendall's tau and displacement by domain, Pearson's r by kind: those that exist."""
+    found: dict[str, Any] = {}
+    if "displacement" in tables:
+        means = tables["displacement"].groupby("domain")[["mean", "tau"]].mean()
+        for domain, row in means.iterrows():
+            found |= {f"{domain}/displacement": row["mean"], f"{domain}/tau": row["tau"]}
+    if "correlation" in tables:
+        over_sets = tables["correlation"]["over"] == "data sets"
+        for row in tables["correlation"][over_sets].to_dict("records"):
+            found |= {f"{row['kind']}/pearson_r": row["r"], f"{row['kind']}/pearson_p": row["p"]}
+    return {name: float(value) for name, value in found.items() if pd.notna(value)}

@@ -1,0 +1,241 @@
+"""What MLflow is told of one result: numbers, parameters, tables, drawings, and what it was made
+from. All of it is read off the files of the result, so that it can be told again at any time."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe import metrics
+from medprobe.benchmark_numbers import of_run
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.tables import Metadata, candidate_hash, metric_of_predictions, read_table
+from medprobe.figures import of_result
+from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.results import COMPARISON, rows_of, score_table, sweep
+from medprobe.metrics.summary import MEANS
+from medprobe.tracking import lineage
+from medprobe.tracking.store import Content, Dataset, Result
+
+Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
+
+EDGES: Final = {"low", "high", "std"}
+SAMPLES: Final = 20  # queries whose predictions are shown in a run
+TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
+
+
+def of(path: Path, params: Params, *, fresh: bool) -> Result:
+    """The run of a prediction table. `fresh`: just made, so that params.yaml, not dvc.lock, says
+    how."""
+    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+    content = partial(_content, path, params, fresh)
+    return Result(benchmark, model, method, _key(path, params), content)
+
+
+def _key(path: Path, params: Params) -> str:
+    """Hash of all that the numbers follow from: predictions, benchmark, rules of scoring."""
+    facts = Scoring.of_model(places.MODELS / path.parent.parent.name, params).facts
+    folder = places.BENCHMARKS / path.stem
+    files = fingerprint([path, *sorted(folder.glob("*.parquet")), *([facts] if facts else [])])
+    plugins = {"metrics": [metric_of_predictions(path)]}
+    code = code_fingerprint("medprobe.metrics.results", plugins)
+    text = f"{files} {code} {params.score!r} {params.seed} {params.track!r}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _content(path: Path, params: Params, fresh: bool) -> Content:
+    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+    folder = places.BENCHMARKS / benchmark
+    scoring = Scoring.of_model(places.MODELS / model, params)
+    scores = score_table(path, folder, scoring)
+    rows = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+    notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
+    made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
+    about = _params(path, params, fresh)
+    sets = about.get(f"{method}.sets", [])  # that the model was rewired on
+    inputs = lineage.inputs(model, benchmark, sets, lineage.hashes())
+    checkpoint = f"outputs/models/{model}"
+    return Content(
+        metrics=_named(scores.get("default", {}), metadata.many_relations, edges=True)
+        | of_run(folder, places.MODELS / model),
+        params=about,
+        tags=_tags(path, params, made, inputs),
+        parts=_parts(path, folder, scoring),
+        files={
+            "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
+            **of_result(rows, metadata, path, folder, names=params.track.text),
+            **_tables(path, folder, params.track.text),
+            **{note.name: note.read_text(encoding="utf-8") for note in notes},
+        },
+        series=_sweeps(rows) | _losses(model, sets, notes),
+        datasets=[Dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
+        checkpoint=Dataset(checkpoint, inputs[checkpoint]),
+        begin=made.get("begin"),
+        end=made.get("end"),
+    )
+
+
+def _named(
+    subsets: dict[str, Any], many_relations: bool, *, edges: bool = False
+) -> dict[str, float]:
+    """A variant's numbers as `<subset>/<relation>/<metric>`: means, with or without their
+    intervals (`edges`), and single relations where they are not too many."""
+    named: dict[str, float] = {}
+    for subset, by_relation in subsets.items():
+        for relation, by_metric in by_relation.items():
+            if many_relations and relation not in MEANS:
+                continue
+            for metric, numbers in by_metric.items():
+                name = f"{subset}/{relation}/{metric}"
+                named[name] = numbers["value"]
+                there = EDGES & numbers.keys() if edges and relation in MEANS else set()
+                named |= {f"{name}.{edge}": numbers[edge] for edge in there}
+    return {_legal(name): number for name, number in named.items()}
+
+
+def _legal(name: str) -> str:
+    """A metric's name with the characters that MLflow takes."""
+    return "".join(c if c.isalnum() or c in "_-.:/ " else "_" for c in name)
+
+
+def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
+    """Seed, precision and the method's settings, as they were when the result was made."""
+    recorded = None if fresh else lineage.recorded_params(path)
+    if recorded is None:
+        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+        recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
+        with suppress(BadInput):  # of what params.yaml no longer names
+            recorded |= lineage.flat(params.choices(model, method, benchmark), method)
+    kept: dict[str, Any] = {}
+    for name, value in recorded.items():
+        words = name.split(".")
+        kept[".".join([words[2], *words[4:]]) if words[0] == "methods" else name] = value
+    return kept
+
+
+def _tags(
+    path: Path, params: Params, made: dict[str, Any], inputs: dict[str, str]
+) -> dict[str, str]:
+    model = path.parent.parent.name
+    revision, kind = f"dvc:{inputs[f'outputs/models/{model}']}", lineage.UNKNOWN
+    if model in params.models.all():
+        kind = params.models.kind(model)
+    if model in params.fetch:
+        revision = params.fetch[model].revision or revision
+    about = {name: str(value) for name, value in made.items() if name not in ("begin", "end")}
+    return {
+        "stage": "probe",
+        "kind": kind,
+        "mlflow.source.git.commit": lineage.commit(),
+        "mlflow.source.name": "medprobe probe",
+        "model.revision": revision,
+        **{f"dvc.{name}": md5 for name, md5 in inputs.items()},
+        **{f"made.{name}": value for name, value in about.items()},
+        **_candidates(places.BENCHMARKS / path.stem),
+    }
+
+
+def _candidates(folder: Path) -> dict[str, str]:
+    """The hash of each subset's candidates: two results compare like with like where it agrees."""
+    candidates = read_table(folder / "candidates.parquet", ["subset", "name"])
+    return {
+        f"candidates.{subset}": candidate_hash(part["name"])
+        for subset, part in candidates.groupby("subset", sort=True)
+    }
+
+
+def _parts(path: Path, folder: Path, scoring: Scoring) -> Parts:
+    """The means of each variant and replicate, where there are several."""
+    predictions = read_table(path, ["variant", "replicate"])
+    scorer = metrics.find(metric_of_predictions(path))
+    quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
+    parts: Parts = {}
+    for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+        about = {"variant": variant or "default", "replicate": replicate}
+        scores: Scores = scorer.score(rows, folder, quick)
+        named = _named(_whole(scores.get(about["variant"], {})), many_relations=True)
+        parts[" · ".join(word for word in about.values() if word)] = (about, named)
+    return parts if len(parts) > 1 else {}
+
+
+def _whole(subsets: dict[str, Any]) -> dict[str, Any]:
+    """The subsets themselves, without their parts (`full/answer-length:1-10`)."""
+    return {subset: table for subset, table in subsets.items() if "/" not in subset}
+
+
+def _sweeps(rows: pd.DataFrame) -> dict[str, Sequence[tuple[int, float]]]:
+    """The means of variants that sweep over a setting in whole numbers, such as `step-40`, by
+    step: `by step/<subset>/<mean>/<metric>`."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    means = rows[rows["relation"].isin(MEANS) & ~rows["subset"].str.contains("/")]
+    for row in means.to_dict("records"):
+        at = sweep(row["method"])
+        if at and at[1] == int(at[1]):
+            place = "/".join((row["subset"], row["relation"], row["metric"]))
+            name = _legal(f"by {at[0]}/{place}")
+            series.setdefault(name, []).append((int(at[1]), row["value"]))
+    return {name: sorted(steps) for name, steps in series.items()}
+
+
+def _losses(
+    model: str, sets: Sequence[str], notes: list[Path]
+) -> dict[str, Sequence[tuple[int, float]]]:
+    """Losses by step of rewiring, a series a sentence set; by epoch of fine-tuning, the mean over
+    diseases and seeds, two series a variant."""
+    series: dict[str, Sequence[tuple[int, float]]] = {}
+    files = [places.LOSSES / model / f"{name}.csv" for name in sets]
+    for file in filter(Path.is_file, files):
+        table = pd.read_csv(file)
+        steps = zip(table["step"].tolist(), table["loss"].tolist(), strict=True)
+        series[f"rewiring loss/{file.stem}"] = list(steps)
+    for file in notes:
+        table = pd.read_csv(file, keep_default_na=False)
+        if not {"variant", "epoch", "train", "validation"} <= set(table):
+            continue
+        means = table.groupby(["variant", "epoch"], sort=True)[["train", "validation"]].mean()
+        for variant, part in means.groupby(level="variant"):
+            epochs = part.index.get_level_values("epoch").tolist()
+            for kind in ("train", "validation"):
+                name = f"{kind} loss/{variant or 'default'}"
+                series[_legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
+    return series
+
+
+def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
+    """The main variant's ranks, and those of a few queries; text only where params.yaml says so:
+    names and prompts may be licensed."""
+    predictions = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction_id"])
+    main = predictions[predictions["variant"] == predictions["variant"].min()]
+    main = main[main["replicate"] == main["replicate"].min()].copy()
+    columns = ["query_id", "rank", "prediction_id", "score", "hit"]
+    if text:
+        columns.append("prediction")
+    else:  # where names are all there is, they serve as ids
+        own = main["prediction_id"] != main["prediction"]
+        main["prediction_id"] = main["prediction_id"].where(own, "")
+    top = main[columns]
+    asked = top["query_id"].drop_duplicates()
+    chosen = asked.iloc[:: max(1, len(asked) // SAMPLES)].head(SAMPLES)
+    shown = ["query_id", "subset", "relation", *(TEXT if text else [])]
+    queries = read_table(folder / "queries.parquet", shown)
+    samples = top[top["query_id"].isin(chosen)].merge(queries[shown], on="query_id", how="left")
+    return {
+        "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
+        "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
+    }
+
+
+def keys(results: Sequence[Result]) -> str:
+    """The keys of results as JSON, for DVC to see what was tracked."""
+    listed = {one.name: one.key for one in results}
+    return json.dumps(listed, indent=1, sort_keys=True) + "\n"

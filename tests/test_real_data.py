@@ -1,0 +1,103 @@
+"""A project without the sample world: released files, and a model from a folder."""
+
+import csv
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.benchmarks.medlama.hardness import hardness
+from project import Project
+
+SUBJECTS = ["velotrine", "karsivan", "ombrelix", "tasmorine", "fedulac", "prandovir"]
+OBJECTS = ["fever", "chronic pain", "acute renal failure", "hepatitis", "influenza", "trauma"]
+SENTENCE = "patients with {} were given {} and were followed for about {} weeks without relapse"
+
+
+def released(folder: Path) -> Path:
+    """Invented facts in the files that MedLAMA was released as."""
+    (folder / "2021AA").mkdir(parents=True)
+    prompts = "pid,default_prompt,human_prompt\n"
+    for relation, verb in {"may_treat": "might treat", "may_prevent": "might prevent"}.items():
+        prompts += f"{relation},[X] {verb} [Y] .,[X] {verb} [Y] .\n"
+        rows = [row(relation, *pair) for pair in zip(SUBJECTS, OBJECTS, strict=True)]
+        hard = [
+            one for one in rows if max(float(one["avg_match"]), float(one["avg_rouge_l"])) < 0.1
+        ]
+        for name, chosen in [
+            (f"{relation}_{len(rows)}", rows),
+            (f"{relation}_{len(hard)}_hard", hard),
+        ]:
+            with (folder / "2021AA" / f"{name}.csv").open("w", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(chosen)
+    (folder / "prompts.csv").write_text(prompts)
+    return folder
+
+
+def row(relation: str, subject: str, answer: str) -> dict[str, str]:
+    cui = f"C{OBJECTS.index(answer):07}"
+    match, rouge = hardness(subject, [answer])
+    return {
+        "head_cui": f"C{100 + SUBJECTS.index(subject):07}",
+        "head_name": subject,
+        "rel": relation,
+        "tail_cuis_list": str([cui]),
+        "tail_names_list": str([answer]),
+        "tail_names": answer,
+        "tail_cuis": cui,
+        "tail_cuis_len": "1",
+        "tail_names_len": "1",
+        "avg_match": str(match),
+        "avg_rouge_l": str(rouge),
+    }
+
+
+def sentences(path: Path) -> None:
+    draw = random.Random(7)
+    texts = {
+        SENTENCE.format(draw.choice(OBJECTS), draw.choice(SUBJECTS), draw.randint(2, 99))
+        for _ in range(80)
+    }
+    path.parent.mkdir(parents=True)
+    path.write_text("\n".join(sorted(texts)) + "\n")
+
+
+def test_released_files_and_a_model_from_a_folder(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    project = Project(tmp_path / "project")
+    source = released(tmp_path / "released")
+    project.works("medprobe", "import", "medlama", str(source / "2021AA"))
+    sentences(project.folder / "data/sentences/pubmed.txt")
+    params = project.params()
+    kept = {name: params[name] for name in ("seed", "engine", "score", "track")}
+    project.write_params(
+        kept
+        | {
+            "folders": {"mine": str(tiny_model("bert"))},
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"pubmed": {}},
+            "rewire": {"steps": 2, "checkpoint_every": 1, "batch": 16},
+            "benchmarks": {
+                "medlama_released": {"real": {"relations": ["may_treat", "may_prevent"]}}
+            },
+            "methods": {
+                "masked": {
+                    "mask_average": {"real": {}},
+                    "contrastive": {"real": {"sets": ["pubmed"], "step": 2}},
+                }
+            },
+        }
+    )
+    project.works("dvc", "add", "--quiet", "data")
+    project.works("medprobe", "doctor")
+    project.works("medprobe", "repro")
+    assert not (project.folder / "data/sample").exists()
+    numbers = pd.read_csv(project.folder / "reports/comparison.csv")
+    assert set(numbers["benchmark"]) == {"real"}
+    assert set(numbers["model"]) == {"mine"}
+    assert {"mask_average", "contrastive", "contrastive:original"} <= set(numbers["method"])
+    assert "up to date" in project.works("dvc", "repro")

@@ -1,0 +1,163 @@
+"""What builders read is what they say they read: dvc.yaml's dependencies are made from it."""
+
+import csv
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medprobe import benchmarks
+from medprobe.commands.sample import sample
+from medprobe.core import params
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
+from medprobe.sample.settings import SampleSettings
+from medprobe.stages.build import build
+
+CONTEXT = {
+    "relations": {
+        "disease_may_have_finding": {
+            "prompt": "[X] may have [Y] .",
+            "subjects": ["Disease or Syndrome"],
+            "objects": ["Sign or Symptom"],
+        }
+    },
+    "triples": 10,
+}
+NOTES = {"form": "notes", "path": "notes/NOTEEVENTS.csv"}
+ARTICLES = {"form": "articles", "path": "articles"}
+RELATIONS = {"relations": ["may_treat"]}
+BUILDERS: dict[str, dict[str, Any]] = {
+    "medlama": RELATIONS,
+    "medlama_released": RELATIONS,
+    "biolama": {},
+    "lama": {"distractors": {"squad": "lama/Squad/other-entities.txt"}},
+    "lipid": {},
+    "lipid_annotated": {},
+    "diskne": {"negatives": 2},
+    "diskne_released": {},
+    "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
+    "context_notes": {**CONTEXT, "resources": {"notes": NOTES}},
+    "context_articles": {**CONTEXT, "resources": {"articles": ARTICLES}},
+}
+opened: list[str] = []
+
+
+def listen(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], str):
+        opened.append(arguments[0])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The sample world, and beside it what its released forms would be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("project"))
+        sample(Path("data"), SampleSettings(queries=20, reserve=20).model_dump(), 1)
+        header = "head_cui,head_name,rel,tail_cuis_list,tail_names_list,tail_names,tail_cuis,"
+        header += "tail_cuis_len,tail_names_len,avg_match,avg_rouge_l\n"
+        row = "C1,ibuprofen,may_treat,['C2'],['fever'],fever,C2,1,1,0.0,0.0\n"
+        Path("data/medlama").mkdir()
+        Path("data/medlama/may_treat_1.csv").write_text(header + row)
+        released()
+        sys.addaudithook(listen)
+        build("lipid", params.Params(benchmarks={"lipid": {"lipid": {}}}))
+        sheet = Path("outputs/benchmarks/lipid/annotation.csv").read_text().splitlines()
+        Path("data/lipid").mkdir()
+        filled = [sheet[0], *(f"{line.removesuffix(',,')},yes,yes" for line in sheet[1:])]
+        Path("data/lipid/annotation.csv").write_text("\n".join(filled))
+        yield
+
+
+def released() -> None:
+    """The sheet's first two diseases as DisKnE's authors would write them, each the other's
+    negative."""
+    with Path("data/diskne/annotation.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["keep"] == "yes"]
+    one = rows[0]
+    other = next(row for row in rows if row["cui"] != one["cui"])
+    lines = ["pair_id,CUI,label,original_cui,start_index,end_index"]
+    for row, negative in ((one, other), (other, one)):
+        end = int(row["end"]) - 1
+        lines.append(f"{row['pair_id']},{row['cui']},entailment,{row['cui']},{row['start']},{end}")
+        cuis = f"{negative['cui']},non-entailment,{row['cui']}"
+        lines.append(f'"{row["pair_id"]},ng",{cuis},,')
+    path = Path("data/diskne/DisknE_terminological_similar_annotation.csv")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def made(builder: str, settings: dict[str, Any]) -> BenchmarkTables:
+    build("mine", params.Params(benchmarks={builder: {"mine": settings}}))
+    return BenchmarkTables.read(Path("outputs/benchmarks/mine"))
+
+
+def test_every_builder_is_tried_here() -> None:
+    assert sorted(BUILDERS) == benchmarks.names()
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
+    builder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polars_is_heard(monkeypatch)
+    opened.clear()
+    tables = made(builder, BUILDERS[builder])
+    data = Path("data").resolve()
+    read = {Path(path).resolve() for path in opened}
+    inside = {path.relative_to(data) for path in read if path.is_relative_to(data)}
+    sources = [Path(source) for source in benchmarks.find(builder).metadata.sources]
+    assert [p for p in inside if not any(p.is_relative_to(source) for source in sources)] == []
+    files = {path for path in inside if (data / path).is_file()}
+    assert [s for s in sources if not any(p.is_relative_to(s) for p in files)] == []
+    told = tables.others["sources"]
+    assert list(told.columns) == ["source", "what", "name", "rows"]
+    read_from = [Path(one) for one in told.loc[told["source"] != "", "source"]]
+    assert all(any(one.is_relative_to(source) for source in sources) for one in read_from)
+    assert {s for s in sources if any(one.is_relative_to(s) for one in read_from)} >= {
+        source for source in sources if source != Path("lipid/annotation.csv")
+    }
+    assert (told["rows"] > 0).all()
+    assert tables.builder == builder
+    assert set(tables.queries["benchmark"]) == {"mine"}
+
+
+def polars_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """polars and DuckDB open files outside of Python: what polars is asked for counts."""
+    import polars as pl
+
+    def heard(read: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any, *more: Any, **named: Any) -> Any:
+            opened.append(str(path))
+            return read(path, *more, **named)
+
+        return call
+
+    for name in ("scan_lines", "read_csv"):
+        monkeypatch.setattr(pl, name, heard(getattr(pl, name)))
+
+
+@pytest.mark.parametrize(
+    ("builder", "settings", "key"),
+    [
+        ("lama", {"distractors": {"squad": "entities/genes.txt"}}, "distractors.squad"),
+        ("lipid", {"entities": {"gene": "lama/Squad/other-entities.txt"}}, "entities.gene"),
+        ("context_articles", BUILDERS["context"], "resources.notes.path"),
+    ],
+)
+def test_a_path_outside_of_the_sources_is_refused(
+    builder: str, settings: dict[str, Any], key: str
+) -> None:
+    says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* none of the sources"
+    with pytest.raises(BadInput, match=says):
+        made(builder, settings)
+
+
+def test_benchmarks_are_found_by_name() -> None:
+    assert "statistics" not in benchmarks.names()
+    for wrong in ["medlam", "statistics"]:
+        with pytest.raises(BadInput, match="no builder"):
+            benchmarks.find(wrong)
+    with pytest.raises(BadInput, match=r"did you mean 'medlama'\?"):
+        benchmarks.find("medlam")

@@ -1,0 +1,197 @@
+"""Sample models that the train stage makes: trained, resumed, or refused."""
+
+import itertools
+import random
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.engine.load import inspect, load
+from medprobe.sample import corpus, training
+from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
+from medprobe.sample.losses import _hidden, masked_loss
+from medprobe.sample.sentences import Sentence, batches, join, read
+from medprobe.sample.settings import Recipe, SampleSettings
+from medprobe.sample.world import build
+from medprobe.stages.train import train
+
+KINDS = ("masked", "causal", "seq2seq")
+TINY: dict[str, Any] = {
+    "kind": "masked",
+    "corpus": "taught",
+    "layers": 1,
+    "hidden": 64,
+    "steps": 4,
+    "batch": 8,
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the text of a small world under data/."""
+    folder = tmp_path_factory.mktemp("project")
+    world = build(SampleSettings(queries=20, reserve=20), 1)
+    corpus.write(world, folder / "data", 1)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+
+
+def params(**recipe: Any) -> Params:
+    return Params.model_validate({"train": {"tiny": {**TINY, **recipe}}})
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_gives_the_same_weights_twice_and_a_checkpoint_of_its_kind(
+    kind: Any, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        train("tiny", params(kind=kind), tmp_path / name)
+    facts = places.DATA / "sample/facts.csv"
+    assert (tmp_path / "one/facts.csv").read_bytes() == facts.read_bytes()
+    assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
+    assert kind in inspect(tmp_path / "one").kinds
+    model = load(tmp_path / "one", kind)
+    assert model.max_length == POSITIONS
+    assert not list(places.PARTS.glob("train-*")), "nothing is left over"
+    train("tiny", params(kind=kind, steps=5), tmp_path / "longer")
+    assert not same(weights(tmp_path / "one"), weights(tmp_path / "longer"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stopped_training_goes_on_to_the_same_weights(
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SAVE_EVERY", 2)
+    recipe = Recipe(**{**TINY, "kind": kind, "steps": 6, "dropout": 0.1})
+    whole, _ = training.train(recipe, Path("data/sample"), tmp_path / "a.pt", seed=3)
+    steps: list[int] = []
+
+    def stop() -> None:
+        steps.append(1)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        training.train(recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, done=stop)
+    torch.rand(7)  # whatever ran in between
+    seen: list[int] = []
+    resumed, _ = training.train(
+        recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, done=lambda: seen.append(1)
+    )
+    assert len(seen) == 6, "the steps done before are told too"
+    assert same(whole.state_dict(), resumed.state_dict())
+
+
+def test_training_learns(tmp_path: Path) -> None:
+    """After some steps the model knows the form of sentences: what may stand in a name's place."""
+    losses = []
+    for steps in (2, 60):
+        recipe = Recipe(**{**TINY, "steps": steps, "batch": 32, "learning_rate": 3e-3})
+        model, pieces = training.train(
+            recipe, Path("data/sample"), tmp_path / f"{steps}.pt", seed=1
+        )
+        sentences = read(
+            Path("data/sample/corpus-taught.txt"), Path("data/sample/names.txt"), pieces
+        )
+        with torch.no_grad():
+            batch = sentences[:64]
+            losses.append(masked_loss(model, pieces, batch, random.Random(5)).item())
+    assert losses[1] < losses[0] - 1
+
+
+def test_names_are_found_whole_and_the_longest_first(tmp_path: Path) -> None:
+    (tmp_path / "corpus-a.txt").write_text("BRX2 Protein is made by BRX2 Gene .\n")
+    (tmp_path / "names.txt").write_text("BRX2 Gene\nBRX2 Protein\nBRX2\n")
+    pieces = tokenizer("causal", [tmp_path / "corpus-a.txt"], 400)
+    (sentence,) = read(tmp_path / "corpus-a.txt", tmp_path / "names.txt", pieces)
+    found = [pieces.decode(sentence.pieces[a:b]).strip() for a, b in sentence.names]
+    assert found == ["BRX2 Protein", "BRX2 Gene"]
+    assert sentence.pieces == pieces.encode("BRX2 Protein is made by BRX2 Gene .")
+
+
+def test_joined_sentences_fit_the_window() -> None:
+    long = Sentence(list(range(200)), [(0, 2), (190, 200)])
+    joined = join([long, long])
+    assert len(joined.pieces) == POSITIONS - 2
+    assert joined.names == [(0, 2), (190, 200), (200, 202)]
+
+
+def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
+    texts = Path("data/sample")
+    pieces = tokenizer("masked", list(texts.glob("corpus-*.txt")), 800)
+    sentences = read(texts / "corpus-taught.txt", texts / "names.txt", pieces)
+    told = read(texts / "cases-taught.txt", texts / "names.txt", pieces)
+    cases = [replace(sentence, case=True) for sentence in told]
+    rng = random.Random(1)
+    made = list(islice(batches(sentences, 16, rng, cases), 100))
+    of_cases = [batch for batch in made if batch[0].case]
+    assert 0.2 < len(of_cases) / len(made) < 0.6
+    for case in itertools.chain.from_iterable(of_cases):
+        (start, end) = case.names[-1]
+        assert _hidden(case, rng) == set(range(start, end))
+        assert pieces.decode(case.pieces[end:]) == "."
+        assert len(case.pieces) <= POSITIONS - 2
+    assert not any(one.case for batch in islice(batches(sentences, 16, rng), 20) for one in batch)
+
+
+def test_masked_models_begin_by_handing_on_what_they_read() -> None:
+    model = untrained(Recipe(kind="masked", corpus="taught"), 400)
+    read = torch.randn(3, 192)
+    for layer in model.bert.encoder.layer:
+        attention = layer.attention
+        with torch.no_grad():
+            passed = attention.output.dense(attention.self.value(read))
+        torch.testing.assert_close(passed, PASSED * read)
+
+
+def test_slots_are_single_pieces_of_sequence_models() -> None:
+    pieces = tokenizer("seq2seq", list(Path("data/sample").glob("corpus-*.txt")), 800)
+    ids = pieces("it might treat<mask> .").input_ids
+    assert ids.count(pieces.mask_token_id) == 1
+    assert (ids[0], ids[-1]) == (pieces.bos_token_id, pieces.eos_token_id)
+    assert pieces.convert_ids_to_tokens(ids)[-4:] == ["Ġtreat", "<mask>", "Ġ.", "</s>"]
+
+
+def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:
+    for name in ("taught", "untaught"):
+        train("tiny", params(corpus=name), tmp_path / name)
+    one, two = (tmp_path / name / "tokenizer.json" for name in ("taught", "untaught"))
+    assert one.read_bytes() == two.read_bytes()
+    assert not same(weights(one.parent), weights(two.parent))
+
+
+def test_what_cannot_be_trained_is_one_clear_line_and_leaves_nothing(tmp_path: Path) -> None:
+    def refused(says: str, name: str = "tiny", **recipe: Any) -> None:
+        with pytest.raises(BadInput, match=says) as caught:
+            train(name, params(**recipe), tmp_path / "out")
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "out").exists()
+
+    refused(r"no recipe 'tny' \(did you mean 'tiny'\?\)", "tny")
+    refused(r"corpus-other\.txt: no such corpus", corpus="other")
+    lone = Path("data/sample/corpus-lone.txt")
+    lone.write_text("a sentence .\n")
+    refused(r"cases-lone\.txt: no such corpus", corpus="lone")
+    lone.unlink()
+    refused("train.tiny: unknown key stps", stps=3)
+    refused("train.tiny: kind: .*'masked', 'causal' or 'seq2seq'", kind="encoder")

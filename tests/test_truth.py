@@ -1,0 +1,269 @@
+"""dvc.yaml tells the truth: after an edit, `dvc status` names the stages whose numbers may change,
+all of them and no others.
+
+The project here has every stage of the project's own dvc.yaml and params.yaml. Its outputs are
+stand-ins, which DVC is told are up to date: what is asked is what an edit makes stale.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dvc.repo import Repo
+
+from medprobe.commands import pipeline
+
+ROOT = Path(__file__).parent.parent
+NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", "expectations", "src"]
+LOCKS = ["requirements.lock", "requirements-tools.lock"]
+SRC = "src/medprobe"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("truth")
+    for name in [*NEEDED, *LOCKS]:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / name, target, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, target)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    with opened(folder) as repo:
+        for one in [*repo.index.outs, *repo.index.deps]:
+            stand_in(Path(one.fs_path))
+        repo.commit(force=True)
+    return folder
+
+
+@contextmanager
+def opened(project: Path) -> Iterator[Repo]:
+    """DVC, in the project's folder."""
+    with chdir(project), Repo(project) as repo:
+        yield repo
+
+
+def stand_in(path: Path) -> None:
+    """A file, or a folder with a file, at a path where there is nothing."""
+    if path.name == "params.yaml" or path.exists():
+        return
+    if path.suffix or path.name == "passed":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"of {path.name}\n")
+    else:
+        path.mkdir(parents=True)
+        (path / "content").write_text(f"of {path.name}\n")
+
+
+def stages(repo: Repo) -> set[str]:
+    return {stage.addressing for stage in repo.index.stages}
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[None]:
+    """The file or folder is as before after the block."""
+    before = path.read_bytes() if path.is_file() else None
+    try:
+        yield
+    finally:
+        if before is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_bytes(before)
+
+
+Edit = Callable[[dict[str, Any]], None]
+
+
+def edited_params(path: Path, edit: Edit) -> None:
+    content = yaml.safe_load(path.read_text())
+    edit(content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def set_to(dotted: str, value: Any) -> Edit:
+    """An edit of params.yaml: a value under dotted keys, in place of what is there or new."""
+
+    def edit(content: dict[str, Any]) -> None:
+        *parents, last = dotted.split(".")
+        for key in parents:
+            content = content[key]
+        content[last] = value
+
+    return edit
+
+
+def all_of(*edits: Edit) -> Edit:
+    def edit(content: dict[str, Any]) -> None:
+        for one in edits:
+            one(content)
+
+    return edit
+
+
+def test_dvc_yaml_is_what_the_code_asks_for() -> None:
+    assert (ROOT / "dvc.yaml").read_text() == pipeline.text(), "run `medprobe pipeline`"
+
+
+@pytest.fixture(scope="module")
+def repo(project: Path) -> Iterator[Repo]:
+    """DVC, for edits that leave params.yaml as it is."""
+    with opened(project) as one:
+        yield one
+
+
+def test_nothing_is_stale_at_first(repo: Repo) -> None:
+    assert not repo.status()
+
+
+FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
+    # code: a method, and what it imports
+    f"{SRC}/methods/mask_average.py": ["probe-mask_average*"],
+    f"{SRC}/methods/xfactr.py": ["probe-xfactr*"],
+    f"{SRC}/methods/classifier.py": ["probe-classifier*"],
+    f"{SRC}/engine/soft.py": ["probe-optiprompt*"],
+    f"{SRC}/engine/decoded.py": ["probe-xfactr*", "probe-optiprompt*"],  # the rule for hits
+    f"{SRC}/engine/rewiring.py": ["rewire*"],
+    f"{SRC}/engine/causal.py": ["probe-likelihood*", "probe-perplexity*", "probe-rank_change*"],
+    f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
+    f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
+    f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
+    f"{SRC}/report/page.py": ["compare"],
+    f"{SRC}/report/sections/models.py": ["compare"],
+    f"{SRC}/stages/probe.py": ["probe-*"],
+    f"{SRC}/stages/fetch.py": [],  # no model of the sample world is fetched
+    f"{SRC}/sample/training.py": ["train@*"],
+    f"{SRC}/sample/settings.py": ["train@*"],
+    f"{SRC}/sample/umls.py": [],
+    f"{SRC}/quality/gate.py": ["validate-*"],
+    f"{SRC}/commands/doctor.py": [],
+    f"{SRC}/cli.py": [],
+    f"{SRC}/tracking/store.py": ["track"],
+    # libraries
+    "requirements.lock": ["*"],
+    "requirements-tools.lock": ["validate-*", "compare"],
+    # data
+    "data/umls/MRREL.RRF": ["build-medlama@*", "build-diskne@*", "build-context@*"],
+    "data/sentences/set-0.txt": ["validate-sentences@set-0", "rewire*@*-set-0"],
+    "data/pubmed/content": ["build-lipid@*"],
+    "data/sample/content": ["train@*"],
+    "expectations/lama/queries.json": ["validate-lama@*"],
+    # outputs: what reads them, and the stage that made them
+    "outputs/benchmarks/lama/content": [
+        *("build-lama@*", "validate-lama@*", "probe-*-lama"),
+        *("score", "track", "compare"),
+    ],
+    "outputs/validation/lama/content": ["validate-lama@*"],
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_edited_file(repo: Repo, name: str) -> None:
+    path = Path(repo.root_dir) / name
+    assert path.is_file(), name
+    before = path.read_bytes()
+    with kept(path):
+        if not str(name).startswith(SRC):
+            path.chmod(0o644)
+        path.unlink()  # outputs may be links into DVC's cache
+        path.write_bytes(before + b"\n# a comment\n")
+        found = set(repo.status())
+    assert found == matching(repo, FILES[name])
+
+
+def matching(repo: Repo, patterns: list[str]) -> set[str]:
+    """The stages whose names match a pattern; a pattern that matches none is a mistake."""
+    found = {one: {name for name in stages(repo) if fnmatch(name, one)} for one in patterns}
+    assert all(found.values()), found
+    return set().union(*found.values())
+
+
+NEW_MODEL = all_of(
+    set_to("train.newcomer", {"kind": "masked", "corpus": "taught"}),
+    set_to("models.masked.newcomer", {}),
+)
+
+PARAMS: dict[str, tuple[Edit, list[str]]] = {
+    "the device": (set_to("engine.device", "cpu"), []),
+    "offline": (set_to("engine.offline", True), []),
+    "the token budget": (set_to("engine.token_budget", 64), []),
+    "the precision": (set_to("engine.precision", "bfloat16"), ["probe-*"]),
+    "a setting of one method on one benchmark": (
+        set_to("methods.masked.xfactr.medlama.masks", 4),
+        ["probe-xfactr@*-medlama"],
+    ),
+    "a setting of one benchmark": (
+        set_to("benchmarks.medlama.medlama.per_relation", 30),
+        ["build-medlama@medlama", "validate-medlama@medlama"],
+    ),
+    "a recipe": (set_to("train.taught.steps", 5), ["train@taught"]),
+    "the temperature of rewiring": (set_to("rewire.temperature", 0.05), ["rewire*"]),
+    "one more sentence set": (
+        set_to("sentence_sets.set-2", {}),
+        ["validate-sentences@set-2", "rewire*@*-set-2"],
+    ),
+    "one more model": (NEW_MODEL, ["*@newcomer*", "compare"]),
+    "one more model of the hub": (
+        all_of(
+            set_to("fetch.newcomer", {"hub": "a/b"}),
+            set_to("models.causal.newcomer", {}),
+        ),
+        ["*@newcomer*", "compare"],
+    ),
+    "one more method": (
+        set_to("methods.masked.likelihood", {"medlama": {}}),
+        ["probe-likelihood*@taught-medlama", "probe-likelihood*@untaught-medlama"],
+    ),
+    "a method on one more benchmark": (
+        set_to("methods.masked.fill_mask.lama", {}),
+        ["probe-fill_mask@*-lama"],
+    ),
+    "one more benchmark": (
+        set_to("benchmarks.medlama.second", {"per_relation": 10}),
+        ["build-medlama@second", "validate-medlama@second"],
+    ),
+    "a model's name in the papers": (set_to("models.masked.taught.published", "BERT"), ["compare"]),
+    "the intervals": (set_to("score.bootstrap", 10), ["score", "track", "compare"]),
+    "the seed": (
+        set_to("seed", 1),
+        ["build-*", "train@*", "rewire*", "probe-*", "score", "track", "compare"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_an_edit_of_params(project: Path, name: str) -> None:
+    edit, patterns = PARAMS[name]
+    with kept(project / "params.yaml"):
+        edited_params(project / "params.yaml", edit)
+        with opened(project) as repo:
+            assert set(repo.status()) == matching(repo, patterns)
+
+
+def test_sections_that_are_left_out_are_empty(project: Path) -> None:
+    """Models of one kind only, from a folder, on one benchmark: no stage of anything else."""
+    with kept(project / "params.yaml"):
+        content = yaml.safe_load((project / "params.yaml").read_text())
+        small = {name: content[name] for name in ("seed", "engine", "rewire", "score", "track")}
+        (project / "model").mkdir(exist_ok=True)
+        small |= {
+            "folders": {"mine": "model"},
+            "models": {"causal": {"mine": {}}},
+            "benchmarks": {"lama": {"lama": {}}},
+            "methods": {"causal": {"perplexity": {"lama": {}}}},
+        }
+        (project / "params.yaml").write_text(yaml.safe_dump(small))
+        with opened(project) as repo:
+            found = stages(repo)
+    assert found == {
+        *("build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
+        *("probe-perplexity-causal@mine-lama", "score", "track", "compare"),
+    }
