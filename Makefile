@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 
-.PHONY: help repro test bench ui lint gate
+.PHONY: help repro test coverage bench ui lint gate
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -25,6 +25,9 @@ gate: $(READY) ## install, build the benchmarks and check the data, without any 
 
 test: $(READY) ## install, and run the tests
 	pytest
+
+coverage: $(READY) ## install, run the tests, and print which lines they leave out
+	pytest --cov=medprobe --cov-report=term-missing:skip-covered
 
 lint: $(READY) ## check style and types
 	ruff check src tests bench

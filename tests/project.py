@@ -21,14 +21,14 @@ SMALL: dict[str, Any] = {
     },
     "models": {"masked": {"taught": {}, "untaught": {"untaught_twin_of": "taught"}}},
     "sentence_sets": {"set-0": {}},
-    "rewire": {"steps": 2, "checkpoint_every": 1, "batch": 16},
+    "rewire": {"steps": 2, "checkpoint_every": 1, "batch": 16, "temperature": 0.04},
     "benchmarks": {
         "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat", "may_prevent"]}}
     },
     "methods": {
         "masked": {
             "mask_average": {"medlama": {}},
-            "contrastive": {"medlama": {"sets": ["set-0"], "step": 2}},
+            "contrastive": {"medlama": {"sets": ["set-0"]}},
         }
     },
     "score": {"bootstrap": 50},

@@ -20,7 +20,6 @@ from medprobe import check
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import Params, section
-from medprobe.engine.rewiring import RewireSettings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -151,16 +150,13 @@ def tried(page: Path) -> Iterator[list[str]]:
 def test_experiments_set_what_can_be_set(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the project's own params.yaml, as DVC sets it; and Contrastive-Probe finds its step."""
+    """On the project's own params.yaml, as DVC sets it."""
     monkeypatch.chdir(tmp_path)
     for overrides in tried(page):
         path = tmp_path / "params.yaml"
         shutil.copy(ROOT / "params.yaml", path)
         apply_overrides(str(path), overrides)
-        params = check.loaded()
-        kept = section(RewireSettings, params.rewire, "rewire")
-        step = params.methods["masked"]["contrastive"]["medlama"]["step"]
-        assert step == kept.steps or step % kept.checkpoint_every == 0 < step < kept.steps
+        check.loaded()
 
 
 def test_single_settings_in_the_text_are_ones() -> None:

@@ -87,7 +87,7 @@ def test_released_files_and_a_model_from_a_folder(
             "methods": {
                 "masked": {
                     "mask_average": {"real": {}},
-                    "contrastive": {"real": {"sets": ["pubmed"], "step": 2}},
+                    "contrastive": {"real": {"sets": ["pubmed"]}},
                 }
             },
         }

@@ -356,10 +356,10 @@ def test_an_experiment_of_dvc_logs_to_the_projects_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for below in ("x", "standalone/x"):
-        folder = tmp_path / ".dvc/tmp/exps" / below
-        folder.mkdir(parents=True)
-        monkeypatch.chdir(folder)
-        assert folder() == tmp_path / "mlruns"
+        copy = tmp_path / ".dvc/tmp/exps" / below
+        copy.mkdir(parents=True)
+        monkeypatch.chdir(copy)
+        assert tracking_store.folder() == tmp_path / "mlruns"
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     monkeypatch.chdir(tmp_path)

@@ -71,7 +71,7 @@ def join(parts: list[Sentence]) -> Sentence:
     """One sentence of several, cut to the window.
 
     >>> join([Sentence([7, 8], [(0, 1)]), Sentence([9], [(0, 1)])])
-    Sentence(pieces=[7, 8, 9], names=[(0, 1), (2, 3)])
+    Sentence(pieces=[7, 8, 9], names=[(0, 1), (2, 3)], case=False)
     """
     pieces: list[int] = []
     names: list[tuple[int, int]] = []
