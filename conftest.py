@@ -15,3 +15,11 @@ def _examples_write_elsewhere(
     """Examples in docstrings run in a folder of their own."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
+
+
+LONG = ("test_pipeline.py", "test_truth.py", "test_real_data.py", "test_suites.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest begin, so that no process is left with one of them at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
