@@ -13,7 +13,7 @@ from typing import Any, Final
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
-TOGETHER: Final = 4  # stages that one `dvc repro` is given: it takes a second to start
+TOGETHER: Final = 4  # stages at most that one `dvc repro` is given: it takes seconds to start
 
 
 def repro(jobs: int) -> None:
@@ -53,7 +53,7 @@ def _changed() -> bool:
 def _run(stages: list[str], jobs: int) -> None:
     """Stages that do not depend on each other, some of them at a time."""
     environment = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} if len(stages) > 1 else {}
-    size = min(TOGETHER, -(-len(stages) // jobs))
+    size = max(1, min(TOGETHER, len(stages) // (4 * jobs)))  # few enough to share the work evenly
     chunks = [stages[start : start + size] for start in range(0, len(stages), size)]
     pool = ThreadPoolExecutor(jobs)
     try:

@@ -37,6 +37,7 @@ class Contrastive(Method):
     """
 
     KINDS = ("masked", "encoder")
+    SELECTING = frozenset({"sets", "step"})
 
     class Settings(Section):
         """The paper's choice. `candidates`: `all` names; `without_subject`: all but the query's own

@@ -30,6 +30,7 @@ class Xfactr(Method):
     """One pass a decoding, which is the variant too."""
 
     KINDS = ("masked",)
+    SELECTING = frozenset({"decodings"})
 
     class Settings(Section):
         """The paper's: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps."""

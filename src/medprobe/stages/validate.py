@@ -1,4 +1,4 @@
-"""Stages `validate` and `validate-sentences`: the gate. Nothing is trained or probed on data that
+"""Stages `validate` and `validate-sentences`: the gate. Nothing is rewired or probed on data that
 fails its expectations.
 
 Both write `result.json` and `index.html`, also where a check fails, and `passed` where none does
