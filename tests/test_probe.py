@@ -32,16 +32,21 @@ class Alphabetical(Method):
 
     KINDS = ("masked",)
     METRIC = "ucm"
+    SELECTING = frozenset({"rounds"})
     ran: ClassVar[list[str]] = []
     breaks_at: ClassVar[str | None] = None
 
     class Settings(Section):
-        pass
+        rounds: tuple[str, ...] = ("",)
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
+        self.settings = settings
+
+    def passes(self) -> list[str]:
+        return list(self.settings.rounds)
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         relation = task.queries["relation"][0]
@@ -133,6 +138,21 @@ def test_a_stopped_probe_goes_on_where_it_stopped(
         part.unlink()
     probe("bert", "alphabetical", "medlama", PARAMS)
     pd.testing.assert_frame_equal(predictions(project), resumed)
+
+
+def test_a_setting_that_only_selects_keeps_the_finished_parts(project: Path) -> None:
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert len(Alphabetical.ran) == 4
+    more = PARAMS.model_dump()
+    more["methods"]["masked"]["alphabetical"]["medlama"] = {"rounds": ["", "again"]}
+    probe("bert", "alphabetical", "medlama", Params.model_validate(more))
+    assert len(Alphabetical.ran) == 8
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_what_selects_is_a_setting(method: str) -> None:
+    plugin = methods.find(method)
+    assert plugin.SELECTING <= set(plugin.Settings.model_fields)
 
 
 def test_other_weights_are_other_parts(project: Path) -> None:
