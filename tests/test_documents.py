@@ -90,6 +90,9 @@ def test_nothing_is_scanned_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -
     (data / "clinic.jsonl").write_text('{"id": "x", "text": "flu, fever"}', encoding="utf-8")
     assert make(data).about["documents"] == 1
     assert len(scans) == 2
+    monkeypatch.setattr(documents, "code_fingerprint", lambda _: "other code")
+    make(data)
+    assert len(scans) == 3
 
 
 def test_an_empty_resource_is_refused_and_leaves_nothing(data: Path) -> None:

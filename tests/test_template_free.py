@@ -271,6 +271,7 @@ def test_one_run_holds_all_tables_and_drawings(
     )
     candidates = benchmark().candidates
     BenchmarkTables(queries, candidates, builder="medlama").write(places.BENCHMARKS / "medlama")
+    monkeypatch.setattr(comparisons, "comparison", lambda _: results.comparison)
     [run] = runs(quiet, facts="1", lipid="1", medlama="1")
     assert runs(quiet, medlama="1") == []
     content = run.content()

@@ -4,8 +4,9 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, primary, subsets, where, without_sweeps
+from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
+from medprobe.metrics.results import primary, subsets, where
 from medprobe.metrics.summary import MEANS
 
 

@@ -6,9 +6,9 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, primary, subsets, where
+from medprobe.figures.rows import Drawing
 from medprobe.metrics import catalog
-from medprobe.metrics.results import sweep
+from medprobe.metrics.results import primary, subsets, sweep, where
 
 START: Final = "original"  # the variant of a model that is not rewired: step 0
 

@@ -14,7 +14,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import SCORES
-from medprobe.core.tables import metric_of_predictions, read_table
+from medprobe.core.tables import Metadata, metric_of_predictions, read_table
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
@@ -172,6 +172,28 @@ def _comparable(a: System, b: System) -> bool:
     if sweep(a[1]) or sweep(b[1]):
         return False
     return a[1] == b[1] or a[0] == b[0]
+
+
+def where(rows: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """The rows with these values, e.g. `where(rows, subset="full", relation="macro")`."""
+    chosen = pd.Series(True, index=rows.index)
+    for column, value in values.items():
+        chosen &= rows[column] == value
+    return rows[chosen]
+
+
+def primary(rows: pd.DataFrame, metadata: Metadata) -> str:
+    """The metric that the benchmark of these rows is judged by, or the first there is."""
+    there = set(rows["metric"])
+    return metadata.primary_metric if metadata.primary_metric in there else min(there)
+
+
+def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
+    """The subsets of a benchmark's rows, without their parts; those with its main metric first, of
+    these `full` or `target` first."""
+    judged = set(rows.loc[rows["metric"] == primary(rows, metadata), "subset"])
+    names = {name for name in rows["subset"] if "/" not in name}
+    return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
 
 
 def sweep(method: str) -> tuple[str, float] | None:

@@ -6,7 +6,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import Metadata
-from medprobe.figures import rows as questions
+from medprobe.metrics import results as questions
 from medprobe.metrics.results import SIGNIFICANCE
 
 CONTROLS: Final = ("copy", "always-true")  # variants that answer without a model

@@ -2,8 +2,9 @@
 
 An index is a folder: `documents.parquet` (`document, id, text`: those that mention two entities or
 more), `mentions.parquet` (`document, start, end, cui`) and `index.json` (what it was made from, and
-counts). A resource is scanned anew only where its files or the names looked for have changed, so
-that another resource or other triples cost a look-up. Memory does not grow with a resource.
+counts). A resource is scanned anew only where its files, the names looked for or the code have
+changed, so that another resource or other triples cost a look-up. Memory does not grow with a
+resource.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ import pandas as pd
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
-from medprobe.core.parts import fingerprint
+from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.sources import articles, notes, texts
 from medprobe.sources.texts import Document
 
@@ -113,7 +114,7 @@ def index(
     name: str, resource: Resource, data: Path, names: list[tuple[str, str]], folder: Path
 ) -> Index:
     """The index of a resource at `folder/name`: the one that is there where it was made from the
-    same files and names, else made now. `names` are pairs of a name and its CUI.
+    same files and names by the same code, else made now. `names` are pairs of a name and its CUI.
 
     Raises BadInput where the resource is missing, broken or empty.
     """
@@ -121,7 +122,8 @@ def index(
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
     spelled = hashlib.sha256(json.dumps(names).encode()).hexdigest()
-    made_from = {"form": resource.form, "files": fingerprint([path]), "names": spelled}
+    files, code = fingerprint([path]), code_fingerprint(__name__)
+    made_from = {"form": resource.form, "files": files, "names": spelled, "code": code}
     target = folder / name
     if (target / "index.json").is_file() and Index(target).about["made_from"] == made_from:
         return Index(target)

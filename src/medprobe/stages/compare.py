@@ -59,7 +59,7 @@ def _results(params: Params) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
-    probed = _chapters(scores, params)
+    probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
     numbers = with_names(scores, builders, text=params.track.text)
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
@@ -105,13 +105,6 @@ def with_names(scores: pd.DataFrame, builders: dict[str, str], *, text: bool) ->
             own = scores["benchmark"] == benchmark
             relations = relations.mask(own, relations.map(shown).fillna(relations))
     return scores.assign(relation=relations).sort_values(COMPARISON[:6], ignore_index=True)
-
-
-def _chapters(numbers: pd.DataFrame, params: Params) -> list[str]:
-    """The benchmarks that have numbers, in the order of params.yaml, the others behind them."""
-    order = [name for named in params.benchmarks.values() for name in named]
-    there = sorted(numbers["benchmark"].unique())
-    return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _each(benchmarks: list[str], make: Callable[[str], pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -3,19 +3,25 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from medprobe import metrics
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.tables import Metadata, metric_of_predictions
+from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, prediction_tables, rows_of, score_table, sweep
-
-MAIN_SUBSETS: Final = ("full", "target")  # come before a benchmark's other subsets
+from medprobe.metrics.results import (
+    COMPARISON,
+    prediction_tables,
+    primary,
+    rows_of,
+    score_table,
+    subsets,
+    sweep,
+    where,
+)
 
 
 def score(params: Params) -> None:
@@ -34,9 +40,7 @@ def score(params: Params) -> None:
         found = score_table(path, folder, Scoring.of_model(places.MODELS / model, params))
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = found
         rows = pd.DataFrame(rows_of({benchmark: found}, model, method), columns=COMPARISON)
-        primary = Metadata.read(places.ABOUT / f"{benchmark}.json").primary_metric
-        first = metrics.find(metric_of_predictions(path)).METRICS[0].name
-        values.append(main_values(rows, primary if (rows["metric"] == primary).any() else first))
+        values.append(main_values(rows, Metadata.read(places.ABOUT / f"{benchmark}.json")))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
@@ -50,13 +54,11 @@ def score(params: Params) -> None:
             steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def main_values(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+def main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     """Of one result's rows of the comparison, those that stand for it: a variant's macro mean of
-    `metric` over its main subset."""
-    means = rows[(rows["metric"] == metric) & (rows["relation"] == "macro")]
-    subsets = {subset for subset in means["subset"] if "/" not in subset}
-    main = min(subsets, key=lambda subset: (subset not in MAIN_SUBSETS, subset), default="")
-    return means[means["subset"] == main]
+    the main metric over the main subset."""
+    main = where(rows, metric=primary(rows, metadata), relation="macro")
+    return main[main["subset"].isin(subsets(rows, metadata)[:1])]
 
 
 def summary(values: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:

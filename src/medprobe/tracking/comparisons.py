@@ -3,7 +3,7 @@ comparison of template-based and template-free data sets."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -12,14 +12,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.tables import read_about
-from medprobe.metrics import Scoring
-from medprobe.metrics.results import (
-    COMPARISON,
-    paired_tests,
-    prediction_tables,
-    rows_of,
-    score_table,
-)
+from medprobe.metrics.results import comparison, paired_tests
 from medprobe.tracking.store import Content, Result
 
 LOGGED: Final = ("difference", "p_holm", "smallest_difference")
@@ -72,28 +65,20 @@ def _tests(benchmark: str, params: Params) -> Content:
 
 
 def _template_free(builders: dict[str, str], params: Params) -> Content:
-    """All analyses as tables and drawings."""
+    """All analyses of the scores in metrics/scores, as tables and drawings."""
     from medprobe.report.blocks import drawings
     from medprobe.report.results import Results
     from medprobe.report.template_free.analyses import analyses
     from medprobe.report.template_free.chapter import chapter
 
-    numbers = pd.DataFrame(_rows({*builders}, params), columns=COMPARISON)
+    scores = comparison(places.SCORES)
+    numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)
     tables = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params)
     files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
     shown = chapter(Results(numbers, builders=builders, template_free=tables))
     svgs = drawings(part for one in shown for part in one.parts)
     files |= {f"figures/{name}": svg for name, svg in svgs.items()}
     return Content(_summary(tables), files=files)
-
-
-def _rows(benchmarks: set[str], params: Params) -> Iterator[tuple]:
-    for path in prediction_tables(places.PREDICTIONS):
-        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        if benchmark in benchmarks:
-            scoring = Scoring.of_model(places.MODELS / model, params)
-            scores = score_table(path, places.BENCHMARKS / benchmark, scoring)
-            yield from rows_of({benchmark: scores}, model, method)
 
 
 def _summary(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
