@@ -1,0 +1,108 @@
+"""A table of facts of one's own, asked by a template a relation or by ready prompts.
+
+A query is a subject of a relation under one prompt; all its objects are answers, and so are their
+aliases. The objects of all relations are the candidates.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import CANDIDATE_COLUMNS, DISTRACTOR, SLOT, BenchmarkTables
+from medprobe.sources import facts
+from medprobe.sources.facts import Fact
+
+SUBSET = "full"
+METADATA = Metadata(
+    description="Facts from a table of one's own, with one slot",
+    citation="one's own",
+    licence="that of the table",
+    sources=("tables",),
+    primary_metric="acc_at_1",
+)
+
+
+class Settings(Section):
+    """Where the table is, and how it is asked."""
+
+    facts: Path  # below data/: a file, or a folder of files; `sources/facts.py` says which columns
+    prompts: Path | None = None  # a template a relation; none: each row has its own prompt
+    normalise: Literal["exact", "biolama"] = "exact"  # when a text counts as an answer
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """The facts as queries.
+
+    Raises BadInput with file and line for a row without a prompt, or with one that has not one
+    slot.
+    """
+    templates = facts.templates(data / settings.prompts) if settings.prompts else {}
+    rows: dict[tuple[str, str, str], list[Fact]] = {}
+    listed = []
+    for where, fact in facts.read(data / settings.facts):
+        if fact.type == DISTRACTOR:
+            raise BadInput(
+                where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
+            )
+        key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
+        rows.setdefault(key, []).append(fact)
+        listed.append(fact)
+    if not listed:
+        raise BadInput(data / settings.facts, "no rows", "a row a fact, below a line of names")
+    names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
+    candidates = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
+    read = counts.by_name(str(settings.facts), "facts", [fact.relation for fact in listed])
+    return BenchmarkTables(
+        pd.DataFrame(_queries(rows)),
+        candidates.drop_duplicates("name", ignore_index=True),
+        others={"sources": counts.table(read)},
+        normalise=settings.normalise,
+    )
+
+
+def _prompt(where: str, fact: Fact, templates: dict[str, str]) -> str:
+    """The row's own prompt, or its relation's template filled with its subject."""
+    if not fact.prompt and fact.relation not in templates:
+        problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
+        raise BadInput(where, problem, "add it to the prompts, or a column prompt to the facts")
+    prompt = (fact.prompt or templates[fact.relation]).replace("[X]", fact.subject)
+    if prompt.count(SLOT) != 1:
+        problem = f"{prompt.count(SLOT)} slots {SLOT} in the prompt, expected 1"
+        raise BadInput(where, problem, f"write {SLOT} where the answer stands, and nowhere else")
+    return prompt
+
+
+def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:
+    """A row a query; a subject that is asked by several prompts has a number after the first."""
+    queries = []
+    asked: dict[str, int] = {}
+    for (relation, subject_id, prompt), found in rows.items():
+        name = f"{relation}/{subject_id}"
+        asked[name] = asked.get(name, 0) + 1
+        pairs = [
+            (text, fact.object_id or fact.object)
+            for fact in found
+            for text in (fact.object, *fact.aliases)
+        ]
+        answers = list(dict.fromkeys(pairs))
+        queries.append(
+            {
+                "query_id": name if asked[name] == 1 else f"{name}/{asked[name]}",
+                "benchmark": "table",
+                "relation": relation,
+                "subject": found[0].subject,
+                "subject_id": subject_id,
+                "prompt": prompt,
+                "answers": [text for text, _ in answers],
+                "answer_ids": [identifier for _, identifier in answers],
+                "subset": SUBSET,
+            }
+        )
+    return queries
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

@@ -1,0 +1,224 @@
+"""A benchmark from a table of one's own: its forms, its rules, what is refused, and its way to the
+comparison."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import gated
+from medprobe.benchmarks import table
+from medprobe.cli import main
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BenchmarkTables
+from medprobe.sources import facts
+
+ROWS = [
+    {
+        "subject": "stovumol",
+        "relation": "treats",
+        "object": "Karsten syndrome",
+        "aliases": "KS|Karsten's",
+    },
+    {"subject": "stovumol", "relation": "treats", "object": "chronic pain", "aliases": ""},
+    {"subject": "brenavir", "relation": "treats", "object": "flu", "aliases": ""},
+]
+PROMPTS = "relation,template\ntreats,[X] is given for [Y] .\n"
+
+
+def write(
+    data: Path, content: str, name: str = "facts.csv", prompts: str = PROMPTS
+) -> table.Settings:
+    folder = data / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(content, encoding="utf-8")
+    (folder / "prompts.csv").write_text(prompts, encoding="utf-8")
+    return table.Settings(facts=Path("tables") / name, prompts=Path("tables/prompts.csv"))
+
+
+def csv(rows: list[dict[str, str]] = ROWS) -> str:
+    return pd.DataFrame(rows).to_csv(index=False)
+
+
+def made(data: Path, settings: table.Settings) -> BenchmarkTables:
+    return table.build(data, settings, 0)
+
+
+def test_objects_of_a_subject_are_one_query_and_aliases_are_answers(tmp_path: Path) -> None:
+    found = made(tmp_path, write(tmp_path, csv()))
+    first, second = found.queries.to_dict("records")
+    assert first["prompt"] == "stovumol is given for [Y] ."
+    assert first["answers"] == ["Karsten syndrome", "KS", "Karsten's", "chronic pain"]
+    assert first["answer_ids"] == ["Karsten syndrome"] * 3 + ["chronic pain"]
+    assert (second["query_id"], second["answers"]) == ("treats/brenavir", ["flu"])
+    assert list(found.candidates["name"]) == ["Karsten syndrome", "chronic pain", "flu"]
+
+
+def test_all_forms_give_the_same_benchmark(tmp_path: Path) -> None:
+    listed = [{**row, "aliases": [n for n in row["aliases"].split("|") if n]} for row in ROWS]
+    write(tmp_path, csv())
+    write(tmp_path, csv().replace(",", "\t"), "facts.tsv")
+    write(tmp_path, "".join(json.dumps(row) + "\n" for row in listed), "facts.jsonl")
+    pd.DataFrame(listed).to_parquet(tmp_path / "tables/facts.parquet")
+    names = {"sub_label": "subject", "predicate_id": "relation", "obj_label": "object"}
+    foreign = {ours: theirs for theirs, ours in names.items()} | {"aliases": "obj_aliases"}
+    write(tmp_path, pd.DataFrame(ROWS).rename(columns=foreign).to_csv(index=False), "lama.csv")
+    first = made(tmp_path, write(tmp_path, csv()))
+    for name in ("facts.tsv", "facts.jsonl", "facts.parquet", "lama.csv"):
+        settings = table.Settings(facts=Path("tables", name), prompts=Path("tables/prompts.csv"))
+        other = made(tmp_path, settings)
+        pd.testing.assert_frame_equal(first.queries, other.queries)
+        pd.testing.assert_frame_equal(first.candidates, other.candidates)
+
+
+def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> None:
+    folder = tmp_path / "tables/BEAR"
+    folder.mkdir(parents=True)
+    for relation, answer in (("P1", "Oslo"), ("P2", "Bern")):
+        row = {"sub_id": "Q1", "sub_label": "Norway", "obj_id": "Q2", "obj_label": answer}
+        (folder / f"{relation}.jsonl").write_text(json.dumps(row))
+    about = {name: {"templates": ["[X] has [Y] .", "[Y] is of [X] ."]} for name in ("P1", "P2")}
+    (tmp_path / "tables/metadata_relations.json").write_text(json.dumps(about))
+    prompts = Path("tables/metadata_relations.json")
+    found = made(tmp_path, table.Settings(facts=Path("tables/BEAR"), prompts=prompts))
+    assert list(found.queries["relation"]) == ["P1", "P2"]
+    assert list(found.queries["prompt"]) == ["Norway has [Y] ."] * 2
+    assert list(found.candidates["id"]) == ["Q2", "Q2"]
+
+
+def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
+    rows = [{**row, "prompt": f"for [Y] take {row['subject']}"} for row in ROWS]
+    rows.append({**ROWS[2], "prompt": "brenavir ends [Y]"})
+    write(tmp_path, csv(rows))
+    found = made(tmp_path, table.Settings(facts=Path("tables/facts.csv")))
+    assert list(found.queries["query_id"]) == [
+        "treats/stovumol",
+        "treats/brenavir",
+        "treats/brenavir/2",
+    ]
+    assert list(found.queries["prompt"])[2] == "brenavir ends [Y]"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "prompts", "says"),
+    [
+        ("facts.csv", "subject,object\na,b\n", PROMPTS, "line 2: relation: no such column"),
+        ("facts.csv", "subject,relation,object\na,treats,\n", PROMPTS, "line 2: object: String"),
+        (
+            "facts.csv",
+            "subject,relation,object\na,treats\n",
+            PROMPTS,
+            "line 2: 2 fields, the first",
+        ),
+        ("facts.csv", 'subject,relation,object\na,treats,"b\n', PROMPTS, "not CSV"),
+        ("facts.csv", "subject,relation,object\n", PROMPTS, "no rows"),
+        ("facts.csv", csv().replace("treats", "treat"), PROMPTS, "did you mean 'treats'?"),
+        (
+            "facts.csv",
+            csv(),
+            "relation,template\ntreats,[X] treats\n",
+            "it needs one [X] and one [Y]",
+        ),
+        (
+            "facts.csv",
+            csv(),
+            PROMPTS + "treats,[Y] by [X]\n",
+            "line 3: relation treats has a template",
+        ),
+        ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "2 slots [Y] in the prompt"),
+        ("facts.jsonl", '{"subject": "a"}\n[]\n', PROMPTS, "line 1: relation: no such column"),
+        ("facts.jsonl", "[" * 99999, PROMPTS, "line 1: not a JSON object"),
+        ("facts.parquet", "no", PROMPTS, "not parquet"),
+        ("facts.xls", "no", PROMPTS, "files of facts end in .csv, .tsv, .jsonl, .parquet"),
+    ],
+)
+def test_what_is_amiss_is_said_in_a_line(
+    tmp_path: Path, name: str, content: str, prompts: str, says: str
+) -> None:
+    with pytest.raises(BadInput) as error:
+        made(tmp_path, write(tmp_path, content, name, prompts))
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    settings = write(tmp_path, "")
+    (tmp_path / "tables/facts.csv").write_bytes(b"subject,relation,object\na,treats,\xff\n")
+    with pytest.raises(BadInput, match="not UTF-8 at byte 33"):
+        made(tmp_path, settings)
+    with pytest.raises(BadInput, match="no such file"):
+        list(facts.read(tmp_path / "elsewhere"))
+
+
+def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
+    found = made(tmp_path, write(tmp_path, csv()))
+    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    settings = table.Settings(facts=Path("tables/facts.csv"))
+    assert gated.failing("table", tables, settings) == []
+    twins = found.queries.assign(prompt="the same [Y]")
+    lone = found.candidates.head(1)
+    failing = gated.failing("table", {**tables, "queries": twins, "candidates": lone}, settings)
+    assert [check["notes"].split(":")[0] for check in failing] == [
+        "something to choose from",
+        "no prompt is asked twice",
+    ]
+
+
+def test_forty_rows_and_two_lines_reach_the_comparison(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command as `dvc repro` runs it."""
+    names = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain"]
+    rows = [
+        {"subject": f"drug {i}", "relation": "treats", "object": names[i % 4]} for i in range(40)
+    ]
+    write(tmp_path / "data", csv(rows))
+    params = {
+        "seed": 1,
+        "engine": {"precision": "float32"},
+        "models": {"masked": {"mine": {}}},
+        "folders": {"mine": str(tiny_model("bert"))},
+        "benchmarks": {
+            "table": {"drugs": {"facts": "tables/facts.csv", "prompts": "tables/prompts.csv"}}
+        },
+        "methods": {"masked": {"mask_average": {"drugs": {}}}},
+        "rewire": {"steps": 1},
+        "score": {"bootstrap": 20},
+        "track": {},
+    }
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    expectations = tmp_path / "expectations"
+    expectations.symlink_to(gated.EXPECTATIONS)
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        "build drugs",
+        "validate drugs",
+        "fetch mine",
+        "probe mine mask_average drugs",
+        "score",
+        "compare",
+    ):
+        done = CliRunner().invoke(main, command.split())
+        assert done.exit_code == 0, (command, done.output, done.exception)
+    table = pd.read_csv("reports/comparison.csv")
+    rows = table[(table["benchmark"] == "drugs") & (table["metric"] == "acc_at_10")]
+    assert (rows["value"] == 1).all() and len(rows)  # four names, ten answers
+    assert "drugs" in Path("reports/index.html").read_text()
+
+
+def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:
+    page = (gated.EXPECTATIONS.parent / "docs/own-data.md").read_text(encoding="utf-8")
+    rows, prompts = (
+        block for block in page.split("```\n") if block.startswith(("subject,", "relation,"))
+    )
+    (block,) = (b for b in page.split("```yaml\n") if b.startswith("benchmarks:\n  table:"))
+    params = yaml.safe_load(block.partition("```")[0])
+    write(tmp_path, rows, "drugs.csv", prompts)
+    settings = table.Settings(**params["benchmarks"]["table"]["drugs"])
+    made(tmp_path, settings.model_copy(update={"prompts": Path("tables/prompts.csv")}))
+    assert settings.prompts == Path("tables/prompts.csv")
+    assert "drugs" in params["methods"]["masked"]["mask_average"]
