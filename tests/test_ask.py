@@ -60,10 +60,18 @@ def test_ask_shows_the_answers_of_the_rewired_model(
         (("bert", "velotrine", "contrastive", "medlama"), "0 slots"),
         (("bart", "[Y]", "contrastive", "medlama"), "no model 'bart'"),
         (("bert", "[Y]", "contrast", "medlama"), "no method 'contrast'"),
-        (("bert", "[Y]", "contrastive", "lama"), "no such table"),
+        (("bert", "[Y]", "contrastive", "lama"), "no benchmark 'lama'"),
         (("bert", "[Y]", "perplexity", "medlama"), "ranks no candidates"),
     ],
 )
 def test_ask_refuses_what_it_cannot_answer(told: tuple[str, str, str, str], says: str) -> None:
     with pytest.raises(BadInput, match=says):
         ask(*told, params("set-1"))
+
+
+@pytest.mark.usefixtures("project")
+def test_answers_are_marked_where_the_benchmark_knows_them() -> None:
+    query = QUERIES.iloc[0]
+    known = answers("bert", query["prompt"], "contrastive", "medlama", params("set-1"), k=10)
+    assert set(known.loc[known["hit"], "prediction"]) == set(query["answers"]) & set(NAMES)
+    assert "hit" not in answers("bert", PROMPT, "contrastive", "medlama", params("set-1"), k=3)

@@ -8,6 +8,7 @@ import pytest
 from made_up import METADATA
 from medprobe import metrics
 from medprobe.benchmarks import context
+from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.figures import of_result, trajectory
@@ -19,7 +20,6 @@ from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
 from medprobe.report.sections import models
 from medprobe.report.sections.ucm import SATURATED, section
-from medprobe.stages.probe import with_hits
 from shown import html
 from test_context import sample
 

@@ -11,6 +11,7 @@ import torch
 
 import probing
 from medprobe import methods
+from medprobe.core.answers import with_hits
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params, Section
@@ -24,7 +25,7 @@ from medprobe.core.tables import (
     read_table,
 )
 from medprobe.methods import Method, Task
-from medprobe.stages.probe import probe, with_hits
+from medprobe.stages.probe import probe
 
 
 class Alphabetical(Method):

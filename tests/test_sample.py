@@ -12,6 +12,7 @@ from medprobe.benchmarks import medlama
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS
 from medprobe.commands.sample import sample
 from medprobe.core.errors import BadInput
+from medprobe.core.params import load
 from medprobe.core.parts import fingerprint
 from medprobe.sample import context, corpus, names, umls
 from medprobe.sample.settings import SampleSettings
@@ -281,3 +282,13 @@ def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:
         for fact in world.facts
         if fact.relation in umls.INVERSES
     }
+
+
+def test_the_readmes_question_is_asked_and_has_two_answers(tmp_path: Path) -> None:
+    root = Path(__file__).parent.parent
+    (prompt,) = re.findall(r'medprobe ask taught "(.*?)"', (root / "README.md").read_text())
+    params = load(root / "params.yaml")
+    sample(tmp_path / "data", params.sample, params.seed)
+    settings = medlama.Settings(**params.benchmarks["medlama"]["medlama"])
+    queries = medlama.build(tmp_path / "data", settings, params.seed).queries
+    assert list(queries.loc[queries["prompt"] == prompt, "answers"].map(len).unique()) == [2]

@@ -213,6 +213,32 @@ def ask(model: str, prompt: str, method: str, benchmark: str) -> None:
 
 
 @main.command()
+@click.argument("model")
+@click.option("--benchmark", required=True, help="A benchmark of params.yaml that is built.")
+@click.option("--method", required=True, help="How to ask; `medprobe list methods` names them.")
+@click.option("--limit", type=click.IntRange(1), help="Queries at most, drawn by the seed.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Keep the predictions: a parquet file."
+)
+def run(model: str, benchmark: str, method: str, limit: int | None, out: Path | None) -> None:
+    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded."""
+    from medprobe import check
+    from medprobe.commands.run import run as now
+
+    now(model, method, benchmark, check.loaded(), limit=limit, out=out)
+
+
+@main.command("list")
+@click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "papers"]))
+def list_(what: str) -> None:
+    """Show what there is to choose from."""
+    from medprobe import check
+    from medprobe.commands.list_ import list_ as show
+
+    show(what, check.loaded())
+
+
+@main.command()
 def doctor() -> None:
     """Check params.yaml and dvc.yaml, and say which sources and models are there."""
     from medprobe import check

@@ -5,7 +5,10 @@ import string
 from collections.abc import Callable
 from typing import Final
 
+import pandas as pd
+
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.tables import BenchmarkTables
 
 
 def exact(text: str) -> str:
@@ -32,3 +35,24 @@ def rule(name: str) -> Callable[[str], str]:
     if name not in RULES:
         raise BadInput("answers", f"no rule '{name}'{nearest(name, [*RULES])}")
     return RULES[name]
+
+
+def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
+    """Add `prediction_id` and `hit`, as far as the method did not say them itself: a hit equals one
+    of the query's answers by the benchmark's rule."""
+    if "prediction_id" not in predictions:
+        ids = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
+        names = predictions["prediction"]
+        predictions = predictions.assign(prediction_id=[ids.get(name, "") for name in names])
+    if "hit" in predictions:
+        return predictions
+    normalise = rule(tables.normalise)
+    right = {
+        row.query_id: {normalise(answer) for answer in row.answers}
+        for row in tables.queries.itertuples()
+    }
+    hits = [
+        normalise(name) in right[query]
+        for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
+    ]
+    return predictions.assign(hit=hits)

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import track
 
 from medprobe import methods
-from medprobe.core import answers, places
+from medprobe.core import places
+from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params, section
@@ -87,24 +88,3 @@ def _parts(
 
 def _fingerprints(task: Task) -> list[str]:
     return [table_fingerprint(t) for t in (task.queries, task.candidates, *task.tables.values())]
-
-
-def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
-    """Add `prediction_id` and `hit`, as far as the method did not say them itself: a hit equals one
-    of the query's answers by the benchmark's rule."""
-    if "prediction_id" not in predictions:
-        ids = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
-        names = predictions["prediction"]
-        predictions = predictions.assign(prediction_id=[ids.get(name, "") for name in names])
-    if "hit" in predictions:
-        return predictions
-    normalise = answers.rule(tables.normalise)
-    right = {
-        row.query_id: {normalise(answer) for answer in row.answers}
-        for row in tables.queries.itertuples()
-    }
-    hits = [
-        normalise(name) in right[query]
-        for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
-    ]
-    return predictions.assign(hit=hits)

@@ -1,0 +1,135 @@
+"""`medprobe run` and `medprobe list`: beside the pipeline, and of one mind with it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from medprobe import methods
+from medprobe.benchmarks import table
+from medprobe.cli import main
+from medprobe.commands.run import drawn
+from medprobe.core import places
+from medprobe.core.tables import read_table
+from medprobe.metrics.results import comparison
+
+NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A built benchmark of two relations, a model, and no results."""
+    folder = tmp_path / "data/tables"
+    folder.mkdir(parents=True)
+    rows = [
+        f"drug {i},{relation},{NAMES[i % 5]},[Y] is what drug {i} {relation}"
+        for relation in ("treats", "prevents")
+        for i in range(8)
+    ]
+    facts = "\n".join(["subject,relation,object,prompt", *rows])
+    (folder / "facts.csv").write_text(facts + "\n")
+    params = {
+        "seed": 1,
+        "engine": {"precision": "float32"},
+        "models": {"masked": {"mine": {}}},
+        "folders": {"mine": str(tiny_model("bert"))},
+        "benchmarks": {"table": {"drugs": {"facts": "tables/facts.csv"}}},
+        "methods": {"masked": {"mask_average": {"drugs": {}}}},
+        "rewire": {"steps": 1},
+        "score": {"bootstrap": 50},
+        "track": {},
+    }
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    monkeypatch.chdir(tmp_path)
+    works("build drugs")
+    works("fetch mine")
+    return tmp_path
+
+
+def medprobe(command: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, command.split(), env={"COLUMNS": "200"})
+    return done.exit_code, done.output
+
+
+def works(command: str) -> str:
+    code, said = medprobe(command)
+    assert code == 0, said
+    return said
+
+
+def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> None:
+    before = sorted(project.rglob("*"))
+    said = works("run mine --method mask_average --benchmark drugs --out found.parquet")
+    assert {*project.rglob("*")} - {*before} == {project / "found.parquet"}
+    (places.VALIDATION / "drugs").mkdir(parents=True)
+    works("probe mine mask_average drugs")
+    works("score")
+    path = places.PREDICTIONS / "mine/mask_average/drugs.parquet"
+    pd.testing.assert_frame_equal(read_table(path, []), read_table(Path("found.parquet"), []))
+    numbers = comparison()
+    macro = numbers[(numbers["relation"] == "macro") & (numbers["method"] == "mask_average")]
+    for row in macro.itertuples():
+        assert f"{row.value:.3f}" in said, row.metric
+
+
+def test_a_folder_is_asked_like_the_model_of_that_name(project: Path) -> None:
+    by_name = works("run mine --method mask_average --benchmark drugs --limit 6")
+    folder = json.dumps(str(places.MODELS / "mine")).strip('"')
+    assert works(f"run {folder} --method mask_average --benchmark drugs --limit 6") == by_name
+
+
+def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
+    queries = pd.DataFrame({"subset": "full", "relation": ["a"] * 50 + ["b"] * 3, "id": range(53)})
+    ten = drawn(queries, 10, 7)
+    assert ten["relation"].value_counts().to_dict() == {"a": 7, "b": 3}
+    assert list(ten["id"]) == sorted(ten["id"])
+    assert list(drawn(queries, 10, 7)["id"]) == list(ten["id"])
+    assert set(drawn(queries, 6, 7)["id"]) <= set(ten["id"])
+    assert len(drawn(queries, 99, 7)) == 53
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("run mine --method mask_average --benchmark drug", "did you mean 'drugs'?"),
+        (
+            "run mine --method generative --benchmark drugs",
+            "choose one of: classifier",
+        ),
+        ("run yours --method mask_average --benchmark drugs", "no model 'yours'"),
+        ("run mine --method mask --benchmark drugs", "no method 'mask'"),
+        ("run mine --method contrastive --benchmark drugs", "sets"),
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_what_cannot_run_is_refused_in_a_line(command: str, says: str) -> None:
+    code, said = medprobe(command)
+    assert code == 2
+    assert says in said
+    assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_what_is_not_built_yet_says_how() -> None:
+    (places.BENCHMARKS / "drugs/queries.parquet").unlink()
+    for file in (places.BENCHMARKS / "drugs").iterdir():
+        file.unlink()
+    (places.BENCHMARKS / "drugs").rmdir()
+    code, said = medprobe("run mine --method mask_average --benchmark drugs")
+    assert code == 2
+    assert "dvc repro build-table@drugs" in said
+
+
+@pytest.mark.usefixtures("project")
+def test_lists_name_all_there_is() -> None:
+    assert all(name in works("list methods") for name in methods.names())
+    assert "mine" in works("list models")
+    builders = works("list benchmarks")
+    assert "medlama" in builders and table.METADATA.description in builders
+    assert "contrastive-probe-acl2022" in works("list papers")
