@@ -17,7 +17,8 @@ EVIL = [SHELL, "$(touch pwned)", "`touch pwned`", "a > pwned", "it's", "a\ntouch
 
 def project(folder: Path, sections: dict[str, object]) -> None:
     """The project's pipeline with these sections in params.yaml, and without code or data."""
-    shutil.copy(ROOT / "dvc.yaml", folder)
+    for name in ("dvc.yaml", "requirements.lock"):
+        shutil.copy(ROOT / name, folder)
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
     few = {name: content[name] for name in ("seed", "engine", "rewire", "score", "track")}
     (folder / "params.yaml").write_text(yaml.safe_dump(few | sections))
