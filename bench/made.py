@@ -13,7 +13,8 @@ import transformers
 from tokenizers import pre_tokenizers
 
 from medprobe.core.params import EngineParams
-from medprobe.engine.load import AUTO_CLASSES, Head, Model, token_budget
+from medprobe.engine.inspection import AUTO_CLASSES, Head
+from medprobe.engine.load import Model, token_budget
 
 CPU = EngineParams(device="cpu")
 SYLLABLES = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrstx"]

@@ -41,17 +41,18 @@ def run(folder: Path, *arguments: str, params: str = "") -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+ONE = ["--model", "bert", "--method", "fill_mask", "--benchmark", "medlama"]
 MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "params", "says"),
     [
-        (["probe", "bert", "fill_mask", "medlama"], "", "models: no model 'bert'"),
-        (["build", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
+        (["probe", *ONE], "", "models: no model 'bert'"),
+        (["build", "--benchmark", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
-        (["build", "medlama"], MEDLAMA, "data/umls"),
-        (["track", "taught"], "", "expected a model, a method and a benchmark"),
+        (["build", "--benchmark", "medlama"], MEDLAMA, "data/umls"),
+        (["track", "--model", "taught"], "", "expected --model, --method and --benchmark"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(

@@ -11,7 +11,8 @@ from safetensors.torch import load_file, save_file
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine.load import MissingHead, inspect, load, use_threads
+from medprobe.engine.inspection import MissingHead, inspect
+from medprobe.engine.load import load, use_threads
 
 KINDS = {
     "bert": ("masked", "encoder"),
@@ -139,6 +140,9 @@ def test_what_is_no_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path)
     with pytest.raises(BadInput, match="weights"):
         load(tmp_path, "masked")
     save_file({"a": torch.ones(1)}, tmp_path / "model.safetensors")
+    with pytest.raises(BadInput, match="no tokenizer"):
+        load(tmp_path, "masked")
+    shutil.copy(tiny_model("bert") / "tokenizer.json", tmp_path)
     with pytest.raises(BadInput, match="missing"):
         load(tmp_path, "masked")
 

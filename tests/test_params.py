@@ -47,7 +47,17 @@ def with_sections(tmp_path: Path, text: str) -> Path:
         ("seed: many", "seed: Input should be a valid integer"),
         ("engine: {precision: float16}", "engine.precision: Input should be 'float32' or"),
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
-        ("models: {masked: {a/b: {}}}", "models.masked.a/b.[key]: String should match"),
+        ("models: {masked: {../up: {}}}", "masked: '../up' is no name; a name is of letters"),
+        ("models: {causal: {gpt.2: {}}}", "models.causal: 'gpt.2' is no name"),
+        ("sentence_sets: {$(id): {}}", "sentence_sets: '$(id)' is no name"),
+        ("benchmarks: {lipid: {lipid; touch X: {}}}", "benchmarks.lipid: 'lipid; touch X' is no"),
+        ("methods: {masked: {xfactr: {a b: {}}}}", "methods.masked.xfactr: 'a b' is no name"),
+        (f"train: {{{'a' * 61}: {{}}}}", "at most 60 long"),
+        (
+            "models: {masked: {dmis-lab/biobert-v1.1: {}}}",
+            "choose one of your own, and say in fetch: "
+            "{biobert-v1-1: {hub: dmis-lab/biobert-v1.1}}",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key(tmp_path: Path, text: str, says: str) -> None:
@@ -124,6 +134,7 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "methods/masked/contrastive/medlama/sets": (["set-9"], "'set-9' is not among set-0, set-1"),
     "models/masked/stray": ({}, "models.masked.stray: nothing says where its checkpoint is"),
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
+    "models/causal/Taught": ({}, "models: 'Taught' and 'taught' differ in case only"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
     "folders/taught": ("/a", "train, fetch and folders: 'taught' is there 2 times"),
     "folders/stray": ("/a", "'stray' is in train, fetch or folders only"),

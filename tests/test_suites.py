@@ -43,7 +43,10 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Tables, d
             settings = section(benchmarks.find(builder).settings, choices, builder)
             built = benchmarks.find(builder).build(Path("data"), settings, params.seed)
             tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
-            made[builder] = tables, settings.model_dump(mode="json")
+            asked = settings.model_dump(mode="json")
+            if builder == "biolama":  # which asks for all relations by naming none
+                asked["relations"] = list(built.queries["relation"].unique())
+            made[builder] = tables, asked
     medlama, settings = made["medlama"]
     made["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
     made["diskne_released"] = released_annotation(), {"positives": 2}
@@ -179,6 +182,12 @@ def outside(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     fill(tables, table, kwargs["column"], 7 if 1 in kwargs["value_set"] else "no such value")
 
 
+@breaks("expect_column_distinct_values_to_contain_set")
+def vanished(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    column = tables[table][kwargs["column"]]
+    tables[table] = tables[table][column != kwargs["value_set"][0]]
+
+
 @breaks("expect_column_values_to_match_regex")
 def empty_text(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     fill(tables, table, kwargs["column"], "")
@@ -186,7 +195,7 @@ def empty_text(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 
 @breaks("expect_column_values_to_not_match_regex")
 def forbidden(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
-    samples = ["a\x00b", "a [MASK]", "However so", "a \ufffd"]
+    samples = ["a\x00b", "a [MASK]", "However so", "a \ufffd", "a\u200bb"]
     found = next(text for text in samples if re.search(kwargs["regex"], text))
     fill(tables, table, kwargs["column"], found)
 

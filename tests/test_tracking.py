@@ -45,7 +45,7 @@ LOCK = {
         "rewire@taught-set-0": {"outs": [{"path": "outputs/rewired/taught/set-0", "md5": "r1"}]},
         "rewire@taught-set-9": {"outs": [{"path": "outputs/rewired/taught/set-9", "md5": "r9"}]},
         "probe-contrastive@taught-made_up": {
-            "cmd": "medprobe probe taught contrastive made_up",
+            "cmd": "medprobe probe --method contrastive --model taught --benchmark made_up",
             "params": {
                 "params.yaml": {
                     "seed": 5,

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.engine.load import inspect, load
+from medprobe.engine.inspection import inspect
+from medprobe.engine.load import load
 from medprobe.sample import corpus, training
 from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
 from medprobe.sample.losses import _hidden, masked_loss

@@ -245,7 +245,7 @@ def test_an_edit_of_params(project: Path, name: str) -> None:
     with kept(project / "params.yaml"):
         edited_params(project / "params.yaml", edit)
         with opened(project) as repo:
-            assert set(repo.status()) == matching(repo, patterns)
+            assert set(repo.status()) == matching(repo, ["check", *patterns])
 
 
 def test_sections_that_are_left_out_are_empty(project: Path) -> None:
@@ -264,6 +264,6 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
         with opened(project) as repo:
             found = stages(repo)
     assert found == {
-        *("build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
+        *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
         *("probe-perplexity-causal@mine-lama", "score", "track", "compare"),
     }

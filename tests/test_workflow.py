@@ -20,11 +20,11 @@ BINARIES = Path(sys.executable).parent
 PIPELINE = """\
 stages:
   build-biolama:
-    cmd: medprobe build biolama
+    cmd: medprobe build --benchmark biolama
     deps: [data/biolama]
     outs: [outputs/benchmarks/biolama]
   validate-biolama:
-    cmd: medprobe validate biolama
+    cmd: medprobe validate --benchmark biolama
     deps: [outputs/benchmarks/biolama, expectations]
     outs: [outputs/validation/biolama/passed]
 """

@@ -40,7 +40,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
 
 
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
-    from medprobe.engine.load import load_tokenizer, read_config
+    from medprobe.engine.inspection import load_tokenizer, read_config
     from medprobe.engine.slots import ANCHOR, inside_sentence
 
     tokenizer = load_tokenizer(folder, read_config(folder))

@@ -4,7 +4,6 @@ benchmark, recipe and of rewiring, and every name that one section takes from an
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,14 +65,14 @@ def _benchmarks(params: Params) -> None:
             if name == places.SENTENCES.name:
                 problem = f"'{name}' is the folder of sentence sets"
                 raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
-    _once("benchmarks", (name for named in params.benchmarks.values() for name in named))
+    _once("benchmarks", [name for named in params.benchmarks.values() for name in named])
 
 
 def _models(params: Params) -> None:
     from medprobe.sample.settings import Recipe
 
     known = params.models.all()
-    _once("models", (name for named in params.models.by_kind().values() for name in named))
+    _once("models", [name for named in params.models.by_kind().values() for name in named])
     origins = [*params.train, *params.fetch, *params.folders]
     _once("train, fetch and folders", origins)
     for name in origins:
@@ -117,8 +116,12 @@ def _known(name: str | None, there: Any, where: str) -> None:
         raise BadInput(f"params.yaml: {where}", problem)
 
 
-def _once(where: str, names: Iterator[str] | list[str]) -> None:
-    """Names are unique: each is a folder's."""
+def _once(where: str, names: list[str]) -> None:
+    """Names are unique, whatever their case: each is a folder's."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.casefold(), name)) != name:
+            raise BadInput(f"params.yaml: {where}", f"'{name}' and '{other}' differ in case only")
     for name, count in Counter(names).items():
         if count > 1:
             raise BadInput(f"params.yaml: {where}", f"'{name}' is there {count} times")

@@ -5,13 +5,17 @@ Imports stand inside the commands, so that `medprobe --help` answers in a blink.
 """
 
 import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class OneLine(click.ClickException):
@@ -37,6 +41,18 @@ class Commands(click.Group):
             remedy = "make room and run the command again" if full else "see -v for the traceback"
             where = error.filename or "the file system"
             raise OneLine(f"{where}: {error.strerror or error}; {remedy}") from error
+
+
+def named(*names: str) -> Callable[[Command], Command]:
+    """The options by which dvc.yaml tells a command whose stage it is: `--model taught`."""
+
+    def add(command: Command) -> Command:
+        for name in reversed(names):
+            parameter = "sentence_set" if name == "set" else name
+            command = click.option(f"--{name}", parameter, required=True)(command)
+        return command
+
+    return add
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,7 +101,7 @@ def import_(what: str, folder: Path) -> None:
 
 
 @main.command()
-@click.argument("benchmark")
+@named("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
     from medprobe import check
@@ -95,7 +111,7 @@ def build(benchmark: str) -> None:
 
 
 @main.command()
-@click.argument("benchmark")
+@named("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations: the gate that all probing waits for."""
     from medprobe import check
@@ -105,7 +121,7 @@ def validate(benchmark: str) -> None:
 
 
 @main.command("validate-sentences")
-@click.argument("sentence_set")
+@named("set")
 def validate_sentences(sentence_set: str) -> None:
     """Check a sentence set against its expectations: the gate that rewiring waits for."""
     from medprobe import check
@@ -115,7 +131,7 @@ def validate_sentences(sentence_set: str) -> None:
 
 
 @main.command()
-@click.argument("model")
+@named("model")
 def train(model: str) -> None:
     """Train a sample model by its recipe."""
     from medprobe import check
@@ -125,18 +141,18 @@ def train(model: str) -> None:
 
 
 @main.command()
-@click.argument("model")
-def fetch(model: str) -> None:
+@click.option("--model", help="The model; of a stage of DVC's, which has it in its name: none.")
+def fetch(model: str | None) -> None:
     """Put a model's checkpoint into outputs/models, from the hub or from its folder."""
     from medprobe import check
     from medprobe.stages.fetch import fetch as run
 
-    run(model, check.loaded(), places.MODELS / model)
+    name = model or os.environ.get("DVC_STAGE", "").partition("@")[2]
+    run(name, check.loaded(), places.MODELS / name)
 
 
 @main.command()
-@click.argument("model")
-@click.argument("sentence_set")
+@named("model", "set")
 def rewire(model: str, sentence_set: str) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
     from medprobe import check
@@ -146,9 +162,7 @@ def rewire(model: str, sentence_set: str) -> None:
 
 
 @main.command()
-@click.argument("model")
-@click.argument("method")
-@click.argument("benchmark")
+@named("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark."""
     from medprobe import check
@@ -174,20 +188,22 @@ def score() -> None:
 
 
 @main.command()
-@click.argument("one", metavar="[MODEL METHOD BENCHMARK]", nargs=-1)
-def track(one: tuple[str, ...]) -> None:
-    """Bring all results on disk into MLflow, or that of one MODEL, METHOD and BENCHMARK; run it
+@click.option("--model")
+@click.option("--method")
+@click.option("--benchmark")
+def track(model: str | None, method: str | None, benchmark: str | None) -> None:
+    """Bring all results on disk into MLflow, or that of one model, method and benchmark; run it
     again as often as you like."""
     from medprobe import check
     from medprobe.stages import track as stage
 
     params = check.loaded()
-    if not one:
-        stage.track(params)
-    elif len(one) == 3:
-        stage.track_one(*one, params)
+    if model and method and benchmark:
+        stage.track_one(model, method, benchmark, params)
+    elif model or method or benchmark:
+        raise BadInput("track", "expected --model, --method and --benchmark, or none of them")
     else:
-        raise BadInput("track", f"{len(one)} names, expected a model, a method and a benchmark")
+        stage.track(params)
 
 
 @main.command()
@@ -210,6 +226,18 @@ def ask(model: str, prompt: str, method: str, benchmark: str) -> None:
     from medprobe.commands.ask import ask as run
 
     run(model, prompt, method, benchmark, check.loaded())
+
+
+@main.command("check")
+def check_() -> None:
+    """Refuse names and sections of params.yaml that are none: the first stage, which all others
+    wait for. What a section holds is checked by every command."""
+    from medprobe.core.files import replacing
+    from medprobe.core.params import load
+
+    load()
+    with replacing(places.CHECKED) as scratch:
+        scratch.write_text("checked\n", encoding="utf-8")
 
 
 @main.command()

@@ -11,7 +11,7 @@ from medprobe.commands import pipeline
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.engine.load import inspect
+from medprobe.engine.inspection import inspect
 
 
 def doctor(params: Params, data: Path) -> None:

@@ -16,7 +16,7 @@ from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS
 from medprobe.core.parts import LIBRARIES
-from medprobe.core.places import EXPECTATIONS
+from medprobe.core.places import CHECKED, EXPECTATIONS
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
@@ -48,6 +48,7 @@ def text() -> str:
         kinds=MODEL_KINDS,
         sets=SETS,
         tools=TOOLS,
+        checked=CHECKED.as_posix(),
         code=code,
         sources=lambda metadata: [f"data/{source}" for source in metadata.sources],
         listed=listed,

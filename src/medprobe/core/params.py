@@ -4,6 +4,7 @@ The settings of one method, benchmark or sample model are typed by the file they
 class `Settings`; `check.py` holds all of `params.yaml` against these classes, to the leaves.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -48,7 +49,9 @@ class ModelParams(Section):
 
 ModelKind = Literal["masked", "encoder", "causal", "seq2seq"]
 MODEL_KINDS: Final[tuple[ModelKind, ...]] = ("masked", "encoder", "causal", "seq2seq")
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]  # in file names
+Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC's
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
+]
 NAMED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # by dvc.yaml, always
 Choices = dict[str, Any]  # settings that the file they belong to types
 
@@ -175,10 +178,23 @@ def section(kind: type[SectionType], content: Any, where: object) -> SectionType
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
+        if first["loc"][-1] == "[key]":
+            raise _no_name(where, [str(part) for part in first["loc"][:-1]]) from None
         if first["type"] != "extra_forbidden":
             raise BadInput(where, f"{key}: {first['msg']}, found {first['input']!r}") from None
         known = _keys_beside(kind, first["loc"])
         raise BadInput(where, f"unknown key {key}{nearest(str(first['loc'][-1]), known)}") from None
+
+
+def _no_name(where: object, loc: list[str]) -> BadInput:
+    """Of a name that is none, with one that would do: for a name of the hub's, where it goes."""
+    *parents, name = loc
+    problem = f"{'.'.join(parents)}: {name!r} is no name"
+    own = re.sub("[^A-Za-z0-9_-]+", "-", name.rpartition("/")[2]).strip("-_")[:60]
+    remedy = "a name is of letters, digits, _ and -, begins with a letter or digit, at most 60 long"
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and own:
+        remedy = f"choose one of your own, and say in fetch: {{{own}: {{hub: {name}}}}}"
+    return BadInput(where, problem, remedy)
 
 
 def _keys_beside(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:

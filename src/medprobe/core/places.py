@@ -3,6 +3,7 @@
 from pathlib import Path
 
 DATA = Path("data")
+CHECKED = Path("outputs/checked")  # that params.yaml holds no wrong name
 SENTENCES = Path("data/sentences")
 BENCHMARKS = Path("outputs/benchmarks")
 ABOUT = Path("outputs/about")  # what to know of each benchmark

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -164,6 +165,23 @@ def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
     rest = [column for column in table if column not in columns]
     with replacing(path) as scratch:
         table[[*columns, *rest]].to_parquet(scratch, index=False)
+
+
+def check_scores(predictions: pd.DataFrame, where: object) -> None:
+    """Raise BadInput with the query of the first score that is missing, NaN or infinite."""
+    scores = pd.to_numeric(predictions["score"], errors="coerce").to_numpy(float)
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if bad.size:
+        query = predictions["query_id"].iloc[bad[0]]
+        problem = f"{bad.size:,} scores are no numbers, the first that of query {query}"
+        raise BadInput(where, problem, "look at the model's weights and outputs")
+
+
+def read_predictions(path: Path) -> pd.DataFrame:
+    """A prediction table. Raises BadInput where a column is missing or a score is no number."""
+    table = read_table(path, PREDICTION_COLUMNS)
+    check_scores(table, path)
+    return table
 
 
 def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:

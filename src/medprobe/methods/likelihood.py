@@ -16,7 +16,8 @@ from pydantic import Field
 
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import causal, masked, ranking, seq2seq
-from medprobe.engine.load import Head, Model, inspect, load
+from medprobe.engine.inspection import Head, inspect
+from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
 from medprobe.methods import Method, Task
 

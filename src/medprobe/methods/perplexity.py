@@ -15,6 +15,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, load, masked
+from medprobe.engine.inspection import Head, inspect
 from medprobe.methods import Method, Task
 
 
@@ -31,7 +32,7 @@ class Perplexity(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        kind: load.Head = "masked" if "masked" in load.inspect(checkpoint).kinds else "causal"
+        kind: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
         self.model = load.load(checkpoint, kind, engine)
         self.log_probs = pseudo_log_probs if kind == "masked" else causal_log_probs
 

@@ -21,7 +21,8 @@ import pandas as pd
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
-from medprobe.engine.load import Model, inspect, load
+from medprobe.engine.inspection import inspect
+from medprobe.engine.load import Model, load
 from medprobe.engine.slots import answer_ids, check_window, text_slots
 from medprobe.methods import Method, Task
 

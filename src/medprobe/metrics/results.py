@@ -14,7 +14,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import SCORES
-from medprobe.core.tables import Metadata, metric_of_predictions, read_table
+from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
@@ -67,7 +67,7 @@ def prediction_tables(folder: Path) -> Iterator[Path]:
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
     """The scores of a prediction table on the benchmark in `folder`, by its family of metrics."""
-    scorer, predictions = metrics.find(metric_of_predictions(path)), read_table(path, [])
+    scorer, predictions = metrics.find(metric_of_predictions(path)), read_predictions(path)
     try:
         return scorer.score(predictions, folder, scoring)
     except BadInput as error:
@@ -76,7 +76,7 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
 
 def paired_table(path: Path, folder: Path) -> pd.DataFrame:
     """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics."""
-    scorer, predictions = metrics.find(metric_of_predictions(path)), read_table(path, [])
+    scorer, predictions = metrics.find(metric_of_predictions(path)), read_predictions(path)
     try:
         table = scorer.paired(predictions, folder)
     except BadInput as error:

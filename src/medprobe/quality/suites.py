@@ -95,12 +95,13 @@ def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
 
 
 def _filled(value: Any, settings: Mapping[str, Any], where: str) -> Any:
-    """An argument, or the setting that it names."""
+    """An argument, or the setting that it names; of a map its keys."""
     if not isinstance(value, dict) or "$PARAMETER" not in value:
         return value
     if (name := str(value["$PARAMETER"])) not in settings:
         raise BadInput(where, f"no setting '{name}'{nearest(name, [*settings])}")
-    return settings[name]
+    value = settings[name]
+    return list(value) if isinstance(value, (dict, tuple)) else value
 
 
 def _make(where: str, listed: Listed) -> Any:

@@ -7,6 +7,7 @@ each, both joined by ` || `, and both lengths are their number.
 """
 
 import ast
+import math
 import re
 from pathlib import Path
 from typing import Final
@@ -118,6 +119,8 @@ def _literal(where: str, row: object, column: str) -> list[str]:
 def _number(where: str, row: object, column: str) -> float:
     text = getattr(row, column)
     try:
-        return float(text)
+        if math.isfinite(value := float(text)):
+            return value
     except ValueError:
-        raise BadInput(where, f"{column} is {text!r}, expected a number") from None
+        pass
+    raise BadInput(where, f"{column} is {text!r}, expected a number")

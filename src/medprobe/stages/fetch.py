@@ -7,7 +7,7 @@ from typing import Any, Final
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import HubModel, ModelKind, Params
-from medprobe.engine.load import inspect
+from medprobe.engine.inspection import inspect
 
 WEIGHTS: Final = ("model*.safetensors", "model.safetensors.index.json")
 OLD_WEIGHTS: Final = ("pytorch_model*.bin", "pytorch_model.bin.index.json")

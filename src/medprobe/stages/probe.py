@@ -1,6 +1,7 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -15,8 +16,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params, section
 from medprobe.core.parts import code_fingerprint, fingerprint, kept, table_fingerprint
-from medprobe.core.tables import BenchmarkTables, write_predictions
-from medprobe.engine.load import MissingHead
+from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
+from medprobe.engine.inspection import MissingHead
+from medprobe.engine.load import NotANumber
 from medprobe.methods import Method, Task
 
 K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
@@ -27,7 +29,8 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
     beside it as `<benchmark>-<note>.csv`.
 
     Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput
-    where the method cannot serve the model, with those that can.
+    where the method cannot serve the model, with those that can, and where a score is no number,
+    with the query.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
@@ -83,7 +86,32 @@ def _parts(
             "task": task.name,
             "tables": hashes,
         }
-        yield kept(places.PARTS, key, partial(prober.predict, task, pass_))
+        yield kept(places.PARTS, key, partial(_part, prober, task, pass_, title))
+
+
+def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
+    """One part, all of whose scores are numbers. Raises BadInput with the query of the first that
+    is none."""
+    try:
+        table = prober.predict(task, pass_)
+    except NotANumber as error:
+        where = f"{title}: {task.name}, query {_culprit(prober, task, pass_)}"
+        raise BadInput(where, str(error)) from error
+    check_scores(table, f"{title}: {task.name}")
+    return table
+
+
+def _culprit(prober: Method, task: Task, pass_: str) -> str:
+    """The id of a query that the model has no number for: half of them are asked anew each time."""
+    queries = task.queries
+    while len(queries) > 1:
+        half = queries.iloc[: len(queries) // 2].reset_index(drop=True)
+        try:
+            prober.predict(replace(task, queries=half), pass_)
+            queries = queries.iloc[len(half) :]
+        except NotANumber:
+            queries = half
+    return str(queries["query_id"].iloc[0])
 
 
 def _fingerprints(task: Task) -> list[str]:

@@ -1,0 +1,227 @@
+"""Checkpoints that are broken are refused in one line before they are used, and numbers that are
+none stop a part with the names of the model and the query."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import probing
+from made_up import project
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.core.tables import BenchmarkTables
+from medprobe.engine import load as loading
+from medprobe.engine.inspection import inspect
+from medprobe.engine.load import NotANumber, load
+from medprobe.metrics import Scoring
+from medprobe.metrics.results import paired_table, score_table
+from medprobe.stages.probe import probe
+
+TinyModel = Callable[[str], Path]
+INDEX = "model.safetensors.index.json"
+
+
+def content(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def without_tokenizer(folder: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def other_tokenizer(folder: Path) -> None:
+    content(folder / "config.json", vocab_size=10)
+    weights = load_file(folder / "model.safetensors")
+    small = {name: w[:10] if len(w) > 150 else w for name, w in weights.items()}
+    save_file(small, folder / "model.safetensors", {"format": "pt"})
+
+
+def far_smaller_tokenizer(folder: Path) -> None:
+    content(folder / "config.json", vocab_size=9000)
+    weights = load_file(folder / "model.safetensors")
+    big = {n: torch.zeros(9000, *w.shape[1:]) if len(w) > 150 else w for n, w in weights.items()}
+    save_file(big, folder / "model.safetensors", {"format": "pt"})
+
+
+def cut_tokenizer(folder: Path) -> None:
+    text = (folder / "tokenizer.json").read_text()
+    (folder / "tokenizer.json").write_text(text[: len(text) // 2])
+
+
+def bin_of(value: object) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / "model.safetensors").unlink()
+        torch.save(value, folder / "pytorch_model.bin")
+
+    return write
+
+
+def empty_bin(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").touch()
+
+
+def index(text: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        shutil.copy(folder / "model.safetensors", folder.parent / "elsewhere.safetensors")
+        path = str(folder.parent / "elsewhere.safetensors")
+        (folder / INDEX).write_text(text.replace("ELSEWHERE", path))
+
+    return write
+
+
+def config(**changes: Any) -> Callable[[Path], None]:
+    return lambda folder: content(folder / "config.json", **changes)
+
+
+BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no tokenizer": (without_tokenizer, "no tokenizer: none of tokenizer.json"),
+    "ids beyond the model": (other_tokenizer, "the model embeds 10"),
+    "another model's tokenizer": (far_smaller_tokenizer, "tokens, the model embeds 9,000"),
+    "a cut tokenizer": (cut_tokenizer, "no tokenizer that can be read"),
+    "a list for weights": (bin_of([torch.ones(2)]), "no weights by name"),
+    "code for weights": (bin_of({"a": Path("/")}), "code, which is never run"),
+    "an empty file": (empty_bin, "the weights cannot be read safely"),
+    "an index that is no JSON": (index("{"), "no index of weights"),
+    "an index that is a list": (index("[]"), "no index of weights"),
+    "an index without a map": (index("{}"), "no index of weights"),
+    "an index of numbers": (index('{"weight_map": {"a": 1}}'), "no index of weights"),
+    "an index that leads away": (index('{"weight_map": {"a": "ELSEWHERE"}}'), "not in its folder"),
+    "an index that leads up": (
+        index('{"weight_map": {"a": "../elsewhere.safetensors"}}'),
+        "not in its folder",
+    ),
+    "other shapes": (config(intermediate_size=48), "config.json says (48, 32)"),
+    "no width": (config(hidden_size=0), "hidden_size is 0"),
+    "five heads": (config(num_attention_heads=5), "no model can be made of it"),
+    "a hundred thousand layers": (
+        config(num_hidden_layers=100_000),
+        "num_hidden_layers is 100000; expected a number from 1 to 1,000",
+    ),
+    "layers in words": (config(num_hidden_layers="two"), "num_hidden_layers is 'two'"),
+    "a configuration that is a list": (
+        lambda folder: (folder / "config.json").write_text("[]") and None,
+        "not the configuration of a known model",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_checkpoint_is_one_line(tiny_model: TinyModel, tmp_path: Path, how: str) -> None:
+    spoil, says = BROKEN[how]
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "mine")
+    spoil(folder)
+    with pytest.raises(BadInput) as caught:
+        inspect(folder)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value) and "weights_only" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", ["no tokenizer", "another model's tokenizer", "other shapes"])
+def test_load_refuses_it_too(tiny_model: TinyModel, tmp_path: Path, how: str) -> None:
+    spoil, says = BROKEN[how]
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "mine")
+    spoil(folder)
+    with pytest.raises(BadInput, match=says.replace("(", r"\(").replace(")", r"\)")):
+        load(folder, "masked")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_refused(
+    tiny_model: TinyModel, tmp_path: Path, value: float
+) -> None:
+    folder = shutil.copytree(tiny_model("gpt2"), tmp_path / "mine")
+    weights = load_file(folder / "model.safetensors")
+    weights["transformer.h.1.mlp.c_fc.weight"][3, 4] = value
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(NotANumber, match=r"mine: the weight transformer\.h\.1\.mlp"):
+        load(folder, "causal")
+
+
+METHODS = [  # a method, a model that it can ask, its settings
+    ("fill_mask", "bert", {}),
+    ("mask_average", "bert", {}),
+    ("xfactr", "bert", {"masks": 2}),
+    ("likelihood", "gpt2", {}),
+    ("likelihood", "t5", {}),
+    ("perplexity", "bert", {}),
+    ("perplexity", "gpt2", {}),
+    ("generative", "bart", {"beams": 2}),
+    ("generative", "t5", {"beams": 2}),
+]
+
+
+@pytest.mark.parametrize("one", METHODS, ids=lambda one: f"{one[0]}-{one[1]}")
+def test_a_model_that_overflows_stops_the_part_and_is_named(
+    tiny_model: TinyModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    one: tuple[str, str, dict[str, Any]],
+) -> None:
+    """Weights that are numbers, and outputs that are none: from a token of the last prompt on."""
+    method, arch, settings = one
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tiny_model(arch), tmp_path / "outputs/models/mine")
+    queries, names = probing.queries(), probing.candidates()
+    BenchmarkTables(queries, names).write(tmp_path / "outputs/benchmarks/toy")
+    kind = {"bert": "masked", "gpt2": "causal"}.get(arch, "seq2seq")
+    params = Params.model_validate(
+        {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
+    )
+    overflowing(monkeypatch)
+    decoded = method in ("xfactr", "generative")  # what is written is read, so that any may fail
+    query = r"q\d" if decoded else queries["query_id"].iloc[-1]
+    with pytest.raises(BadInput, match=f"mine, {method}, toy: r/all, query {query}: mine: .* NaN"):
+        probe("mine", method, "toy", params)
+    assert not list(tmp_path.glob("outputs/predictions/**/*.parquet"))
+
+
+def overflowing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every model that is loaded overflow where it reads a token that only the last of the
+    prompts has."""
+    read, embedded = loading.load_tokenizer, torch.nn.functional.embedding
+    poison: list[int] = []
+
+    def load_tokenizer(folder: Path, config: Any) -> Any:
+        tokenizer = read(folder, config)
+        texts = [*probing.NAMES, *probing.PROMPTS]
+        rows = [set(tokenizer(text)["input_ids"]) for text in texts]
+        poison.append(min(rows[-1] - set().union(*rows[:-1])))
+        return tokenizer
+
+    def embedding(ids: torch.Tensor, weight: torch.Tensor, *args: Any, **more: Any) -> Any:
+        out = embedded(ids, weight, *args, **more)
+        words = poison and len(weight) > 150  # and not positions
+        return out.masked_fill((ids == poison[0])[..., None], torch.inf) if words else out
+
+    monkeypatch.setattr(loading, "load_tokenizer", load_tokenizer)
+    monkeypatch.setattr(torch.nn.functional, "embedding", embedding)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), None])
+def test_scores_that_are_no_numbers_are_not_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float | None
+) -> None:
+    project(tmp_path, monkeypatch)
+    path = Path("outputs/predictions/taught/contrastive/made_up.parquet")
+    metric = {b"medprobe.metric": b"accuracy"}
+    table = pd.read_parquet(path)
+    table.loc[7, "score"] = value
+    stored = pa.Table.from_pandas(table, preserve_index=False)
+    pq.write_table(stored.replace_schema_metadata(stored.schema.metadata | metric), path)
+    where = f"made_up.parquet: 1 scores are no numbers, .* query {table.loc[7, 'query_id']}"
+    folder = Path("outputs/benchmarks/made_up")
+    scoring = Scoring.of_model(Path("outputs/models/taught"), Params())
+    for read in (lambda: score_table(path, folder, scoring), lambda: paired_table(path, folder)):
+        with pytest.raises(BadInput, match=where):
+            read()
