@@ -132,4 +132,4 @@ def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1])

@@ -38,7 +38,9 @@ class Choices(Section):
     positives: int = Field(2, gt=0)  # fewest in a category for a disease to be tested in it
     validation: float = Field(0.1, gt=0, lt=1)  # share of what trains
     match: Match = "forms"  # how mentions are found; substrings: as the released code does
-    shared_premises: bool = False  # may a premise that is tested be trained on with another disease?
+    shared_premises: bool = (
+        False  # may a premise that is tested be trained on with another disease?
+    )
     split: Literal["pairs", "released"] = "pairs"  # how it is divided; released: by rows
     hypothesis: Literal["preferred", "surface"] = "preferred"  # surface: as the released code does
     unknown_pairs: Unknown = "error"  # ids that are in no file of MedNLI or MEDIQA-NLI

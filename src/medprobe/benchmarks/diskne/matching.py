@@ -26,7 +26,7 @@ WORD: Final = re.compile(r"[^\W_]+")
 POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 PLURAL: Final = re.compile(r"\b[A-Z0-9]{2}s\b")  # of an abbreviation of two letters
 SMALL: Final = frozenset({"a", "an", "of", "the"})
-ENDING: Final = re.compile(r"(?<=...)(?:ides|ata|ies|es|is|us|as|um|(?<!s)s|i|y|e|a)$")
+ENDING: Final = re.compile(r"(?<=...)(?:ides|ata|ies|es|is|us|as|ys|um|(?<!s)s|i|y|e|a)$")
 STEMMED: Final = 5  # letters; shorter words keep their endings
 
 
