@@ -212,14 +212,15 @@ def test_a_concept_goes_by_a_name_that_a_paper_prints(
     monkeypatch.chdir(tmp_path)
     folder = places.BENCHMARKS / "own"
     folder.mkdir(parents=True)
-    names = [("C1", "chf", True), ("C1", "heart failure", False), ("C2", "gout", True)]
+    chf = "C0018802"
+    names = [(chf, "Congestive heart failure", True), (chf, "CHF", False), ("C2", "gout", True)]
     pd.DataFrame(names, columns=["cui", "name", "preferred"]).to_parquet(folder / "names.parquet")
     rows = [
         ("own", "symptoms", relation, "a", "classifier", "f1", 0.5, 0.4, 0.6, 9)
-        for relation in ("C1", "C2", "macro")
+        for relation in (chf, "C2", "macro")
     ]
     rows.append(("other", *rows[0][1:]))
     scores = pd.DataFrame(rows, columns=COMPARISON)
-    named = with_names(scores, {"own": "diskne", "other": "diskne"}, text=text)
+    named = with_names(scores, ["own", "other"], text=text)
     assert named[named["benchmark"] == "own"]["relation"].tolist() == [*shown, "macro"]
-    assert named[named["benchmark"] == "other"]["relation"].tolist() == ["C1"]
+    assert named[named["benchmark"] == "other"]["relation"].tolist() == [chf]

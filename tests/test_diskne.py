@@ -12,9 +12,10 @@ import made_diskne
 from medprobe.benchmarks import diskne, diskne_released
 from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
 from medprobe.benchmarks.diskne.negatives import replace_disease
-from medprobe.benchmarks.diskne.splits import split
+from medprobe.benchmarks.diskne.splits import Match, split
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
+from medprobe.quality.leaks import Diseases
 from medprobe.sources import mednli
 from medprobe.sources.hierarchy import Hierarchy
 
@@ -127,10 +128,9 @@ def test_bad_sources(data: Path) -> None:
     sheet.write_text(text.replace(",16,22,", ",16,222,"))
     with pytest.raises(BadInput, match="span 16 to 222 is not in the hypothesis of pair p1"):
         build(data)
-    sheet.write_text(text.replace("C0000006", "C0000066"))
-    with pytest.raises(BadInput, match="no English name of C0000066"):
-        _add_vector(data, "C0000066")
-        build(data, negatives=1)
+    sheet.write_text(text)
+    with pytest.raises(BadInput, match=r"targets: C0000006 has no 2 positives in a category"):
+        build(data, targets=["C0000001", "C0000006"])
     (data / "mednli/mli_dev_v1.jsonl").unlink()
     with pytest.raises(BadInput, match="no such file"):
         build(data)
@@ -150,20 +150,108 @@ def test_what_has_no_vector_is_left_out(data: Path) -> None:
     assert dropped["positive: disease not in cui2vec"] == 1
 
 
-def test_released_negatives_are_taken_as_they_are(data: Path) -> None:
-    (data / "diskne/annotation.csv").unlink()
-    header = ["pair_id", "CUI", "label", "category", "original_cui", "start_index", "end_index"]
-    rows: list[list[object]] = [
-        ["p1", "C0000001", "entailment", "symptoms_diseases", "C0000001", 16, 21],
-        ["p1,ng", "C0000004", "non-entailment", "symptoms_diseases", "C0000001", "", ""],
-        ["p1,ng", "C0000004", "non-entailment", "symptoms_diseases", "C0000001", "", ""],
-        ["p3", "C0000001", "entailment", "symptoms_diseases", "C0000001", 0, 5],
-    ]
+HEADER = ["pair_id", "CUI", "label", "category", "original_cui", "start_index", "end_index"]
+
+
+def positive(pair: str, cui: str, start: int, end: int) -> list[object]:
+    return [pair, cui, "entailment", "symptoms_diseases", cui, start, end]
+
+
+def negative(pair: str, cui: str, original: str) -> list[object]:
+    return [f"{pair},ng", cui, "non-entailment", "symptoms_diseases", original, "", ""]
+
+
+ODD: list[list[object]] = [
+    positive("p1", "C0000001", 16, 21),
+    negative("p1", "C0000004", "C0000001"),
+    negative("p1", "C0000004", "C0000001"),  # twice
+    negative("p1", "C0000001", "C0000004"),  # of another disease than the pair's
+    positive("p3", "C0000001", 0, 5),  # without negatives
+    positive("Uric acid is", "C0000003", 16, 25),  # pair p5, by its premise
+    negative("Uric acid is", "C0000004", "C0000003"),
+    positive("No such premise", "C0000003", 16, 25),
+    negative("No such premise", "C0000004", "C0000003"),
+]
+
+
+def released(data: Path, rows: list[list[object]], **changes: object) -> BenchmarkTables:
+    (data / "diskne/annotation.csv").unlink(missing_ok=True)
     path = data / "diskne/DisknE_medical_similar_annotation.csv"
-    made_diskne.write_csv(path, [header, *rows])
-    examples = diskne_released.build(data, diskne_released.Choices(), 1).others["examples"]
-    assert examples["example_id"].tolist() == ["0000", "0000-similar-1", "0000-similar-2", "0001"]
+    made_diskne.write_csv(path, [HEADER, *rows])
+    settings = diskne_released.Settings.model_validate({"positives": 1, **changes})
+    return diskne_released.build(data, settings, 1)
+
+
+def test_released_files_are_taken_as_the_paper_counts_them(data: Path) -> None:
+    made = released(data, ODD)
+    examples = made.others["examples"]
+    assert examples[["example_id", "pair_id", "cui"]].values.tolist() == [
+        ["0000", "p1", "C0000001"],
+        ["0000-similar-1", "p1", "C0000004"],
+        ["0001", "p5", "C0000003"],
+        ["0001-similar-1", "p5", "C0000004"],
+    ]
     assert set(examples["origin"]) == {"released"}
+    dropped = made.notes["dropped"].set_index("rule")["count"]
+    assert dropped[dropped > 0].to_dict() == {
+        "row: its id is a premise that no pair has": 2,
+        "row: stands there twice": 1,
+        "negative: of another disease than its pair's": 1,
+        "positive: without negatives": 1,
+    }
+
+
+def test_each_rule_of_the_paper_can_be_left_out(data: Path) -> None:
+    everything = {"without_negatives": "keep", "duplicates": "keep", "orphans": "keep"}
+    assert len(released(data, ODD, **everything).others["examples"]) == len(ODD) - 2
+    for rule, more in (("without_negatives", 1), ("duplicates", 1), ("orphans", 1)):
+        assert len(released(data, ODD, **{rule: "keep"}).others["examples"]) == 4 + more
+    with pytest.raises(BadInput, match="no row of terminological"):
+        released(data, ODD, categories=["terminological"])
+    with pytest.raises(BadInput, match="with random negatives"):
+        released(data, ODD, kinds=["random"])
+
+
+def test_a_disease_without_a_name_in_umls_goes_by_the_texts_or_stops_the_build(data: Path) -> None:
+    umls = data / "umls/MRCONSO.RRF"
+    lines = [line for line in umls.read_text().splitlines() if not line.startswith("C0000001")]
+    umls.write_text("".join(f"{line}\n" for line in lines))
+    rows = [ODD[0], ODD[1], negative("p1", "C0000077", "C0000001")]
+    with pytest.raises(BadInput, match=r"no English name of C0000077; .*2020AA"):
+        released(data, rows)
+    made = released(data, rows, unnamed="leave out")
+    assert made.others["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
+    dropped = made.notes["dropped"].set_index("rule")["count"]
+    assert dropped["row: its disease has no name"] == 1
+    assert dropped["disease: named by the texts only"] == 1
+
+
+def test_hypotheses_as_the_released_code_has_them(data: Path) -> None:
+    made = released(data, ODD[:2], hypothesis="surface", shared_premises=True).others
+    assert made["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
+    pairs = data / "mednli" / mednli.MEDNLI[0]
+    pairs.write_text(
+        pairs.read_text().replace("The patient has asthma.", "The patient has ASTMA .")
+    )
+    made = released(data, ODD[:2], hypothesis="surface").others
+    assert made["examples"]["hypothesis"].tolist() == ["astma", "influenza"]
+    assert "ASTMA" in set(made["names"]["name"]), "what a text calls a disease is a name of it"
+
+
+def test_a_tested_premise_is_not_trained_on_with_another_disease(data: Path) -> None:
+    sheet = data / "diskne/annotation.csv"
+    rows = sheet.read_text().replace("p4,The toe is red.", "p4,He wheezes at night.")
+    sheet.write_text(rows)
+    pairs = data / "mednli" / mednli.MEDNLI[0]
+    pairs.write_text(pairs.read_text().replace("The toe is red.", "he  Wheezes at night."))
+
+    def trained(**changes: object) -> set[str]:
+        made = build(data, **changes).others
+        table = made["splits"].merge(made["examples"], on="example_id")
+        return set(table.loc[table["split"] != "test", "pair_id"])
+
+    assert "p4" not in trained()
+    assert "p4" in trained(shared_premises=True)
 
 
 def test_hierarchy_survives_circles() -> None:
@@ -194,29 +282,28 @@ EXAMPLES = st.lists(
 )
 
 
-def mentions(text: str, name: str) -> bool:
-    """Whole words; names of three letters or fewer in their own case."""
-    flags = re.NOFLAG if len(name) <= 3 else re.IGNORECASE
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, flags) is not None
-
-
 @settings(max_examples=150, deadline=None)
-@given(EXAMPLES, st.sampled_from(["words", "substrings"]))
-def test_splits_equal_the_rule_read_out(rows: list[dict[str, str]], match: str) -> None:
+@given(EXAMPLES, st.sampled_from(["forms", "substrings"]), st.booleans())
+def test_splits_equal_the_rule_read_out(
+    rows: list[dict[str, str]], match: Match, shared: bool
+) -> None:
     rows = [{**row, "example_id": str(number)} for number, row in enumerate(rows)]
-    found = split(pd.DataFrame(rows), NAMES, 0.25, 1, match)  # type: ignore[arg-type]
+    found = split(pd.DataFrame(rows), NAMES, 0.25, 1, match, shared_premises=shared)
     for target, names in NAMES.items():
         own = found[found["target"] == target]
         test = {row["example_id"] for row in rows if row["original_cui"] == target}
+        tested = [row for row in rows if row["example_id"] in test]
+        premises = {" ".join(row["premise"].lower().split()) for row in tested}
         train = set()
         for row in rows:
             texts = [row["premise"], row["full_hypothesis"], row["hypothesis"]]
-            named = any(
-                name.lower() in text.lower() if match == "substrings" else mentions(text, name)
-                for name in names
-                for text in texts
-            )
-            if not named and target not in (row["cui"], row["original_cui"]):
+            named = any(map(Diseases((name, target) for name in names).named, texts))
+            if match == "substrings":
+                named = any(name.lower() in row["premise"].lower() for name in names)
+            again = " ".join(row["premise"].lower().split()) in premises
+            again |= row["pair_id"] in {one["pair_id"] for one in tested}
+            named |= target in (row["cui"], row["original_cui"])
+            if not named and (shared or not again):
                 train.add(row["example_id"])
         assert set(own.loc[own["split"] == "test", "example_id"]) == test
         assert set(own.loc[own["split"] != "test", "example_id"]) == train

@@ -47,8 +47,8 @@ def project(
     }
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     monkeypatch.chdir(tmp_path)
-    works("build drugs")
-    works("fetch mine")
+    works("build --benchmark drugs")
+    works("fetch --model mine")
     return tmp_path
 
 
@@ -68,7 +68,7 @@ def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> N
     said = works("run mine --method mask_average --benchmark drugs --out found.parquet")
     assert {*project.rglob("*")} - {*before} == {project / "found.parquet"}
     (places.VALIDATION / "drugs").mkdir(parents=True)
-    works("probe mine mask_average drugs")
+    works("probe --model mine --method mask_average --benchmark drugs")
     works("score")
     path = places.PREDICTIONS / "mine/mask_average/drugs.parquet"
     pd.testing.assert_frame_equal(read_table(path, []), read_table(Path("found.parquet"), []))

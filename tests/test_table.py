@@ -195,10 +195,10 @@ def test_forty_rows_and_two_lines_reach_the_comparison(
     expectations.symlink_to(gated.EXPECTATIONS)
     monkeypatch.chdir(tmp_path)
     for command in (
-        "build drugs",
-        "validate drugs",
-        "fetch mine",
-        "probe mine mask_average drugs",
+        "build --benchmark drugs",
+        "validate --benchmark drugs",
+        "fetch --model mine",
+        "probe --model mine --method mask_average --benchmark drugs",
         "score",
         "compare",
     ):

@@ -93,11 +93,12 @@ def repro(jobs: int) -> None:
 @main.command("import")
 @click.argument("what", type=click.Choice(["medlama", "annotation"]))
 @click.argument("folder", type=click.Path(path_type=Path))
-def import_(what: str, folder: Path) -> None:
+@click.option("--force", is_flag=True, help="Replace an annotation that somebody filled in.")
+def import_(what: str, folder: Path, force: bool) -> None:
     """Check released files and bring them into data/, ready for `dvc add data`."""
     from medprobe.commands.import_ import import_released
 
-    import_released(what, folder, places.DATA)
+    import_released(what, folder, places.DATA, force=force)
 
 
 @main.command()

@@ -26,6 +26,7 @@ class Benchmark:
     metadata: Metadata
     settings: type[Section]
     build: Callable[[Path, Any, int], BenchmarkTables]
+    gate_sources: tuple[str, ...] = ()  # files below data/ that its expectations read themselves
 
 
 def names() -> list[str]:

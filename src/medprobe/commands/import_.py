@@ -9,15 +9,19 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 
 
-def import_released(what: str, folder: Path, data: Path) -> None:
+def import_released(what: str, folder: Path, data: Path, *, force: bool = False) -> None:
     """Check the released files of `folder`, say how they come out, and copy them below `data`.
 
-    Raises BadInput for the first thing that is wrong; nothing is copied then.
+    `force` lets an annotation that somebody filled in be replaced. Raises BadInput for the first
+    thing that is wrong; nothing is copied then.
     """
-    importers = {"medlama": import_medlama, "annotation": import_annotation}
+    importers = {
+        "medlama": lambda: import_medlama(folder, data),
+        "annotation": lambda: import_annotation(folder, data, force=force),
+    }
     if what not in importers:
         raise BadInput(what, f"nothing to import by this name{nearest(what, list(importers))}")
-    importers[what](folder, data)
+    importers[what]()
 
 
 def import_medlama(folder: Path, data: Path) -> pd.DataFrame:
@@ -49,23 +53,31 @@ def import_medlama(folder: Path, data: Path) -> pd.DataFrame:
     return report
 
 
-def import_annotation(folder: Path, data: Path) -> pd.DataFrame:
-    """Bring DisKnE's released annotation files into `data/diskne`, in place of what is there, from
-    which the builder diskne_released builds.
+def import_annotation(folder: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
+    """Bring DisKnE's released annotation files into `data/diskne`, beside what was released and is
+    there already, from which the builder diskne_released builds.
 
-    Checks every row and returns, and prints, the number of rows by file, category and label.
+    Checks every row and returns, and prints, by file, category and label how many rows there are,
+    and how many of them are odd (`sources.annotation.oddities`). With `force`, all else in
+    `data/diskne` goes. Raises BadInput without it where a filled-in sheet is there, since whoever
+    imports has probably forgotten it.
     """
-    from medprobe.sources.annotation import read_released
+    from medprobe.sources.annotation import oddities, read_released
 
     files = sorted(folder.glob("DisknE_*_annotation.csv"))
     if not files:
         raise BadInput(folder, "no DisknE_*_annotation.csv", "give the released files' folder")
-    rows = pd.concat([read_released(path).assign(file=path.stem) for path in files])
-    report = rows.groupby(["file", "category", "label"]).size().rename("rows").reset_index()
+    tables = [read_released(path).assign(file=path.stem) for path in files]
+    rows = pd.concat([table.assign(rows=1).join(oddities(table)) for table in tables])
+    counted = ["rows", "twice", "alone", "by_premise"]
+    report = rows.groupby(["file", "category", "label"])[counted].sum().reset_index()
     print(report.to_string(index=False))
+    if (sheet := data / "diskne/annotation.csv").exists() and not force:
+        raise BadInput(sheet, "somebody filled it in", "move it away, or --force to replace it")
+    kept = [] if force else sorted((data / "diskne").glob("DisknE_*_annotation.csv"))
     with replacing(data / "diskne") as target:
         target.mkdir()
-        for path in files:
+        for path in [*kept, *files]:
             shutil.copyfile(path, target / path.name)
     say = "now: name a benchmark of the builder diskne_released in params.yaml, dvc add data"
     print(f"copied to {data / 'diskne'}; {say}")

@@ -43,14 +43,14 @@ def text() -> str:
         autoescape=False,  # YAML, from the package's own names
     )
     return environment.get_template(TEMPLATE).render(
-        builders={name: benchmarks.find(name).metadata for name in benchmarks.names()},
+        builders={name: benchmarks.find(name) for name in benchmarks.names()},
         methods={name: methods.find(name) for name in methods.names()},
         kinds=MODEL_KINDS,
         sets=SETS,
         tools=TOOLS,
         checked=CHECKED.as_posix(),
         code=code,
-        sources=lambda metadata: [f"data/{source}" for source in metadata.sources],
+        sources=lambda names: [f"data/{name}" for name in names],
         listed=listed,
         suites=lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
     )

@@ -44,6 +44,7 @@ class Paper(Section):
     stands: bool  # is it the version whose figures stand?
     settings: dict[str, dict[str, Any]] = Field({})  # by section of params.yaml
     details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
+    names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     tables: dict[str, Table] = Field({})
 
 
@@ -56,10 +57,9 @@ def papers() -> dict[str, Paper]:
     }
 
 
-def printed(benchmark: str) -> set[str]:
-    """The relations whose names the papers print."""
-    tables = (table for paper in papers().values() for table in paper.tables.values())
-    return {row.relation for table in tables for row in table.rows if row.benchmark == benchmark}
+def concepts() -> dict[str, str]:
+    """What the papers print for a concept, by its CUI."""
+    return {cui: name for paper in papers().values() for name, cui in paper.names.items()}
 
 
 def published(

@@ -1,21 +1,26 @@
 """DisKnE's annotation: which pairs say that the patient has a disease, and what infers it.
 
 Two forms are read: the sheet that medprobe writes and a person fills in, and the files that
-DisKnE's authors released. Source: Alghanmi et al. 2021, section 3.1.
+DisKnE's authors released, which name concepts of UMLS 2020AA. Source: Alghanmi et al. 2021,
+section 3.1.
 """
 
 import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 
-CATEGORIES: Final = ("symptoms", "treatments", "tests", "procedures", "terminological")
+Category = Literal["symptoms", "treatments", "tests", "procedures", "terminological"]
+CATEGORIES: Final[tuple[Category, ...]] = (
+    *("symptoms", "treatments", "tests", "procedures"),  # medical knowledge
+    "terminological",
+)
 RELEASED_CATEGORIES: Final = {
     "symptoms_diseases": "symptoms",
     "treatments_diseases": "treatments",
@@ -23,11 +28,12 @@ RELEASED_CATEGORIES: Final = {
     "procedure_diseases": "procedures",
 }
 LABELS: Final = {"entailment": 1, "non-entailment": 0}
-NEGATIVE: Final = ",ng"  # ends the pair id of a negative row
+MARKS: Final = (",ng", ",neg")  # end a negative's pair id: in the files, in the released reader
 COLUMNS: Final = ["pair_id", "cui", "label", "category", "original_cui", "start", "end"]
 SHEET: Final = ["pair_id", "premise", "hypothesis", "disease", "cui", "start", "end", "category"]
 KEEP: Final = "keep"  # the sheet's last column: yes, no, or empty where nobody has looked yet
 CUI: Final = re.compile(r"C\d{7}")
+OF_POSITIVE: Final = ["pair_id", "category", "original_cui"]  # what a positive's negatives share
 
 
 def read_released(path: Path) -> pd.DataFrame:
@@ -35,9 +41,39 @@ def read_released(path: Path) -> pd.DataFrame:
 
     Columns `pair_id, cui, label` (1 or 0), `category, original_cui, start, end`: the disease is
     `hypothesis[start:end]`, and -1 in negatives. Files without a category are terminological.
-    Raises BadInput with the line of the first row that is amiss.
+    Raises BadInput with the line of the first row that is amiss: a positive that is of another
+    disease than it says, a negative that is of its positive's, a label that the pair id's mark
+    belies, a negative of a pair that has no positive.
     """
-    return pd.DataFrame([_released_row(where, row) for where, row in _rows(path)], columns=COLUMNS)
+    numbered = list(_rows(path))
+    rows = pd.DataFrame([_released_row(where, row) for where, row in numbered], columns=COLUMNS)
+    known = set(rows.loc[rows["label"] == 1, "pair_id"])
+    for place in rows.index[~rows["pair_id"].isin(known)][:1]:
+        problem = f"pair {rows.loc[place, 'pair_id']} has a negative and no positive"
+        raise BadInput(numbered[place][0], problem, "fetch the file anew")
+    return rows
+
+
+def oddities(rows: pd.DataFrame) -> pd.DataFrame:
+    """What is odd about each row of a released file, and no reason to refuse it. Booleans, a row
+    each: `twice`, a row like an earlier one; `alone`, a positive without negatives, or a negative
+    whose disease is not that of a positive of its pair and category; `by_premise`, a premise's text
+    in place of a pair's id."""
+    key = pd.MultiIndex.from_frame(rows[OF_POSITIVE])
+    positive = rows["label"] == 1
+    paired = key.isin(key[~positive]) & key.isin(key[positive])
+    return pd.DataFrame(
+        {
+            "twice": rows.duplicated([*OF_POSITIVE, "cui", "label"]),
+            "alone": ~paired,
+            "by_premise": is_premise(rows["pair_id"]),
+        }
+    )
+
+
+def is_premise(ids: pd.Series) -> pd.Series:
+    """Which ids hold a blank: they are no ids but the text of a premise, as two of the release."""
+    return ids.str.contains(" ", regex=False)
 
 
 def _released_row(where: str, row: dict[str, str]) -> tuple[object, ...]:
@@ -57,8 +93,15 @@ def _released_row(where: str, row: dict[str, str]) -> tuple[object, ...]:
         raise _unknown(where, "label", label, list(LABELS))
     _check_cui(where, cui)
     _check_cui(where, original)
+    marked = pair.endswith(MARKS)
+    if marked == bool(LABELS[label]):
+        problem = f"pair id {pair!r} {'ends' if marked else 'does not end'} in ,ng"
+        raise BadInput(where, f"{problem}, but the label is {label}", "fetch the file anew")
+    if (cui == original) != bool(LABELS[label]):
+        problem = f"CUI {cui} and original_cui {original} are {'not ' * (cui != original)}the same"
+        raise BadInput(where, f"{problem}, but the label is {label}", "fetch the file anew")
     if not LABELS[label]:
-        return pair.removesuffix(NEGATIVE), cui, 0, category, original, -1, -1
+        return pair.rpartition(",")[0], cui, 0, category, original, -1, -1
     first, last = _span(where, start, end)
     return pair, cui, 1, category, original, first, last + 1
 

@@ -1,6 +1,6 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -19,10 +19,10 @@ from medprobe.metrics.results import (
     prediction_tables,
     write_csv,
 )
-from medprobe.papers import printed
+from medprobe.papers import concepts
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
-from medprobe.report.results import Results, family
+from medprobe.report.results import Results
 from medprobe.report.template_free.analyses import analyses
 
 
@@ -91,17 +91,17 @@ def _results(params: Params) -> Results:
     )
 
 
-def with_names(scores: pd.DataFrame, builders: dict[str, str], *, text: bool) -> pd.DataFrame:
-    """Concepts that relations go by, such as DisKnE's diseases, by their preferred names instead of
-    their CUIs: all of them where `text` allows it, else those that the papers print, since names
-    may be licensed."""
+def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -> pd.DataFrame:
+    """Concepts that relations go by, such as DisKnE's diseases, by names instead of their CUIs: by
+    what a paper prints for them, so that its numbers are found; else by their preferred names where
+    `text` allows it, since names may be licensed."""
     relations = scores["relation"].copy()
-    for benchmark, builder in builders.items():
+    for benchmark in benchmarks:
         path = places.BENCHMARKS / benchmark / "names.parquet"
         if path.is_file():
             names = read_table(path, ["cui", "name", "preferred"])
             names = names[names["preferred"]].set_index("cui")["name"]
-            shown = names if text else names[names.isin(printed(family(builder)))]
+            shown = {**(names.to_dict() if text else {}), **concepts()}
             own = scores["benchmark"] == benchmark
             relations = relations.mask(own, relations.map(shown).fillna(relations))
     return scores.assign(relation=relations).sort_values(COMPARISON[:6], ignore_index=True)

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pandas as pd
-import polars as pl
 from pydantic import Field
 
 from medprobe.benchmarks import counts
+from medprobe.benchmarks.diskne import names
 from medprobe.benchmarks.diskne.negatives import assemble
-from medprobe.benchmarks.diskne.splits import Match, split
+from medprobe.benchmarks.diskne.splits import Match, split, split_as_released
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
-from medprobe.sources import mednli, rrf
+from medprobe.sources import mednli
+from medprobe.sources.annotation import CATEGORIES, Category, is_premise
 from medprobe.sources.hierarchy import Hierarchy
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
@@ -27,13 +28,23 @@ Unknown = Literal["error", "leave out"]
 
 
 class Choices(Section):
-    """Settings of both builders; the defaults are the paper's."""
+    """Settings of both builders. Where the paper and its released code differ, the defaults are the
+    paper's."""
 
     vocabulary: str = "SNOMEDCT_US"  # whose hierarchy tells ancestors and descendants
+    categories: tuple[Category, ...] = Field(CATEGORIES, min_length=1)  # the released code trains
+    # on medical and terminological examples apart: name those of one kind only
+    targets: tuple[str, ...] | None = None  # CUIs of the diseases to test; unset: all that can be
     positives: int = Field(2, gt=0)  # fewest in a category for a disease to be tested in it
-    validation: float = Field(0.1, gt=0, lt=1)  # share of the training pairs
-    match: Match = "words"  # how mentions are found; substrings: as the released code does
+    validation: float = Field(0.1, gt=0, lt=1)  # share of what trains
+    match: Match = "forms"  # how mentions are found; substrings: as the released code does
+    shared_premises: bool = (
+        False  # may a premise that is tested be trained on with another disease?
+    )
+    split: Literal["pairs", "released"] = "pairs"  # how it is divided; released: by rows
+    hypothesis: Literal["preferred", "surface"] = "preferred"  # surface: as the released code does
     unknown_pairs: Unknown = "error"  # ids that are in no file of MedNLI or MEDIQA-NLI
+    unnamed: Unknown = "error"  # diseases that neither UMLS nor an annotated text has a name for
 
 
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.Row]]:
@@ -52,21 +63,40 @@ def with_texts(
     dropped: Counter[str],
 ) -> pd.DataFrame:
     """Annotated rows with the `premise` and `full_hypothesis` of their pair. Raises BadInput for a
-    span outside the hypothesis and, unless told to leave it out, for a pair that is not there."""
+    span outside the hypothesis and, unless told to leave it out, for a pair that is not there. Two
+    of the released ids are the text of a premise: they stand for the pair that is entailed by it,
+    and are left out where there is none such."""
+    rows = _by_premise(rows, pairs)
     texts = pairs.rename(columns={"hypothesis": "full_hypothesis"}).drop(columns="label")
     rows = rows.merge(texts, on="pair_id", how="left")
-    unknown = rows["premise"].isna()
+    missing = rows["premise"].isna()
+    lost = missing & is_premise(rows["pair_id"])
+    unknown = missing & ~lost
     if unknown.any() and unknown_pairs == "error":
         remedy = "fetch the files anew, or set `unknown_pairs: leave out`"
         problem = f"pair {rows.loc[unknown, 'pair_id'].iloc[0]} is in no MedNLI file"
         raise BadInput(source, problem, remedy)
     dropped["row: pair in no MedNLI file"] += int(unknown.sum())
-    rows = rows[~unknown]
+    dropped["row: its id is a premise that no pair has"] += int(lost.sum())
+    rows = rows[~missing]
     outside = rows["end"] > rows["full_hypothesis"].str.len()
     for row in rows[outside].head(1).itertuples():
         problem = f"span {row.start} to {row.end} is not in the hypothesis of pair {row.pair_id}"
         raise BadInput(source, problem)
     return rows.reset_index(drop=True)
+
+
+def _by_premise(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows, each id that is a premise's text replaced by that of the one entailed pair that has
+    the premise, or begins with it, and a hypothesis as long as the annotated span wants."""
+    entailed = pairs[pairs["label"] == "entailment"]
+    found: dict[str, str] = {}
+    for row in rows[is_premise(rows["pair_id"]) & (rows["label"] == 1)].itertuples():
+        begins = entailed["premise"].str.strip().str.startswith(row.pair_id.strip())
+        fits = entailed[begins & (entailed["hypothesis"].str.len() >= row.end)]
+        if len(fits) == 1:
+            found[row.pair_id] = fits["pair_id"].iloc[0]
+    return rows.assign(pair_id=rows["pair_id"].replace(found)) if found else rows
 
 
 def tables(
@@ -81,46 +111,62 @@ def tables(
     read: list[counts.Row],
 ) -> BenchmarkTables:
     """All tables. `positives` are annotated rows with their texts, `negatives` the diseases to put
-    in their place (`position, kind, original_cui, cui`)."""
-    cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
-    names = _names(data / "umls", cuis)
-    examples = assemble(positives, negatives, names)
-    by_target = names.groupby("cui")["name"].agg(list)
-    targets = {target: by_target[target] for target in _targets(positives, settings.positives)}
-    above = [(cui, one) for cui in cuis for one in sorted(hierarchy.ancestors(cui))]
+    in their place (`position, kind, original_cui, cui, row`)."""
+    named = names.read(data / "umls", positives, negatives, dropped)
+    lost = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
+    if lost and settings.unnamed == "error":
+        some = f"{', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
+        remedy = "take the UMLS that the annotation is of (2020AA), or set `unnamed: leave out`"
+        raise BadInput(data / "umls/MRCONSO.RRF", f"no English name of {some}", remedy)
+    dropped["row: its disease has no name"] += len(negatives[negatives["cui"].isin(lost)])
+    negatives = negatives[~negatives["cui"].isin(lost)].reset_index(drop=True)
+    preferred = names.preferred(named)
+    labels = None
+    if settings.hypothesis == "surface":
+        labels = preferred | names.labels(data / "umls", sorted(preferred), settings.vocabulary)
+    examples = assemble(positives, negatives, preferred, labels)
+    by_target = named.groupby("cui")["name"].agg(list)
+    targets = {target: by_target[target] for target in _targets(examples, settings)}
+    above = [(cui, one) for cui in sorted(preferred) for one in sorted(hierarchy.ancestors(cui))]
     queries = _queries(examples)
     return BenchmarkTables(
         queries=queries,
-        candidates=_candidates(examples),
+        candidates=_candidates(examples, preferred),
         notes={"dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"])},
         others={
-            "examples": examples.drop(columns=["start", "end"]),
-            "splits": split(examples, targets, settings.validation, seed, settings.match),
-            "names": names,
+            "examples": examples,
+            "splits": _split(examples, targets, settings, seed),
+            "names": named,
             "ancestors": pd.DataFrame(above, columns=["cui", "ancestor"], dtype=str),
             "sources": counts.table([*read, *counts.by_name("", "queries", queries["subset"])]),
         },
     )
 
 
-def _names(umls: Path, cuis: list[str]) -> pd.DataFrame:
-    """`cui, name, preferred`: all English names of these concepts; one of each is preferred."""
-    wanted = pl.col("CUI").is_in(cuis)
-    every = rrf.english_names(umls).filter(wanted).collect(engine="streaming").to_pandas()
-    first = rrf.preferred_names(umls).filter(wanted).collect(engine="streaming").to_pandas()
-    every = every.drop_duplicates().rename(columns={"CUI": "cui", "STR": "name"})
-    best = every.groupby("cui")["name"].first().to_dict()
-    best |= dict(zip(first["CUI"], first["STR"], strict=True))
-    if missing := sorted(set(cuis) - set(best)):
-        raise BadInput(umls / "MRCONSO.RRF", f"no English name of {missing[0]}")
-    every["preferred"] = every["name"] == every["cui"].map(best)
-    return every.sort_values(["cui", "name"], kind="stable").reset_index(drop=True)
+def _split(
+    examples: pd.DataFrame, targets: dict[str, list[str]], settings: Choices, seed: int
+) -> pd.DataFrame:
+    if settings.split == "released":
+        return split_as_released(examples, targets, settings.validation, settings.match)
+    shared = settings.shared_premises
+    share, match = settings.validation, settings.match
+    return split(examples, targets, share, seed, match, shared_premises=shared)
 
 
-def _targets(positives: pd.DataFrame, fewest: int) -> list[str]:
-    """The diseases with enough positives in a category."""
-    sizes = positives.groupby(["cui", "category"]).size()
-    return sorted(set(sizes[sizes >= fewest].index.get_level_values("cui")))
+def _targets(examples: pd.DataFrame, settings: Choices) -> list[str]:
+    """The diseases with enough positives in a category; of these, the ones that are asked for. The
+    released split counts rows alike once."""
+    if settings.split == "released":
+        alike = ["original_cui", "category", "premise", "hypothesis"]
+        examples = examples.drop_duplicates(alike)
+    sizes = examples[examples["label"] == 1].groupby(["cui", "category"]).size()
+    enough = sorted(set(sizes[sizes >= settings.positives].index.get_level_values("cui")))
+    if settings.targets is None:
+        return enough
+    for cui in sorted(set(settings.targets) - set(enough)):
+        problem = f"{cui} has no {settings.positives} positives in a category"
+        raise BadInput("params.yaml: targets", problem, f"there are {', '.join(enough[:9])}, …")
+    return [cui for cui in enough if cui in settings.targets]
 
 
 def _queries(examples: pd.DataFrame) -> pd.DataFrame:
@@ -145,14 +191,13 @@ def _queries(examples: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _candidates(examples: pd.DataFrame) -> pd.DataFrame:
+def _candidates(examples: pd.DataFrame, preferred: dict[str, str]) -> pd.DataFrame:
     """The diseases of the examples, in each category."""
-    diseases = examples.drop_duplicates("cui").sort_values("cui")
+    cuis = sorted(set(examples["cui"]))
+    diseases = pd.DataFrame({"name": [preferred[cui] for cui in cuis], "id": cuis})
     return pd.concat(
         [
-            pd.DataFrame({"name": diseases["hypothesis"], "id": diseases["cui"]}).assign(
-                type="disease", subset=category
-            )
+            diseases.assign(type="disease", subset=category)
             for category in examples["category"].unique()
         ],
         ignore_index=True,

@@ -5,6 +5,7 @@ Source: Alghanmi et al. 2021, section 3.2; random negatives, section 4.3.
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -69,16 +70,24 @@ def choose(
     return pd.DataFrame(rows, columns=["position", "kind", "original_cui", "cui"])
 
 
-def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
-    """All examples: each positive, its similar negatives, its random ones.
+def assemble(
+    positives: pd.DataFrame,
+    negatives: pd.DataFrame,
+    preferred: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """All examples, in the order of their `row`, where alike each positive, its similar negatives,
+    its random ones.
 
     `example_id`; `pair_id`; `category`; `kind` (positive, similar, random); `label` (1 or 0);
-    `cui`, whose preferred name is the canonical `hypothesis`; `original_cui`, the positive's, and
-    its name `disease`; `premise`; `full_hypothesis`, where the disease is at `[start:end]`; origin.
+    `cui`; the canonical `hypothesis`, its `preferred` name; `original_cui`, the positive's, and its
+    name `disease`; `premise`; `full_hypothesis`, where a positive's disease is at `[start:end]`;
+    origin. With `labels`, other names by CUI, the hypothesis is what the released code makes of it:
+    in lower case, a positive's as its text has it, a negative's label.
     """
-    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    positives = positives.assign(surface=surfaces(positives))
     copies = positives.loc[negatives["position"]].assign(label=0)
-    for column in ("kind", "original_cui", "cui"):
+    for column in ("kind", "original_cui", "cui", "row"):
         copies[column] = negatives[column].to_numpy()
     copies["full_hypothesis"] = [
         replace_disease(row.full_hypothesis, row.start, row.end, preferred[row.cui])
@@ -87,7 +96,11 @@ def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFra
     rows = pd.concat([positives, copies])
     rows["order"] = rows["kind"].map({"positive": 0, "similar": 1, "random": 2})
     rows = rows.rename_axis("position").reset_index()
-    rows = rows.sort_values(["position", "order"], kind="stable", ignore_index=True)
+    rows = rows.sort_values(["row", "order"], kind="stable", ignore_index=True)
+    hypothesis = rows["cui"].map(dict(preferred))
+    if labels is not None:
+        hypothesis = rows["surface"].where(rows["label"] == 1, rows["cui"].map(dict(labels)))
+        hypothesis = hypothesis.str.lower()
     number = rows.groupby(["position", "kind"]).cumcount() + 1
     suffix = ("-" + rows["kind"] + "-" + number.astype(str)).where(rows["label"] == 0, "")
     return pd.DataFrame(
@@ -98,16 +111,22 @@ def assemble(positives: pd.DataFrame, negatives: pd.DataFrame, names: pd.DataFra
             "kind": rows["kind"],
             "label": rows["label"].astype(int),
             "cui": rows["cui"],
-            "hypothesis": rows["cui"].map(preferred),
+            "hypothesis": hypothesis,
             "original_cui": rows["original_cui"],
-            "disease": rows["original_cui"].map(preferred),
+            "disease": rows["original_cui"].map(dict(preferred)),
             "premise": rows["premise"],
             "full_hypothesis": rows["full_hypothesis"],
             "origin": rows["origin"],
-            "start": rows["start"],
-            "end": rows["end"],
+            "start": rows["start"].where(rows["label"] == 1, -1),
+            "end": rows["end"].where(rows["label"] == 1, -1),
         }
     )
+
+
+def surfaces(positives: pd.DataFrame) -> pd.Series:
+    """What the hypotheses of positives call their diseases."""
+    spans = zip(positives["full_hypothesis"], positives["start"], positives["end"], strict=True)
+    return pd.Series([text[a:b].strip() for text, a, b in spans], positives.index, dtype=str)
 
 
 def replace_disease(hypothesis: str, start: int, end: int, disease: str) -> str:

@@ -9,29 +9,29 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from medprobe.sources.mentions import Mentions
+from medprobe.benchmarks.diskne.matching import Forms, fold
 
-Match = Literal["words", "substrings"]
+Match = Literal["forms", "substrings"]
+Names = Mapping[str, Sequence[str]]  # of each target disease
 SPLITS: Final = ["target", "split", "example_id"]
+TEXTS: Final = ("premise", "full_hypothesis", "hypothesis")
 
 
-def touched(
-    examples: pd.DataFrame, names: Mapping[str, Sequence[str]], match: Match = "words"
-) -> np.ndarray:
+def touched(examples: pd.DataFrame, names: Names, match: Match = "forms") -> np.ndarray:
     """Which examples mention which disease, bool [examples, diseases of `names` in their order].
 
     An example mentions a disease that is its own or the one it replaced, or a name of which stands
-    in its premise, full hypothesis or hypothesis: as whole words, or with `match="substrings"`
-    anywhere, as the released code looks for them.
+    in its premise, full hypothesis or hypothesis in any form. With `match="substrings"` names are
+    looked for as the released code does: as raw characters, and in the premise only.
     """
     places = {cui: place for place, cui in enumerate(names)}
-    search = _words(names) if match == "words" else _substrings(names)
+    search = Forms(_pairs(names)).diseases if match == "forms" else _substrings(names)
     found = np.zeros((len(examples), len(places)), dtype=bool)
     for column in ("cui", "original_cui"):
         place = examples[column].map(places)
         known = place.notna().to_numpy()
         found[np.flatnonzero(known), place[known].astype(int)] = True
-    for column in ("premise", "full_hypothesis", "hypothesis"):
+    for column in TEXTS if match == "forms" else TEXTS[:1]:
         codes, texts = pd.factorize(examples[column])
         mentions = np.zeros((len(texts), len(places)), dtype=bool)
         for row, text in enumerate(texts):
@@ -40,42 +40,47 @@ def touched(
     return found
 
 
-def _words(names: Mapping[str, Sequence[str]]) -> Callable[[str], set[str]]:
-    finder = Mentions((name, cui) for cui, own in names.items() for name in own)
-    return lambda text: {cui for mention in finder.every(text) for cui in mention.ids}
+def _pairs(names: Names) -> list[tuple[str, str]]:
+    return [(name, cui) for cui, own in names.items() for name in own]
 
 
-def _substrings(names: Mapping[str, Sequence[str]]) -> Callable[[str], set[str]]:
-    folded = [(name.casefold(), cui) for cui, own in names.items() for name in own if name]
+def _substrings(names: Names) -> Callable[[str], set[str]]:
+    lowered = [(name.lower(), cui) for name, cui in _pairs(names) if name]
 
     def search(text: str) -> set[str]:
-        text = text.casefold()
-        return {cui for name, cui in folded if name in text}
+        text = text.lower()
+        return {cui for name, cui in lowered if name in text}
 
     return search
 
 
 def split(
     examples: pd.DataFrame,
-    names: Mapping[str, Sequence[str]],
+    names: Names,
     share: float,
     seed: int,
-    match: Match = "words",
+    match: Match = "forms",
+    *,
+    shared_premises: bool = False,
 ) -> pd.DataFrame:
     """`target, split, example_id`: for each target disease (a key of `names`) what trains,
     validates and tests.
 
     `test` are the positives of the target and their negatives. `train` and `validation` are the
-    examples that do not mention it; validation is this share of their pairs (at least one), so that
-    a pair is on one side only.
+    examples that do not mention it and, unless `shared_premises` are allowed, have no premise that
+    is tested; validation is this share of their pairs (at least one), so that a pair is on one side
+    only.
     """
     mentions = touched(examples, names, match)
     original = examples["original_cui"].to_numpy()
     pairs, distinct = pd.factorize(examples["pair_id"], sort=True)
+    premises, _ = pd.factorize(examples["premise"].map(fold).str.split().str.join(" "))
     places = []  # (target, split, example) of each row, as places in their lists
     for place, target in enumerate(names):
         test = original == target
         train = ~mentions[:, place] & ~test
+        if not shared_premises:
+            train &= ~np.isin(premises, premises[test]) & ~np.isin(pairs, pairs[test])
         generator = np.random.default_rng([seed, place])
         mixed = generator.permutation(np.unique(pairs[train]))
         held = np.zeros(len(distinct), dtype=bool)
@@ -92,3 +97,28 @@ def split(
             for column, values, taken in zip(SPLITS, lists, columns, strict=True)
         }
     )
+
+
+def split_as_released(
+    examples: pd.DataFrame, names: Names, share: float, match: Match
+) -> pd.DataFrame:
+    """The same as the authors' released code splits one annotation file, its rows in their order:
+    of rows alike in premise and disease the first stays, in each category's test set and in what
+    trains; what trains is mixed, always in the same way, and its last rows validate, so that a pair
+    may be on both sides. Source: `splits.py` of israa-alghanmi/DisKnE, commit 11bbdb9.
+    """
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import shuffle
+
+    mentions = touched(examples, names, match)
+    alike = ["premise", "hypothesis"]
+    parts = []
+    for place, target in enumerate(names):
+        about = examples[examples["original_cui"] == target]
+        test = about.drop_duplicates(["category", *alike])
+        rest = shuffle(examples[~mentions[:, place]].drop_duplicates(alike), random_state=42)
+        train, validation = train_test_split(rest, test_size=share, shuffle=False)
+        for name, rows in (("train", train), ("validation", validation), ("test", test)):
+            parts.append(rows[["example_id"]].assign(target=target, split=name))
+    columns = pd.DataFrame(columns=SPLITS, dtype=str)
+    return pd.concat([columns, *parts], ignore_index=True)[SPLITS]

@@ -1,0 +1,123 @@
+"""Whether texts name a disease: the gate's own reading of UMLS and of texts.
+
+Nothing here is shared with the builder whose tables are checked: a mistake of its names, or of its
+search, must not hide itself. The rule is the same (docs/decisions.md, DisKnE): a name counts in any
+form, without regard to case, accents, widths, invisible characters, punctuation, plurals and the
+order of its words, and inside longer words if it has three characters or more.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from medprobe.core.errors import BadInput
+
+CUI: Final = 8  # characters
+ENGLISH: Final = "|ENG|"
+NAME: Final = 14  # the field STR of MRCONSO.RRF
+WITHIN_WORDS: Final = 3  # characters of a name
+ARTICLES: Final = ("a", "an", "of", "the")
+ENDINGS: Final = ("ides", "ata", "ies", "es", "is", "us", "as", "ys", "um", "s", "i", "y", "e", "a")
+SHORTEST: Final = 5  # letters of a word that is cut
+ROOT: Final = 3  # letters that stay of it
+
+
+def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
+    """`(name, CUI)`: all English names of these concepts in MRCONSO.RRF, suppressed ones too."""
+    if not path.is_file():
+        raise BadInput(path, "no such file", "the gate looks for leaks by UMLS's names")
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        return [
+            (line.split("|")[NAME], line[:CUI])
+            for line in lines
+            if line[:CUI] in cuis and line.startswith(ENGLISH, CUI)
+        ]
+
+
+class Reading(NamedTuple):
+    """A text as the gate reads it."""
+
+    line: str  # its words, with one blank between them
+    words: frozenset[str]  # and capitals whose plural stands there
+    roots: list[str]  # of its words, without their endings
+
+
+def read(text: str) -> Reading:
+    """Read a text.
+
+    >>> read("CLDs, or Cro\u0301hn's diseases of the liver").roots
+    ['clds', 'or', 'crohn', 'diseas', 'liver']
+    """
+    visible = "".join(
+        character
+        for character in unicodedata.normalize("NFKD", text)
+        if unicodedata.category(character) not in {"Mn", "Cf"}
+    )
+    folded = unicodedata.normalize("NFKD", visible.casefold()).replace("\u2019", "'")
+    parts = "".join(c if c.isalnum() or c in "'_" else " " for c in folded).split()
+    words = " ".join(map(_without_possessive, parts)).replace("_", " ").split()
+    roots = [_root(word) for word in words if word not in ARTICLES]
+    return Reading(" ".join(words), frozenset(words) | _plurals(text), roots)
+
+
+class Diseases:
+    """Finds the diseases of these names, pairs of a name and a CUI, in texts."""
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        self._inside: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._whole: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._by_root: dict[str, list[tuple[Counter[str], tuple[str, str]]]] = defaultdict(list)
+        for name in set(names):
+            line, _, roots = read(name[0])
+            if len(line) < WITHIN_WORDS:
+                self._whole[line].add(name)
+                continue
+            self._inside[line].add(name)
+            if roots:
+                self._by_root[min(roots)].append((Counter(roots), name))
+        self._whole.pop("", None)
+
+    def named(self, text: str) -> dict[str, str]:
+        """The diseases that a text names, and the name of each that does it."""
+        line, words, roots = read(text)
+        found = [name for part, names in self._inside.items() if part in line for name in names]
+        found += [
+            name for word in words if len(word) > 1 for name in self._whole.get(word, ())
+        ]  # a single character names nothing
+        for root in set(roots):
+            for wanted, name in self._by_root.get(root, ()):
+                size = wanted.total()
+                windows = (roots[start : start + size] for start in range(len(roots) - size + 1))
+                if any(root in window and Counter(window) == wanted for window in windows):
+                    found.append(name)
+        return {cui: name for name, cui in sorted(found, reverse=True)}
+
+
+def _without_possessive(part: str) -> str:
+    """A run of letters and apostrophes, without the s of each possessive, the rest apart."""
+    pieces = part.split("'")
+    return " ".join([pieces[0], *(piece for piece in pieces[1:] if piece != "s")])
+
+
+def _plurals(text: str) -> set[str]:
+    """Abbreviations of two capitals or digits that stand in the plural: `mi` for "MIs"."""
+    plain = "".join(
+        c if c.isalnum() or c == "_" else " " for c in unicodedata.normalize("NFKC", text)
+    )
+    return {
+        word[:2].lower()
+        for word in plain.split()
+        if len(word) == 3 and word[2] == "s" and word[:2].isascii() and word[:2] == word[:2].upper()
+        if "_" not in word
+    }
+
+
+def _root(word: str) -> str:
+    """A word without the ending by which singular and plural differ."""
+    for ending in ENDINGS if len(word) >= SHORTEST else ():
+        root = word.removesuffix(ending)
+        if root != word and len(root) >= ROOT and not word.endswith("ss"):
+            return root
+    return word

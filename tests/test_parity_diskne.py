@@ -1,0 +1,161 @@
+"""DisKnE against what its released code gives for invented files: texts, splits, and F1.
+
+MEDPROBE_PARITY may name another folder of fixtures than tests/fixtures/parity.
+"""
+
+import json
+import math
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import made_diskne
+from medprobe.benchmarks import diskne_released
+from medprobe.core.tables import BenchmarkTables
+from medprobe.metrics.f1 import f1, outcomes
+from medprobe.sources import mednli
+from medprobe.sources.annotation import RELEASED_CATEGORIES
+
+DEFAULT = Path(__file__).parent / "fixtures/parity"
+GIVEN = Path(os.environ.get("MEDPROBE_PARITY", DEFAULT)).resolve() / "diskne"
+RELEASED = json.loads((GIVEN / "outputs.json").read_text(encoding="utf-8"))
+FILES = {
+    "medical_similar": ("symptoms", "treatments", "tests", "procedures"),
+    "terminological_similar": ("terminological",),
+}
+AS_RELEASED = {  # as src/medprobe/papers/diskne.yaml has it
+    "split": "released",
+    "match": "substrings",
+    "hypothesis": "surface",
+    "shared_premises": True,
+    "without_negatives": "keep",
+    "duplicates": "keep",
+    "orphans": "keep",
+    "kinds": ["similar"],
+}
+SPLITS = [
+    (file, category, target)
+    for file, categories in RELEASED["splits"].items()
+    for category, targets in categories.items()
+    for target in targets
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The invented files as sources of the builder."""
+    folder = tmp_path_factory.mktemp("parity") / "data"
+    (folder / "diskne").mkdir(parents=True)
+    for path in GIVEN.glob("*_annotation.csv"):
+        shutil.copyfile(path, folder / "diskne" / path.name)
+    pairs = (GIVEN / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    for name in mednli.MEDNLI:
+        made_diskne.lines(folder / "mednli" / name, [])
+    made_diskne.lines(folder / "mednli" / mednli.MEDNLI[0], pairs)
+    made_diskne.lines(folder / "mediqa" / mednli.MEDIQA, [])
+    made_diskne.write_csv(folder / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
+    rows = []
+    for concept in json.loads((GIVEN / "concepts.json").read_text(encoding="utf-8")):
+        for place, name in enumerate([concept["name"], *concept["synonyms"]]):
+            rank, term = ("S", "SY") if place else ("P", "PT")
+            start = f"{concept['cui']}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US"
+            rows.append(f"{start}|{term}|1|{name}|9|N||")
+    made_diskne.lines(folder / "umls/MRCONSO.RRF", rows)
+    made_diskne.lines(folder / "umls/MRREL.RRF", [])
+    return folder
+
+
+def build(data: Path, file: str, **changes: Any) -> BenchmarkTables:
+    choices = {"categories": FILES[file], **changes}
+    return diskne_released.build(data, diskne_released.Settings.model_validate(choices), 1)
+
+
+@pytest.fixture(scope="module")
+def built(data: Path) -> dict[str, pd.DataFrame]:
+    """By file, the examples of the released way; its splits are in the column of each target."""
+    tables = {}
+    for file in FILES:
+        made = build(data, file, positives=1, **AS_RELEASED).others
+        examples = made["examples"]
+        for target, rows in made["splits"].groupby("target"):
+            examples[target] = examples["example_id"].map(rows.set_index("example_id")["split"])
+        tables[file] = examples
+    return tables
+
+
+@pytest.mark.parametrize("file", RELEASED["constructed"])
+def test_texts_are_those_of_the_released_code(built: dict[str, pd.DataFrame], file: str) -> None:
+    ours = built[file][["premise", "hypothesis"]].values.tolist()
+    assert ours == [[row["P"], row["Disease"]] for row in RELEASED["constructed"][file]]
+
+
+@pytest.mark.parametrize(("file", "category", "target"), SPLITS)
+def test_splits_are_those_of_the_released_code(
+    built: dict[str, pd.DataFrame], file: str, category: str, target: str
+) -> None:
+    """Row by row. A category's test set is what the whole one has of it, and a disease is kept for
+    a category where that has two positives."""
+    released = RELEASED["splits"][file][category][target]
+    rows = built[file].reset_index()
+    for ours, theirs in (("train", "train"), ("validation", "dev")):
+        assert rows.index[rows[target] == ours].tolist() == sorted(released[theirs])
+    tested = rows[rows[target] == "test"]
+    if category:
+        tested = tested[tested["category"] == RELEASED_CATEGORIES[category]]
+    tested = tested.drop_duplicates(["premise", "hypothesis"])  # of two categories
+    assert tested.index.tolist() == sorted(released["test"])
+    assert (tested["label"].sum() >= 2) == released["kept"]
+
+
+def test_a_disease_is_kept_where_a_category_has_two_positives_that_differ(data: Path) -> None:
+    for file, categories in RELEASED["splits"].items():
+        ours = set(build(data, file, **AS_RELEASED).others["splits"]["target"])
+        named = {name: kept for name, kept in categories.items() if name} or categories
+        assert ours == {
+            target for kept in named.values() for target, one in kept.items() if one["kept"]
+        }
+
+
+def test_our_splits_test_the_same_diseases_on_no_row_that_mentions_them(data: Path) -> None:
+    """Where ours differ: what tests a disease is what the released code tests it on, less rows
+    without a counterpart; what trains is a part of what the released code trains on, since names
+    are found in more forms, and no premise or pair is on two sides."""
+    for file, categories in RELEASED["splits"].items():
+        made = build(data, file, positives=1).others
+        table = made["splits"].merge(made["examples"], on="example_id")
+        assert set(table["target"]) <= set(categories[""])
+        constructed = RELEASED["constructed"][file]
+        for target, rows in table.groupby("target"):
+            released = categories[""][target]
+            theirs = {
+                part: {constructed[row]["P"] for row in released[part]}
+                for part in ("test", "train", "dev")
+            }
+            ours = {part: set(some["premise"]) for part, some in rows.groupby("split")}
+            assert ours["test"] <= theirs["test"]
+            assert ours["train"] | ours["validation"] <= theirs["train"] | theirs["dev"]
+            assert not ours["test"] & (ours["train"] | ours["validation"])
+
+
+CASES = json.loads((GIVEN / "f1_inputs.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_f1_as_released(case: dict[str, Any]) -> None:
+    rows = pd.DataFrame(
+        {
+            "replicate": "",
+            "query_id": case["example_ids"],
+            "label": case["labels"],
+            "prediction": [str(said) for said in case["predictions"]],
+        }
+    )
+    ours, as_released = f1(outcomes(rows).sum(axis=1)[0])
+    assert math.isclose(as_released, RELEASED["f1"][case["id"]], abs_tol=1e-12)
+    said, true = rows["prediction"] == "1", rows["label"] == 1
+    right = 2 * (said & true).sum()
+    assert math.isclose(ours, right / (said.sum() + true.sum()), abs_tol=1e-12)
