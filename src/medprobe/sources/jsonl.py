@@ -21,7 +21,9 @@ class Record(BaseModel):
 RecordType = TypeVar("RecordType", bound=Record)
 
 
-def objects(path: Path, remedy: str = "fetch the file anew") -> Iterator[tuple[str, dict[str, Any]]]:
+def objects(
+    path: Path, remedy: str = "fetch the file anew"
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """`(file and line, object)` for each line that is not blank.
 
     Raises BadInput with file and line for what is no JSON object in UTF-8: broken, nested two
