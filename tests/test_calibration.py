@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from bench import calibration as bench
 
 from made_up import METADATA
+from medprobe.core.params import load
 from medprobe.metrics.results import COMPARISON
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration
 from shown import html
 
+FIGURES = calibration.SEEDS  # of this project, which tests do not read otherwise
 NUMBERS = {  # method: value, low and high of the taught model, and of its twin
     "classifier": ((0.3, 0.1, 0.6), (0.2, 0.0, 0.5)),
     "classifier:frozen": ((0.6, 0.5, 0.7), (0.2, 0.1, 0.3)),
@@ -89,3 +92,37 @@ def test_other_seeds_stand_beside_it() -> None:
 
 def test_nothing_where_there_are_no_twins() -> None:
     assert calibration.section(replace(results(), twins={}), "own") == []
+
+
+def test_the_document_is_made_of_the_figures_on_the_page() -> None:
+    if not FIGURES.is_file():
+        pytest.skip("no seed is measured")
+    assert bench.DOCUMENT.read_text(encoding="utf-8") == bench.document(pd.read_csv(FIGURES))
+
+
+def test_the_document_has_a_line_a_method_and_a_column_a_seed() -> None:
+    found = calibration.pairs(results(), "own")
+    table = pd.concat([found.assign(seed=1), found[:1].assign(seed=2)])
+    lines = bench.document(table).splitlines()
+    row = "| own | taught / untaught | classifier | F1 | 30.0 [10.0, 60.0] / 20.0 [0.0, 50.0] |"
+    assert f"{row} 30.0 [10.0, 60.0] / 20.0 [0.0, 50.0] | 0 of 2 |" in lines
+    row = "| own | taught / untaught | classifier:frozen | AUC | 60.0 [50.0, 70.0] / 20.0 [10.0, "
+    assert f"{row}30.0] | – | 1 of 1 |" in lines
+
+
+def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
+    params = load(Path("params.yaml"))
+    alone = [step for step, _ in bench.steps(params, {"classifier"})]
+    assert alone == [
+        ("sample",),
+        ("build", "diskne"),
+        ("validate", "diskne"),
+        ("train", "taught"),
+        ("probe", "taught", "classifier", "diskne"),
+        ("train", "untaught"),
+        ("probe", "untaught", "classifier", "diskne"),
+    ]
+    every = [step for step, _ in bench.steps(params, set())]
+    assert set(alone) < set(every)
+    assert ("rewire", "taught", "set-0") in every
+    assert len(set(every)) == len(every)
