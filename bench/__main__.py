@@ -1,10 +1,11 @@
-"""`make bench`: every measurement of this folder, one after another, each in a fresh process."""
+"""`make bench`: the measurements of this folder, one after another, each in a fresh process."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 HELPERS = {"__init__", "__main__", "machine", "made"}
+LONG = {"calibration"}  # half an hour: only where it is named
 
 
 def main() -> None:

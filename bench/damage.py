@@ -42,7 +42,7 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
     "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.scan_mrsty(d / "umls").collect()),
     "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
     "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
-    "BioLAMA": ("biolama/ctd/triples_processed/CG1/test.jsonl", _biolama),
+    "BioLAMA": ("biolama/ctd/triples_processed/CG1/test.jsonl", lambda d: _biolama(d)),
     "BioLAMA's prompts": (
         "biolama/ctd/prompts/manual.jsonl",
         lambda d: biolama.templates(d / "biolama/ctd"),

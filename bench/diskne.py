@@ -21,8 +21,9 @@ import transformers
 from bench import made as shared
 from medprobe.benchmarks.diskne.negatives import assemble, choose, replaceable
 from medprobe.benchmarks.diskne.splits import split
-from medprobe.engine.fine_tuning import TextClassifier, Training
+from medprobe.engine.fine_tuning import Split, TextClassifier
 from medprobe.engine.load import use_threads
+from medprobe.engine.recipe import Recipe
 from medprobe.sources.cui2vec import Vectors
 from medprobe.sources.hierarchy import Hierarchy
 
@@ -47,22 +48,23 @@ def fine_tuning(folder: Path) -> None:
     config = transformers.BertConfig(num_hidden_layers=LAYERS)
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     table = examples(EXAMPLES, 1)
-    training = Training(epochs=1)
-    ours = TextClassifier(folder, training, shared.CPU)
-    texts = ours.tokenize([table["premise"].tolist(), table["hypothesis"].tolist()], table["label"])
-    ours.fine_tune(texts[:8], texts[:8], texts[:8], seed=0)  # loads the model
+    recipe = Recipe(epochs=1)
+    ours = TextClassifier(folder, shared.CPU)
+    pairs = [table["premise"].tolist(), table["hypothesis"].tolist()]
+    texts = ours.tokenize(pairs, table["label"], LONGEST)
+    ours.fine_tune(Split(texts[:8], texts[:8], texts[:8]), recipe, seed=0)  # loads the model
     held = texts[:16]
     begin = time.perf_counter()
-    ours.fine_tune(texts, held, held, seed=0)
+    ours.fine_tune(Split(texts, held, held), recipe, seed=0)
     fast = time.perf_counter() - begin
     begin = time.perf_counter()
-    straightforward(folder, table, training)
+    straightforward(folder, table, recipe)
     slow = time.perf_counter() - begin
     print(f"fine-tuning, {EXAMPLES} examples, one epoch of a disease: ours {fast:.1f} s")
     print(f"padded to {LONGEST} and reloaded {slow:.1f} s: ours is {slow / fast:.1f} times as fast")
 
 
-def straightforward(folder: Path, table: pd.DataFrame, training: Training) -> None:
+def straightforward(folder: Path, table: pd.DataFrame, recipe: Recipe) -> None:
     """Load, tokenise, one epoch, validate and test sixteen examples each."""
     torch.manual_seed(0)
     loaded = shared.plain(folder, "classifier")
@@ -75,9 +77,9 @@ def straightforward(folder: Path, table: pd.DataFrame, training: Training) -> No
         return_tensors="pt",
     )
     labels = torch.tensor(table["label"].tolist())
-    optimiser = torch.optim.AdamW(loaded.model.parameters(), lr=training.learning_rate)
+    optimiser = torch.optim.AdamW(loaded.model.parameters(), lr=recipe.learning_rate)
     loaded.model.train()
-    for batch in torch.randperm(len(table)).split(training.batch):
+    for batch in torch.randperm(len(table)).split(recipe.batch):
         optimiser.zero_grad()
         logits = loaded.model(**{name: value[batch] for name, value in rows.items()}).logits
         torch.nn.functional.cross_entropy(logits, labels[batch]).backward()
@@ -85,7 +87,7 @@ def straightforward(folder: Path, table: pd.DataFrame, training: Training) -> No
         optimiser.step()
     loaded.model.eval()
     with torch.inference_mode():
-        for batch in torch.arange(16).repeat(2).split(training.batch):
+        for batch in torch.arange(16).repeat(2).split(recipe.batch):
             loaded.model(**{name: value[batch] for name, value in rows.items()})
 
 

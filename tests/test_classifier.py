@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +14,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
 from medprobe.engine.fine_tuning import TextClassifier
-from medprobe.methods.classifier import VARIANTS, Classifier, targets
+from medprobe.engine.linear_probe import LinearProbe
+from medprobe.methods import Task
+from medprobe.methods.classifier import VARIANTS, Classifier, by_positives
 from medprobe.metrics import Scoring
 from medprobe.stages.probe import probe
 from medprobe.stages.track import track_one
@@ -72,7 +75,7 @@ def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
 
     def shown(name: str) -> list[int]:
-        return prober.tokenize(VARIANTS[name], examples)[0].rows["input_ids"]
+        return prober.tokenize(VARIANTS[name].shown, examples)[0].rows["input_ids"]
 
     tokenizer = prober.classifier.loaded.tokenizer
     disease, whole = (
@@ -93,14 +96,75 @@ def test_tasks_are_diseases_and_passes_are_variants_and_seeds(tmp_path: Path) ->
     assert [task.name for task in tasks] == ["C1", "C2"]
     assert tasks[0].tables["splits"]["target"].unique().tolist() == ["C1"]
     assert tasks[0].queries["query_id"].tolist() == ["e0", "e3", "e6"]
-    assert [task.name for task in classifier(tmp_path, diseases=1).tasks(tables(), 10)] == ["C1"]
 
 
 def test_diseases_with_the_most_positives_are_taken() -> None:
     examples = pd.DataFrame({"cui": ["a", "b", "b", "c", "d", "d"], "label": [1, 1, 1, 1, 1, 1]})
     splits = pd.DataFrame({"target": ["d", "c", "b", "a"]})
-    assert targets(examples, splits, None) == ["b", "d", "a", "c"]
-    assert targets(examples, splits[splits["target"] != "b"], 2) == ["d", "a"]
+    assert by_positives(examples, splits) == ["b", "d", "a", "c"]
+    assert by_positives(examples, splits[splits["target"] != "b"])[:2] == ["d", "a"]
+
+
+@pytest.mark.parametrize(
+    ("diseases", "asked"),
+    [
+        (None, {"/0": ["C1", "C2"], "frozen/": ["C1", "C2"]}),
+        (1, {"/0": ["C1"], "frozen/": ["C1"]}),
+        ({"": 1}, {"/0": ["C1"], "frozen/": ["C1", "C2"]}),
+    ],
+)
+def test_how_many_diseases_a_variant_is_asked_about(
+    tmp_path: Path, diseases: object, asked: dict[str, list[str]]
+) -> None:
+    prober = classifier(tmp_path, variants=["", "frozen"], seeds=[0], diseases=diseases)
+    tasks = prober.tasks(tables(), 10)
+    assert asked == {
+        pass_: [task.name for task in tasks if prober.asks(pass_, task)]
+        for pass_ in prober.passes()
+    }
+
+
+def test_equal_texts_are_read_once(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disease alone is the same text in many examples; the features are as if each was read."""
+    prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
+    shows = VARIANTS["frozen-hypothesis-only"].shown
+    one_by_one = prober.classifier.mean_states(prober.tokenize(shows, examples))
+    read: list[int] = []
+    states = prober.classifier.mean_states
+    monkeypatch.setattr(
+        prober.classifier, "mean_states", lambda texts: [read.append(len(texts)), states(texts)][1]
+    )
+    assert np.allclose(prober._features_of(shows, examples), one_by_one, atol=1e-5)
+    assert read == [examples["hypothesis"].nunique()]
+
+
+def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    """With a rate of nearly nothing it says what a probe of the training examples says."""
+    still = {"learning_rate": 1e-12, "epochs": 1}
+    prober = classifier(tiny_model("bert"), variants=["lp-ft"], lp_ft=still)
+    task = prober.tasks(tables(), 10)[0]
+    assert prober.passes() == ["lp-ft/0", "lp-ft/1"]
+    tuned = prober.predict(task, "lp-ft/0")
+    assert len(pd.DataFrame(prober.notes(tuned)[1]["curves"])) == 1
+    shown = examples_of(task)
+    train, test = (shown["example_id"].isin(ids(task, name)) for name in ("train", "test"))
+    features = prober._features_of(VARIANTS["lp-ft"].shown, shown)
+    probe = LinearProbe.fit(features[train], shown.loc[train, "label"].to_numpy())
+    assert np.allclose(tuned["score"], probe.probabilities(features[test]), atol=1e-4)
+
+
+def examples_of(task: Task) -> pd.DataFrame:
+    examples = task.tables["examples"]
+    return examples[examples["kind"] != "random"].reset_index(drop=True)
+
+
+def ids(task: Task, split: str) -> pd.Series:
+    splits = task.tables["splits"]
+    return splits.loc[splits["split"] == split, "example_id"]
 
 
 def test_random_negatives_are_tested_where_they_are_asked_for(
@@ -216,4 +280,5 @@ def test_only_encoders() -> None:
 def test_settings_are_the_papers() -> None:
     settings = Classifier.Settings()
     assert (settings.learning_rate, settings.batch, settings.epochs) == (2e-5, 8, 8)
+    assert settings.max_length == 256
     assert len(settings.seeds) == 3

@@ -29,7 +29,7 @@ def results(tmp_path: Path) -> Results:
         for category in ("symptoms", "tests")
         for relation, value in values.items()
         for model, method in (("mine", "classifier"), ("other", "classifier:frozen"))
-        for metric in ("f1", "f1_as_released")
+        for metric in ("f1", "f1_as_released", "top_1")
     ]
     rows.append(("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.5, 0.0, 1.0, 9))
     path = tmp_path / "mine/classifier/diskne-curves.csv"
@@ -56,6 +56,9 @@ def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None
     assert text.count("<td>gout</td>") == 4
     assert ">12.5 [90]</td>" in text  # stroke, of the paper's table 2
     assert "f1_as_released" not in text
+    assert "<summary>top-1 by category</summary>" in text
+    assert "<summary>AUC by category</summary>" not in text
+    assert text.count("[90]") == 1  # the paper's number is an F1
 
 
 def test_curves_are_drawn_by_model(tmp_path: Path) -> None:

@@ -1,25 +1,31 @@
-"""F1 by disease and category, averages, intervals, the released code's figure."""
+"""F1, top-1 and AUC by disease and category, averages, intervals, the released code's figure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, roc_auc_score
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
-from medprobe.metrics.f1 import SCORER, f1, outcomes
+from medprobe.metrics.f1 import ESTIMATES, SCORER, estimates, f1, outcomes
 
 NOWHERE = Path("benchmark")  # is not read
 
 
 def rows(
-    disease: str, said: list[list[int]], seed: int = 0, variant: str = "", category: str = "tests"
+    disease: str,
+    said: Sequence[Sequence[float]],
+    seed: int = 0,
+    variant: str = "",
+    category: str = "tests",
 ) -> pd.DataFrame:
-    """Predictions of a disease: a list for each positive, itself first, then its negatives."""
+    """Predictions of a disease: a list of scores for each positive, its own first, then those of
+    its negatives; what is over one half is said to be true."""
     return pd.DataFrame(
         [
             {
@@ -30,7 +36,8 @@ def rows(
                 "disease": disease,
                 "category": category,
                 "label": int(number == 0),
-                "prediction": str(answer),
+                "prediction": str(int(answer > 0.5)),
+                "score": float(answer),
             }
             for place, answers in enumerate(said)
             for number, answer in enumerate(answers)
@@ -43,12 +50,19 @@ def scores(*tables: pd.DataFrame) -> dict:  # type: ignore[type-arg]
     return SCORER.score(pd.concat(tables, ignore_index=True), NOWHERE, scoring)
 
 
-def test_paired_tests_compare_positives_with_their_negatives() -> None:
-    one = rows("d", [[1, 0, 0], [0, 1, 0], [1, 1, 1]], seed=0)
-    other = rows("d", [[0, 0, 0], [0, 0, 0], [1, 1, 1]], seed=1)
-    table = SCORER.paired(pd.concat([one, other], ignore_index=True), NOWHERE)
-    assert table["query_id"].tolist() == ["d 0", "d 1", "d 2"]
-    assert table["f1_by_positive"].tolist() == [0.5, 0, 0.5]  # the means of 1, 0, .5 and 0, 0, .5
+def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
+    first = [rows("d", [[1, 0, 0], [0, 1, 0]]), rows("e", [[1, 0], [0.9, 0]])]
+    other = [rows("d", [[0, 0, 0], [0, 0, 0]], seed=1), rows("e", [[1, 0], [0.9, 0]], seed=1)]
+    alone = rows("f", [[1, 0]])  # a single positive is not reported
+    table = pd.concat([*first, *other, alone], ignore_index=True)
+    paired = SCORER.paired(table, NOWHERE).set_index("subset")
+    for subset, numbers in scores(table)["default"].items():
+        part = paired.loc[subset]
+        assert part["query_id"].tolist() == ["d", "e"]
+        for metric in ("f1", "top_1"):
+            macro = numbers["macro"][metric]["value"]
+            assert part[metric].mean() == pytest.approx(macro, abs=1e-6)
+    assert paired.loc["tests", "f1"].tolist() == [0.25, 1]  # of d: the mean of 1/2 and 0
 
 
 def test_by_hand() -> None:
@@ -118,5 +132,97 @@ def test_equals_sklearn(answers: list[tuple[bool, bool]], extra: int) -> None:
 
 
 def test_outcomes() -> None:
-    counts = outcomes(pd.concat([rows("a", [[1, 1], [0, 0]]), rows("a", [[1, 0], [1, 1]], seed=1)]))
-    assert counts.tolist() == [[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 1, 0]]]
+    found = outcomes(
+        pd.concat([rows("a", [[1, 1], [0, 0]]), rows("a", [[1, 0], [0.4, 0.6]], seed=1)])
+    )
+    assert found.counts.tolist() == [[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]]
+    assert found.top.tolist() == [[0.5, 0.5], [1, 0]]
+    assert found.above.tolist() == [[[0.5, 1], [0, 0.5]], [[1, 1], [1, 0]]]
+
+
+def test_top_1_shares_ties() -> None:
+    """Whatever says the same of everything is at chance: one over how many are asked about."""
+    said = [[0.7, 0.7, 0.7, 0.7], [0.9, 0.2, 0.3, 0.4], [0.5, 0.5, 0.1, 0.1], [0.1, 0.2, 0, 0]]
+    found = outcomes(rows("gout", said))
+    assert found.top.tolist() == [[1 / 4, 1, 1 / 2, 0]]
+    same = scores(rows("gout", [[1, 1, 1]] * 3))["default"]["tests"]["macro"]
+    assert same["top_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
+    assert same["auc"]["value"] == 0.5
+
+
+SCORES = st.lists(
+    st.lists(st.sampled_from([0.1, 0.3, 0.6, 0.9]), min_size=2, max_size=4), min_size=2, max_size=5
+)
+
+
+@settings(deadline=None)
+@given(SCORES)
+def test_auc_is_scikit_learns(said: list[list[float]]) -> None:
+    table = rows("gout", said)
+    found = estimates(outcomes(table))[0, 0]
+    assert found[ESTIMATES.index("auc")] == pytest.approx(
+        roc_auc_score(table["label"], table["score"])
+    )
+
+
+@settings(deadline=None)
+@given(SCORES, st.data())
+def test_a_resample_is_what_its_positives_say_together(
+    said: list[list[float]], data: st.DataObject
+) -> None:
+    """Taking groups several times is the same as copies of them."""
+    indices = st.integers(0, len(said) - 1)
+    drawn = data.draw(st.lists(indices, min_size=len(said), max_size=len(said)))
+    times = np.bincount(drawn, minlength=len(said)).astype(float)
+    copies = outcomes(rows("gout", [said[i] for i in drawn]))
+    found = estimates(outcomes(rows("gout", said)), times[None])
+    assert np.allclose(found, estimates(copies))
+
+
+def test_all_categories_together_are_the_subset_full() -> None:
+    parts = [("tests", [[1, 0], [1, 1]]), ("symptoms", [[0, 0], [1, 0]])]
+    tables = [rows("gout", said, category=name) for name, said in parts]
+    tables[1]["query_id"] = "other" + tables[1]["query_id"]
+    table = scores(*tables)["default"]
+    assert set(table) == {"full", "tests", "symptoms"}
+    assert table["full"]["gout"]["f1"] | {"low": 0, "high": 0} == {
+        **{"value": pytest.approx(2 * 3 / (2 * 3 + 1 + 1), abs=1e-6), "n": 4},
+        **{"low": 0, "high": 0},
+    }
+
+
+def test_intervals_of_means_are_over_diseases() -> None:
+    """Positives that are all alike within each disease tell nothing of other diseases."""
+    right, wrong = [[1, 0]] * 4, [[0, 1]] * 4
+    tables = [rows(f"d{i}", right if i % 2 else wrong) for i in range(10)]
+    table = scores(*tables)["default"]["tests"]
+    macro = table["macro"]["top_1"]
+    assert macro["value"] == 0.5
+    assert macro["high"] - macro["low"] > 0.5  # of ten draws of 0 or 1, not of forty
+    few = scores(*tables[:4])["default"]["tests"]["macro"]["top_1"]
+    assert few["high"] - few["low"] > macro["high"] - macro["low"]
+
+
+def test_intervals_are_over_seeds_too() -> None:
+    said = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
+    tables = [rows(f"d{i}", said[seed], seed=seed) for i in range(5) for seed in range(2)]
+    macro = scores(*tables)["default"]["tests"]["macro"]["top_1"]
+    assert (macro["low"], macro["value"], macro["high"]) == (0, 0.5, 1)
+
+
+def test_a_mean_of_one_disease_is_its_own_number() -> None:
+    table = scores(rows("gout", [[1, 0], [0, 0], [1, 1], [0, 1]]))["default"]["tests"]
+    assert table["macro"] == table["weighted"] == table["gout"]
+
+
+def test_what_has_no_negatives_or_no_positive_is_not_ranked() -> None:
+    table = rows("gout", [[1], [1, 0], [0, 1], [1, 1]])
+    orphan = table["query_id"] == "gout3"  # its negative stands, itself does not
+    found = outcomes(table[~orphan])
+    assert found.positive.tolist() == [True, True, True, False]
+    assert np.array_equal(found.top, [[np.nan, 1, 0, np.nan]], equal_nan=True)
+    auc, top = (estimates(found)[0, 0, ESTIMATES.index(name)] for name in ("auc", "top_1"))
+    assert top == 0.5
+    assert auc == pytest.approx(roc_auc_score([1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 1, 1]))
+    alone = scores(rows("gout", [[1], [1]]))["default"]["tests"]["macro"]
+    assert set(alone) == {"f1", "f1_as_released"}

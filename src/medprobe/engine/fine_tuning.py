@@ -3,32 +3,26 @@
 Batches are padded to their longest text only, and the weights set back in memory.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
 from medprobe.engine.batching import in_batches
+from medprobe.engine.linear_probe import LinearProbe
 from medprobe.engine.load import Model, load
+from medprobe.engine.recipe import Recipe
 
-POOL: Final = 50  # batches among which texts of like length are brought together
-
-
-class Training(Section):
-    """The defaults are Alghanmi et al.'s (2021, section 4.1); early stopping's patience is not in
-    their paper."""
-
-    learning_rate: float = Field(2e-5, gt=0)
-    batch: int = Field(8, gt=0)
-    epochs: int = Field(8, gt=0)
-    patience: int = Field(2, gt=0)  # epochs without a lower validation loss before it stops
-    max_length: int = Field(256, gt=2)  # tokens of a text or pair
+Truncation = Literal["only_first", "longest_first"]
+Curve = list[dict[str, float]]  # epoch, train, validation: the mean losses of each epoch
+CLASSES: Final = 2
 
 
 @dataclass(frozen=True)
@@ -42,11 +36,44 @@ class Text:
         return len(self.rows["input_ids"])
 
 
+class Split(NamedTuple):
+    """What is learnt from, what tells when to stop, and what is asked."""
+
+    train: Sequence[Text]
+    validation: Sequence[Text]
+    test: Sequence[Text]
+
+
+class MeanPooled(torch.nn.Module):
+    """An encoder, and a linear layer on the mean of its last states that starts as a probe."""
+
+    def __init__(self, encoder: torch.nn.Module, probe: LinearProbe) -> None:
+        super().__init__()
+        self.encoder = encoder
+        like = next(encoder.parameters())
+        self.head = torch.nn.Linear(len(probe.weights), CLASSES).to(like.device, like.dtype)
+        with torch.no_grad():
+            self.head.weight.copy_(torch.tensor(np.stack([0 * probe.weights, probe.weights])))
+            self.head.bias.copy_(torch.tensor([0.0, probe.bias]))
+
+    def forward(self, **inputs: torch.Tensor) -> SimpleNamespace:
+        """The `logits`, [texts, 2]."""
+        states = mean_state(self.encoder, inputs)
+        return SimpleNamespace(logits=self.head(states.to(self.head.weight.dtype)))
+
+
+def mean_state(encoder: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The mean of the last states over each text's tokens, [texts, hidden]."""
+    states = encoder(**inputs).last_hidden_state.float()
+    weights = inputs["attention_mask"].unsqueeze(-1).float()
+    return torch.as_tensor((states * weights).sum(1) / weights.sum(1))
+
+
 class TextClassifier:
     """One checkpoint, trained and tested on any number of splits."""
 
-    def __init__(self, checkpoint: Path, training: Training, engine: EngineParams) -> None:
-        self.checkpoint, self.training, self.engine = checkpoint, training, engine
+    def __init__(self, checkpoint: Path, engine: EngineParams) -> None:
+        self.checkpoint, self.engine = checkpoint, engine
         self._loaded: Model | None = None
         self._fresh: dict[int, dict[str, torch.Tensor]] = {}  # by seed: weights with a new head
 
@@ -57,14 +84,31 @@ class TextClassifier:
             self._loaded = load(self.checkpoint, "classifier", self.engine)
         return self._loaded
 
-    def tokenize(self, texts: Sequence[list[str]], labels: Sequence[int]) -> list[Text]:
-        """The texts with their labels; `texts` is one list, or two for pairs. Of a long pair the
-        first text is cut."""
-        rows = self.loaded.tokenizer(
-            *texts,
-            truncation="only_first",
-            max_length=min(self.training.max_length, self.loaded.max_length),
-        )
+    def tokenize(
+        self,
+        texts: Sequence[list[str]],
+        labels: Sequence[int],
+        max_length: int,
+        truncation: Truncation = "only_first",
+    ) -> list[Text]:
+        """The texts with their labels; `texts` is one list, or two for pairs.
+
+        A pair longer than `max_length` tokens loses the end of its first text, or with
+        `longest_first` of whichever is longer. Raises BadInput where the second text leaves the
+        first no room.
+        """
+        tokenizer, length = self.loaded.tokenizer, min(max_length, self.loaded.max_length)
+        if len(texts) > 1 and truncation == "only_first":
+            seconds = tokenizer(sorted(set(texts[1])), add_special_tokens=False)["input_ids"]
+            longest, room = (
+                max(map(len, seconds)),
+                length - tokenizer.num_special_tokens_to_add(True),
+            )
+            if longest >= room:
+                problem = f"a second text of {longest} tokens leaves the first no room"
+                remedy = "raise it as far as the model allows, or set truncation: longest_first"
+                raise BadInput(f"max_length: {length}", problem, remedy)
+        rows = tokenizer(*texts, truncation=truncation, max_length=length)
         keys = list(rows)
         return [
             Text(dict(zip(keys, row, strict=True)), label)
@@ -75,40 +119,35 @@ class TextClassifier:
         """The mean of the checkpoint's last states over each text's tokens, [texts, hidden]."""
         self._reset(0)
         encoder = self.loaded.model.base_model
-
-        def compute(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-            states = encoder(**inputs).last_hidden_state.float()
-            weights = inputs["attention_mask"].unsqueeze(-1).float()
-            return (states * weights).sum(1) / weights.sum(1)
-
-        return self._run(texts, compute).astype(np.float32)
+        return self._run(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
 
     def fine_tune(
-        self, train: Sequence[Text], validation: Sequence[Text], test: Sequence[Text], seed: int
-    ) -> tuple[NDArray[np.float64], list[dict[str, float]]]:
-        """Probabilities of the positive class, [test], by the weights of the epoch with the lowest
-        validation loss; and for each epoch its `train` and `validation` loss.
+        self, split: Split, recipe: Recipe, seed: int, probe: LinearProbe | None = None
+    ) -> tuple[NDArray[np.float64], Curve]:
+        """Probabilities of the positive class, [test], and each epoch's losses.
 
-        The same seed gives the same numbers on the same machine.
+        The head is the architecture's own and new; with a `probe` it is one on the mean state,
+        which starts as that probe, and both classes weigh the same, as they do in the probe
+        (linear probing, then fine-tuning: Kumar et al. 2022). The same seed gives the same numbers
+        on the same machine.
         """
         self._reset(seed)
-        model = self.loaded.model
-        rate = self.training.learning_rate
-        optimiser = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
-        generator = np.random.default_rng(seed)
-        curve: list[dict[str, float]] = []
-        best: dict[str, torch.Tensor] = {}
-        for epoch in range(self.training.epochs):
-            loss = self._epoch(train, optimiser, generator)
-            held = self._loss(validation)
-            curve.append({"epoch": epoch + 1, "train": loss, "validation": held})
-            lowest = min(range(len(curve)), key=lambda i: curve[i]["validation"])
-            if lowest == epoch:
-                best = {name: value.clone() for name, value in model.state_dict().items()}
-            elif epoch - lowest >= self.training.patience:
-                break
-        model.load_state_dict(best)
-        return np.exp(self._log_probabilities(test)[:, 1]), curve
+        model = (
+            self.loaded.model if probe is None else MeanPooled(self.loaded.model.base_model, probe)
+        )
+        weights = torch.ones(CLASSES) if probe is None else balance(split.train)
+        training = _Training(recipe, model, weights.to(self.loaded.device), seed)
+        curve: Curve = []
+        tested: dict[str, torch.Tensor] = {}
+        losses: list[float] = []
+        while not losses or not recipe.stops(losses):
+            loss = training.epoch(split.train, self._padded)
+            losses.append(self._loss(model, split.validation))
+            curve.append({"epoch": len(losses), "train": loss, "validation": losses[-1]})
+            if recipe.epoch_tested(losses) == len(losses) - 1:
+                tested = {name: value.clone() for name, value in model.state_dict().items()}
+        model.load_state_dict(tested)
+        return np.exp(self._log_probabilities(model, split.test)[:, 1]), curve
 
     def _reset(self, seed: int) -> None:
         """The checkpoint's weights and a new head, drawn with the seed: from the disk only once."""
@@ -120,35 +159,14 @@ class TextClassifier:
         self.loaded.model.load_state_dict(self._fresh[seed])
         torch.manual_seed(seed)
 
-    def _epoch(
-        self,
-        texts: Sequence[Text],
-        optimiser: torch.optim.Optimizer,
-        generator: np.random.Generator,
-    ) -> float:
-        """Train on every text once; the mean loss."""
-        model = self.loaded.model.train()
-        total = 0.0
-        for batch in shuffled_batches(
-            [len(text) for text in texts], self.training.batch, generator
-        ):
-            inputs, labels = self._padded([texts[i] for i in batch])
-            optimiser.zero_grad(set_to_none=True)
-            loss = torch.nn.functional.cross_entropy(model(**inputs).logits.float(), labels)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            total += loss.item() * len(batch)
-        model.eval()
-        return total / len(texts)
-
-    def _loss(self, texts: Sequence[Text]) -> float:
+    def _loss(self, model: torch.nn.Module, texts: Sequence[Text]) -> float:
         """Mean cross-entropy."""
-        rows = self._log_probabilities(texts)
+        rows = self._log_probabilities(model, texts)
         return float(-rows[np.arange(len(texts)), [text.label for text in texts]].mean())
 
-    def _log_probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        model = self.loaded.model
+    def _log_probabilities(
+        self, model: torch.nn.Module, texts: Sequence[Text]
+    ) -> NDArray[np.float64]:
         return self._run(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
 
     def _run(
@@ -172,32 +190,46 @@ class TextClassifier:
         return dict(inputs.to(self.loaded.device)), labels.to(self.loaded.device)
 
 
-def shuffled_batches(
-    lengths: Sequence[int], size: int, generator: np.random.Generator
-) -> Iterator[list[int]]:
-    """Indices of texts in random batches. Among every POOL batches, texts of like length are
-    brought together, so that little is padding."""
-    order = generator.permutation(len(lengths))
-    by_length = np.asarray(lengths)
-    batches = []
-    for start in range(0, len(order), POOL * size):
-        pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(by_length[pool], kind="stable")]
-        batches += [pool[at : at + size].tolist() for at in range(0, len(pool), size)]
-    for i in generator.permutation(len(batches)):
-        yield batches[i]
+class _Training:
+    """A model under training: its optimiser, the steps done, and the draws of batches."""
+
+    def __init__(
+        self, recipe: Recipe, model: torch.nn.Module, weights: torch.Tensor, seed: int
+    ) -> None:
+        self.recipe, self.model, self.weights = recipe, model, weights
+        self.optimiser = recipe.make_optimiser(model.parameters())
+        self.optimiser.zero_grad(set_to_none=True)  # nothing is kept of an earlier training
+        self.generator = np.random.default_rng(seed)
+        self.step = 0
+
+    def epoch(
+        self,
+        texts: Sequence[Text],
+        padded: Callable[[Sequence[Text]], tuple[dict[str, torch.Tensor], torch.Tensor]],
+    ) -> float:
+        """Train on every text once; the mean loss."""
+        self.model.train()
+        recipe, optimiser, total = self.recipe, self.optimiser, 0.0
+        batches = recipe.order([len(text) for text in texts], self.generator)
+        for batch in batches:
+            for group in optimiser.param_groups:
+                group["lr"] = recipe.rate(self.step, len(batches) * recipe.epochs)
+            inputs, labels = padded([texts[i] for i in batch])
+            if recipe.gradients == "cleared":
+                optimiser.zero_grad(set_to_none=True)
+            logits = self.model(**inputs).logits.float()
+            losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+            loss = (losses * self.weights[labels]).mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            optimiser.step()
+            self.step += 1
+            total += loss.item() * len(batch)
+        self.model.eval()
+        return total / len(texts)
 
 
-def logistic_regression(
-    known: NDArray[np.float32], labels: NDArray[np.int64], asked: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """Probabilities of the positive class, [asked], by a logistic regression on standardised
-    features in which both classes weigh the same."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(
-        StandardScaler(), LogisticRegression(class_weight="balanced", C=0.1, max_iter=1000)
-    )
-    return np.asarray(model.fit(known, labels).predict_proba(asked)[:, 1])
+def balance(texts: Sequence[Text]) -> torch.Tensor:
+    """Weights of the classes, [2], with which both weigh the same, 1 a text in the mean."""
+    counts = torch.tensor([sum(text.label == label for text in texts) for label in range(CLASSES)])
+    return len(texts) / (CLASSES * counts.clamp(min=1).float())

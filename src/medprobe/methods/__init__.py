@@ -90,6 +90,10 @@ class Method(Protocol):
             for queries in [part.reset_index(drop=True)]
         ]
 
+    def asks(self, pass_: str, task: Task) -> bool:
+        """Does this pass predict this task? Every pass does, where nothing is said."""
+        return True
+
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """At most `task.k` predictions of each query, best first: columns `variant, replicate,
         query_id, rank, prediction, score`, and `hit` and `prediction_id` where the benchmark's

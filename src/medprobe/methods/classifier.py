@@ -1,11 +1,14 @@
 """Fine-tuning as a probe: a binary classifier per disease, trained on all other diseases.
 
-Source: Alghanmi et al. 2021, section 4.1. Each variant is a way to show an example to the model:
+Source: Alghanmi et al. 2021, section 4.1. Each variant is a way to show an example to the model,
+and to learn:
 
 - "": premise and disease; "hypothesis-only": the disease alone;
 - "full", "full-hypothesis-only": the same with the whole hypothesis (the paper's Table 7);
 - "random": random negatives in place of similar ones (Table 8);
-- "frozen": logistic regression on the mean of the untrained encoder's states, far faster;
+- "frozen": a linear probe of the mean of the untrained encoder's states, far faster;
+  "frozen-hypothesis-only": the same of the disease alone;
+- "lp-ft": fine-tuning that starts from the linear probe (Kumar et al. 2022);
 - "always-true": no model, every example is called positive.
 """
 
@@ -16,12 +19,14 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.engine.fine_tuning import Text, TextClassifier, Training, logistic_regression
+from medprobe.engine.fine_tuning import Curve, Split, Text, TextClassifier, Truncation
+from medprobe.engine.linear_probe import LinearProbe
+from medprobe.engine.recipe import Recipe
 from medprobe.methods import Method, Task
 
 TABLES: Final = {  # of the benchmark, with the columns that are read
@@ -34,26 +39,44 @@ TABLES: Final = {  # of the benchmark, with the columns that are read
 CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
 
-class Variant(NamedTuple):
-    """What a variant shows and how it learns."""
+class Shown(NamedTuple):
+    """What a variant shows of an example, and of which."""
 
     premise: bool
     hypothesis: Literal["hypothesis", "full_hypothesis"]  # a column of the examples
-    negatives: Literal["similar", "random"]
-    learning: Literal["fine-tuned", "frozen", "none"] = "fine-tuned"
+    negatives: Literal["similar", "random"] = "similar"
 
 
+class Variant(NamedTuple):
+    """What a variant shows, and how it learns."""
+
+    shown: Shown
+    learning: Literal["fine-tuned", "frozen", "lp-ft", "none"] = "fine-tuned"
+
+
+PAIR: Final = Shown(True, "hypothesis")
+DISEASE: Final = Shown(False, "hypothesis")
 VARIANTS: Final = {
-    "": Variant(True, "hypothesis", "similar"),
-    "hypothesis-only": Variant(False, "hypothesis", "similar"),
-    "full": Variant(True, "full_hypothesis", "similar"),
-    "full-hypothesis-only": Variant(False, "full_hypothesis", "similar"),
-    "random": Variant(True, "hypothesis", "random"),
-    "frozen": Variant(True, "hypothesis", "similar", "frozen"),
-    "always-true": Variant(False, "hypothesis", "similar", "none"),
+    "": Variant(PAIR),
+    "hypothesis-only": Variant(DISEASE),
+    "full": Variant(Shown(True, "full_hypothesis")),
+    "full-hypothesis-only": Variant(Shown(False, "full_hypothesis")),
+    "random": Variant(Shown(True, "hypothesis", "random")),
+    "frozen": Variant(PAIR, "frozen"),
+    "frozen-hypothesis-only": Variant(DISEASE, "frozen"),
+    "lp-ft": Variant(PAIR, "lp-ft"),
+    "always-true": Variant(DISEASE, "none"),
 }
 VariantName = Literal[
-    "", "hypothesis-only", "full", "full-hypothesis-only", "random", "frozen", "always-true"
+    "",
+    "hypothesis-only",
+    "full",
+    "full-hypothesis-only",
+    "random",
+    "frozen",
+    "frozen-hypothesis-only",
+    "lp-ft",
+    "always-true",
 ]
 
 
@@ -68,20 +91,25 @@ class Classifier(Method):
     METRIC = "f1"
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
-    class Settings(Training):
-        """The defaults are the paper's."""
+    class Settings(Recipe):
+        """The defaults are the paper's; what it leaves open, `Recipe` names."""
 
+        max_length: int = Field(256, gt=2)  # tokens of a text or pair
+        truncation: Truncation = "only_first"  # of a long pair the premise is cut, or the longer
+        lp_ft: Recipe | None = None  # of the variant lp-ft; unset: the same as of the others
         variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
         seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
-        diseases: int | None = Field(None, gt=0)  # those with the most positives; unset: all
+        diseases: PositiveInt | dict[VariantName, PositiveInt] | None = None
+        """Those with the most positives, of all variants or of each one named; unset: all."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint, self.settings = checkpoint, settings
-        self.classifier = TextClassifier(checkpoint, settings, engine)
-        self._texts: dict[Variant, list[Text]] = {}
-        self._features: dict[Variant, NDArray[np.float32]] = {}
+        self.classifier = TextClassifier(checkpoint, engine)
+        self._order: list[str] = []  # of the diseases, those with the most positives first
+        self._texts: dict[Shown, list[Text]] = {}
+        self._features: dict[Shown, NDArray[np.float32]] = {}
 
     def passes(self) -> list[str]:
         """`<variant>/<seed>`, without the seed where nothing is drawn."""
@@ -89,7 +117,7 @@ class Classifier(Method):
         return [
             f"{name}/{seed}"
             for name in self.settings.variants
-            for seed in (seeds if VARIANTS[name].learning == "fine-tuned" else [""])
+            for seed in (seeds if VARIANTS[name].learning in ("fine-tuned", "lp-ft") else [""])
         ]
 
     def inputs(self, pass_: str) -> list[Path]:
@@ -102,24 +130,34 @@ class Classifier(Method):
         Raises BadInput where the benchmark has no such tables.
         """
         examples, splits = (_table(tables, name) for name in TABLES)
-        chosen = targets(examples, splits, self.settings.diseases)
+        self._order = by_positives(examples, splits)
         return [
             Task(
-                str(target),
+                target,
                 tables.queries[tables.queries["relation"] == target].reset_index(drop=True),
                 tables.candidates.head(0),
                 k,
-                {"examples": examples, "splits": of_target.reset_index(drop=True)},
+                {
+                    "examples": examples,
+                    "splits": splits[splits["target"] == target].reset_index(drop=True),
+                },
             )
-            for target, of_target in splits[splits["target"].isin(chosen)].groupby("target")
+            for target in sorted(self._order)
         ]
+
+    def asks(self, pass_: str, task: Task) -> bool:
+        """Is the disease among those that the variant is asked about?"""
+        most = self.settings.diseases
+        if isinstance(most, dict):
+            most = most.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
+        return task.name in self._order[:most]
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """A row for each test example: its `prediction`, 1 or 0, and the probability of 1. Beside
         them `label, target, disease, category`, and the training `curve` as JSON."""
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]
-        shown = examples[examples["kind"].isin(["positive", variant.negatives])]
+        shown = examples[examples["kind"].isin(["positive", variant.shown.negatives])]
         shown = shown.reset_index(drop=True)
         rows = {
             split: np.flatnonzero(shown["example_id"].isin(ids).to_numpy())
@@ -158,45 +196,54 @@ class Classifier(Method):
 
     def _learn(
         self, variant: Variant, shown: pd.DataFrame, rows: dict[str, NDArray[np.intp]], seed: int
-    ) -> tuple[NDArray[np.float64], list[dict[str, float]]]:
+    ) -> tuple[NDArray[np.float64], Curve]:
         """Probabilities for the test examples, and the training curve, if there is one."""
         if variant.learning == "none":
             return np.ones(len(rows["test"])), []
         train, validation, test = (rows[split] for split in ("train", "validation", "test"))
+        labels = shown["label"].to_numpy()
         if variant.learning == "frozen":
-            features = self._features_of(variant, shown)
+            features = self._features_of(variant.shown, shown)
             known = np.concatenate([train, validation])
-            labels = shown["label"].to_numpy()[known]
-            return logistic_regression(features[known], labels, features[test]), []
-        texts = self.tokenize(variant, shown)
-        learnt, held, asked = ([texts[i] for i in part] for part in (train, validation, test))
-        return self.classifier.fine_tune(learnt, held, asked, seed)
+            probe = LinearProbe.fit(features[known], labels[known])
+            return probe.probabilities(features[test]), []
+        texts = self.tokenize(variant.shown, shown)
+        split = Split(*([texts[i] for i in part] for part in (train, validation, test)))
+        if variant.learning == "fine-tuned":
+            return self.classifier.fine_tune(split, self.settings, seed)
+        features = self._features_of(variant.shown, shown)
+        probe = LinearProbe.fit(features[train], labels[train])
+        recipe = self.settings.lp_ft or self.settings
+        return self.classifier.fine_tune(split, recipe, seed, probe)
 
-    def tokenize(self, variant: Variant, shown: pd.DataFrame) -> list[Text]:
-        """The examples as the variant shows them; a long premise is cut, the hypothesis is not.
+    def tokenize(self, shows: Shown, shown: pd.DataFrame) -> list[Text]:
+        """The examples as a variant shows them, cut by `truncation` where they are too long.
 
-        Done once for each variant: its examples must always be the same ones.
+        Done once: what shows the same must always have the same examples.
         """
-        if variant not in self._texts:
-            columns = ["premise", variant.hypothesis] if variant.premise else [variant.hypothesis]
+        if shows not in self._texts:
+            columns = ["premise", shows.hypothesis] if shows.premise else [shows.hypothesis]
             texts = [shown[column].tolist() for column in columns]
-            self._texts[variant] = self.classifier.tokenize(texts, shown["label"].tolist())
-        return self._texts[variant]
+            window = (self.settings.max_length, self.settings.truncation)
+            self._texts[shows] = self.classifier.tokenize(texts, shown["label"].tolist(), *window)
+        return self._texts[shows]
 
-    def _features_of(self, variant: Variant, shown: pd.DataFrame) -> NDArray[np.float32]:
-        """The mean state of each example, [examples, hidden]; done once, as `tokenize` is."""
-        if variant not in self._features:
-            texts = self.tokenize(variant, shown)
-            self._features[variant] = self.classifier.mean_states(texts)
-        return self._features[variant]
+    def _features_of(self, shows: Shown, shown: pd.DataFrame) -> NDArray[np.float32]:
+        """The mean state of each example, [examples, hidden]; done once, equal texts once."""
+        if shows not in self._features:
+            texts = self.tokenize(shows, shown)
+            numbers, _ = pd.factorize(pd.Series([str(text.rows) for text in texts]))
+            first = pd.Series(numbers).drop_duplicates().index
+            states = self.classifier.mean_states([texts[i] for i in first])
+            self._features[shows] = states[numbers]
+        return self._features[shows]
 
 
-def targets(examples: pd.DataFrame, splits: pd.DataFrame, most: int | None) -> list[str]:
-    """The diseases to test, those with the most positives first, ties by CUI; at most `most`."""
+def by_positives(examples: pd.DataFrame, splits: pd.DataFrame) -> list[str]:
+    """The diseases to test, those with the most positives first, ties by CUI."""
     positives = examples[examples["label"] == 1]
     sizes = positives.groupby("cui").size().loc[lambda sizes: sizes.index.isin(splits["target"])]
-    order = sorted(sizes.index, key=lambda cui: (-sizes[cui], cui))
-    return order[:most]
+    return sorted(map(str, sizes.index), key=lambda cui: (-sizes[cui], cui))
 
 
 def _table(tables: BenchmarkTables, name: str) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from medprobe.sample.world import Entity, Fact, World
 from medprobe.sources.annotation import KEEP, SHEET
 
-DISEASES: Final = 16  # diseases with positives; those of which most was read, of all kinds
+DISEASES: Final = 36  # diseases with positives; those of which most was read, of all kinds
 FACTS: Final = 2  # facts of a disease and relation that premises tell of, at most
 DIMENSIONS: Final = 500  # of cui2vec
 OBSERVATIONS: Final = {  # relation: category, and what premises say of the fact's other end

@@ -73,7 +73,9 @@ def _parts(
 ) -> Iterator[pd.DataFrame]:
     """One table a pass and task: the parts that a stopped run does not do again."""
     tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, K)]
-    jobs = [(pass_, *job) for pass_ in prober.passes() for job in tasks]
+    jobs = [
+        (pass_, *job) for pass_ in prober.passes() for job in tasks if prober.asks(pass_, job[0])
+    ]
     inputs: dict[str, str] = {}
     console = Console(stderr=True)
     for pass_, task, hashes in track(jobs, title, console=console, disable=not console.is_terminal):

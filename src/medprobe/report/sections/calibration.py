@@ -3,22 +3,40 @@
 Some models come in pairs of one size and training length: one has read the facts, each a known
 number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. A sound method ranks
 the first above the second, and facts that were read above facts that were not.
+
+`calibration.csv` beside this file says how every method did on other seeds of the sample world
+(`python -m bench.calibration` writes it).
 """
+
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
-from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
-from medprobe.report.numbers import cell, metric
+from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
+from medprobe.report.numbers import cell, metric, shown
 from medprobe.report.results import Results, overlap, without_controls
+
+SEEDS: Final = Path(__file__).parent / "calibration.csv"
+RANKED: Final = ("top_1", "auc")  # metrics without a threshold, beside a main one that has one
+HALF: Final = "hypothesis-only"  # variants that do not show what is asked about: controls too
+PAIRS: Final = [
+    *("benchmark", "metric", "taught", "untaught", "method"),
+    *("value", "low", "high"),  # of the taught model
+    *("untaught_value", "untaught_low", "untaught_high"),
+    *("higher", "apart"),  # is the taught model above, and do the intervals share nothing?
+]
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """A table of pairs with a verdict for each method, and accuracy by times read."""
-    models = set(results.rows(benchmark)["model"])
-    pairs = sorted((taught, twin) for twin, taught in results.twins.items())
-    pairs = [pair for pair in pairs if models.issuperset(pair)]
-    if not pairs:
+    """A table of pairs with a verdict for each method, what fine-tuning tells apart, other seeds,
+    and accuracy by times read."""
+    found = pairs(results, benchmark)
+    if found.empty:
         return []
+    blocks = [_pairs(results, rows) for _, rows in found.groupby("metric", sort=False)]
     return part(
         "Calibration: against the truth of what was taught",
         paragraph(
@@ -26,39 +44,134 @@ def section(results: Results, benchmark: str) -> list[Part]:
             "read the facts, its untaught twin has not. A method that cannot tell the two apart "
             "measures something else."
         ),
-        _pairs(results, benchmark, pairs),
-        *(_times(results, benchmark, taught) for taught, _ in pairs),
+        *blocks,
+        _fine_tuning(results, found),
+        _seeds(benchmark),
+        *(_times(results, benchmark, taught) for taught in found["taught"].unique()),
     )
 
 
-def _pairs(results: Results, benchmark: str, pairs: list[tuple[str, str]]) -> list[Block]:
-    name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
-    rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-    rows = without_controls(without_sweeps(rows)).set_index(["model", "method"]).sort_index()
+def pairs(results: Results, benchmark: str) -> pd.DataFrame:
+    """How each method did on each pair of twins, by the benchmark's main metric and those of
+    RANKED that it has: a table with columns PAIRS, macro means over the benchmark's first subset.
+    """
+    subset = next(iter(results.subsets(benchmark)), "")
+    every = results.rows(benchmark, subset=subset, relation="macro")
+    every = without_controls(without_sweeps(every)).set_index(["metric", "model", "method"])
+    main = results.primary(benchmark)
+    rows: list[tuple[Any, ...]] = []
+    for name in [main, *(name for name in RANKED if name in every.index.get_level_values(0))]:
+        of_metric = every.loc[name].sort_index() if name in every.index else every.head(0)
+        for untaught, taught in sorted(results.twins.items(), key=lambda twins: twins[::-1]):
+            for method in (method for model, method in of_metric.index if model == taught):
+                if (untaught, method) not in of_metric.index:
+                    continue
+                a, b = of_metric.loc[(taught, method)], of_metric.loc[(untaught, method)]
+                lower = metric(name).better == "lower"
+                won = bool(a["value"] < b["value"] if lower else a["value"] > b["value"])
+                numbers = [one[key] for one in (a, b) for key in ("value", "low", "high")]
+                keys = (benchmark, name, taught, untaught, method)
+                rows.append((*keys, *numbers, won, won and not overlap(a, b)))
+    return pd.DataFrame(rows, columns=PAIRS)
+
+
+def _pairs(results: Results, rows: pd.DataFrame) -> list[Block]:
+    """The table of one metric. What hides the question is shown, and not counted."""
+    title = metric(rows["metric"].iloc[0]).title
+    counted = rows[~rows["method"].str.endswith(HALF)]
     body: list[list[str | Cell]] = []
-    apart = 0
-    for taught, untaught in pairs:
-        for method in (method for model, method in rows.index if model == taught):
-            if (untaught, method) not in rows.index:
-                continue
-            a, b = rows.loc[(taught, method)], rows.loc[(untaught, method)]
-            lower = metric(name).better == "lower"
-            won = a["value"] < b["value"] if lower else a["value"] > b["value"]
-            clear = won and not overlap(a, b)
-            apart += clear
-            verdict = "taught, intervals apart" if clear else "taught, intervals overlap"
-            cells = [cell(name, one["value"], one["low"], one["high"]) for one in (a, b)]
-            body.append([f"{taught} / {untaught}", method, *cells, verdict if won else "untaught"])
-    if not body:
-        return []
-    title = metric(name).title
+    for row in rows.itertuples():
+        verdict = "taught, intervals apart" if row.apart else "taught, intervals overlap"
+        names = [f"{row.taught} / {row.untaught}", row.method]
+        body.append([*names, *_cells(row), verdict if row.higher else "untaught"])
     return [
         *paragraph(
-            f"Taught models are above untaught ones, with {100 * results.confidence:.0f} % "
-            f"intervals that do not overlap, in {apart} of {len(body)} comparisons."
+            f"By {title}, taught models are above untaught ones, with "
+            f"{100 * results.confidence:.0f} % intervals that do not overlap, in "
+            f"{counted['apart'].sum()} of {len(counted)} comparisons."
         ),
         Table(["models", "method", f"taught, {title}", f"untaught, {title}", "higher"], body),
     ]
+
+
+def _both(row: Any) -> list[tuple[float, float, float]]:
+    """`value, low, high` of the taught model and of its twin."""
+    untaught = (row.untaught_value, row.untaught_low, row.untaught_high)
+    return [(row.value, row.low, row.high), untaught]
+
+
+def _cells(row: Any) -> list[Cell]:
+    return [cell(row.metric, *numbers) for numbers in _both(row)]
+
+
+def _said(row: Any) -> str:
+    """Both in a sentence."""
+    intervals = [
+        "" if pd.isna(low) else f" [{shown(row.metric, low)}, {shown(row.metric, high)}]"
+        for _, low, high in _both(row)
+    ]
+    a, b = (shown(row.metric, value) for value, _, _ in _both(row))
+    return f"{a}{intervals[0]} for {row.taught} and {b}{intervals[1]} for {row.untaught}"
+
+
+def _fine_tuning(results: Results, found: pd.DataFrame) -> list[Block]:
+    """What the paper's recipe of fine-tuning tells apart, and what the control without a premise
+    shows, by top-1; nothing where there is none."""
+    rows = found[found["metric"] == "top_1"]
+    control = rows["method"].str.endswith(HALF)
+    plain = rows["method"] == "classifier"
+    sentences = []
+    for row in rows[plain].itertuples():
+        tells = "tells" if row.apart else "does not tell"
+        sentences.append(
+            "The paper's plain recipe, which fine-tunes all weights under a new head (classifier), "
+            f"{tells} taught from untaught: top-1 is {_said(row)}{_chance(results, row)}."
+        )
+    if apart := ", ".join(rows.loc[rows["apart"] & ~plain & ~control, "method"].unique()):
+        sentences.append(f"What tells them apart: {apart}.")
+    for row in rows[control].itertuples():
+        where = f"Without the premise ({row.method})"
+        sentences.append(f"{where} top-1 is {_said(row)}{_chance(results, row)}.")
+    return paragraph(*sentences)
+
+
+def _chance(results: Results, row: Any) -> str:
+    """What a control that says the same of everything gets, ties shared."""
+    method = f"{row.method.partition(':')[0]}:always-true"
+    where = {"relation": "macro", "metric": row.metric, "model": row.taught, "method": method}
+    subset = results.subsets(row.benchmark)[0]
+    control = results.rows(row.benchmark, subset=subset, **where)["value"]
+    return f"; chance is {shown(row.metric, control.iloc[0])}" if len(control) else ""
+
+
+def _seeds(benchmark: str) -> list[Block]:
+    """How typical this world's seed is: every method on the seeds that `calibration.csv` holds."""
+    if not SEEDS.is_file():
+        return []
+    table = pd.read_csv(SEEDS, keep_default_na=False, na_values=[""])
+    table = table[table["benchmark"] == benchmark]
+    body: list[list[str | Cell]] = [
+        [*map(str, (row.seed, row.method)), metric(row.metric).title, *_cells(row),
+         "apart" if row.apart else "not apart"]
+        for row in table.itertuples()
+    ]  # fmt: skip
+    if not body:
+        return []
+    keys = ["method", "metric", "taught"]
+    by_method = table.groupby(keys, sort=False)["apart"].agg(["sum", "size"])
+    always = int((by_method["sum"] == by_method["size"]).sum())
+    seeds = ", ".join(map(str, sorted(table["seed"].unique())))
+    heads = ["seed", "method", "metric", "taught", "untaught", "intervals"]
+    return folded(
+        f"How typical is this? The sample world made with the seeds {seeds}",
+        [
+            *paragraph(
+                f"Measured once by bench/calibration.py. On every one of these seeds apart: "
+                f"{always} of {len(by_method)} methods and metrics."
+            ),
+            Table(heads, body),
+        ],
+    )
 
 
 def _times(results: Results, benchmark: str, model: str) -> list[Block]:

@@ -1,9 +1,10 @@
-"""F1 in the form of DisKnE's tables: means by category, diseases by models, training curves.
+"""F1 in the form of DisKnE's tables: means by category, diseases by models, training curves; and
+means of what needs no threshold.
 
 Source: Alghanmi et al. 2021, tables 2 to 8; their numbers stand beside models that are theirs.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -11,8 +12,10 @@ from medprobe.figures import losses
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import published
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING, shown
+from medprobe.report.numbers import MISSING, metric, shown
 from medprobe.report.results import Results
+
+RANKED: Final = ("top_1", "auc")
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -26,8 +29,13 @@ def section(results: Results, benchmark: str) -> list[Part]:
         diseases += folded(f"{category}, {method}", table)
     heads = {"subset": "category", "method": "method", "relation": "mean"}
     learnt = results.losses.get(benchmark)
+    ranked: list[Block] = []
+    for name in RANKED:
+        means = results.rows(benchmark, metric=name)
+        means = means[means["relation"].isin(MEANS)]
+        ranked += folded(f"{metric(name).title} by category", _table(results, means, heads))
     return [
-        *part("F1 by category", _table(results, rows[is_mean], heads)),
+        *part("F1 by category", _table(results, rows[is_mean], heads), ranked),
         *part("F1 by disease", diseases),
         *part(
             "How the classifiers learn", [] if learnt is None else losses.drawn(learnt, benchmark)
@@ -36,24 +44,26 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
 
 def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> list[Block]:
-    """F1 of each model, a line for each value of the columns `keys` (column: its heading)."""
+    """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
     if rows.empty:
         return []
+    title = metric(rows["metric"].iloc[0]).title
     models = sorted(rows["model"].unique())
     body: list[list[str | Cell]] = []
     for names, some in rows.groupby(list(keys), sort=True):
         found = {row.model: _cell(results, row) for row in some.itertuples()}
         body.append([*names, *(found.get(model, MISSING) for model in models)])
-    caption = "F1, per cent; a paper's own number in brackets"
+    caption = f"{title}, per cent; a paper's own number in brackets"
     return [Table([*keys.values(), *models], body, caption)]
 
 
 def _cell(results: Results, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
-    text = shown("f1", row.value).removesuffix(" %")
+    text = shown(row.metric, row.value).removesuffix(" %")
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
     there = published(name, printed_as, row.subset, row.relation, row.method) if name else []
     for _, _, paper in there[:1]:
-        spread = f" ± {paper.std['f1']:g}" if "f1" in paper.std else ""
-        text += f" [{paper.values['f1']:g}{spread}]"
+        if row.metric in paper.values:
+            spread = f" ± {paper.std[row.metric]:g}" if row.metric in paper.std else ""
+            text += f" [{paper.values[row.metric]:g}{spread}]"
     return Cell(text, row.value)

@@ -1,0 +1,158 @@
+"""Calibration: every method on the sample world made with three seeds, taught against untaught.
+
+    python -m bench.calibration                    # some ten minutes of a core for each seed
+    python -m bench.calibration 2021 classifier    # these seeds and methods; what is known of
+                                                   # others stays
+
+Each seed has a project of its own, outputs/calibration/<seed>, with this project's params.yaml.
+What is finished there is not done again, so a stopped run goes on; after a change of the code
+delete it. Writes src/medprobe/report/sections/calibration.csv, which the report shows, and the same
+as docs/calibration.md.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import yaml
+
+from medprobe.core import params as settings
+from medprobe.core import places
+from medprobe.core.files import replacing
+from medprobe.core.params import Params
+from medprobe.core.tables import Metadata
+from medprobe.metrics.results import comparison, write_csv
+from medprobe.report.numbers import metric, shown
+from medprobe.report.results import Results
+from medprobe.report.sections.calibration import SEEDS, pairs
+
+WORLDS: Final = (2021, 2022, 2023)
+FOLDER: Final = Path("outputs/calibration")
+DOCUMENT: Final = Path("docs/calibration.md")
+INTRODUCTION: Final = """# Calibration: every method on several sample worlds
+
+A taught model has read the facts that it is asked about, its untaught twin has not. A method is
+calibrated where it tells them apart: the taught model is above, and the 95 % intervals share
+nothing. Each world was made with a seed of its own, and so were its models. `python -m
+bench.calibration` measures all of it again and writes this page; the report shows the same figures
+beside those of its own world.
+
+A cell holds the taught model's value with its interval, and the untaught one's; shares are in per
+cent. Without the premise (`hypothesis-only`) nothing is asked about, so nothing is to be apart.
+"""
+
+
+def main() -> None:
+    """Measure the seeds and methods named on the command line, or WORLDS and all methods."""
+    seeds = [int(word) for word in sys.argv[1:] if word.isdigit()] or WORLDS
+    wanted = {word for word in sys.argv[1:] if not word.isdigit()}
+    for seed in seeds:
+        folder = FOLDER / str(seed)
+        measure(folder, seed, wanted)
+        found = rows(folder, seed, wanted)
+        save(pd.concat([known(seed, set(found["method"])), found], ignore_index=True))
+
+
+def measure(folder: Path, seed: int, wanted: set[str]) -> None:
+    """Do what is left to do of a seed's world, its models, predictions and scores."""
+    folder.mkdir(parents=True, exist_ok=True)
+    content = yaml.safe_load(Path("params.yaml").read_text("utf-8")) | {"seed": seed}
+    (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    shutil.copytree("expectations", folder / "expectations", dirs_exist_ok=True)
+    todo = steps(settings.load(folder / "params.yaml"), wanted)
+    for step in [*(step for step, made in todo if not (folder / made).exists()), ("score",)]:
+        print(f"seed {seed}: {' '.join(step)}", flush=True)
+        command = [sys.executable, "-c", "from medprobe.cli import main; main()", *step]
+        subprocess.run(command, cwd=folder, check=True)
+
+
+def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Each command that the wanted methods need, and what it makes, in their order."""
+    jobs = [
+        (kind, method, benchmark)
+        for kind, methods in params.methods.items()
+        for method, named in methods.items()
+        for benchmark in named
+        if not wanted or method in wanted
+    ]
+    yield ("sample",), places.DATA
+    for benchmark in sorted({benchmark for _, _, benchmark in jobs}):
+        yield ("build", benchmark), places.ABOUT / f"{benchmark}.json"
+        yield ("validate", benchmark), places.VALIDATION / benchmark / "passed"
+    for kind, models in params.models.by_kind().items():
+        for model in models:
+            of_kind = [job for job in jobs if job[0] == kind]
+            if of_kind and model in params.train:
+                yield ("train", model), places.MODELS / model
+            if any(method == "contrastive" for _, method, _ in of_kind):
+                for chosen in params.sentence_sets:
+                    yield ("rewire", model, chosen), places.REWIRED / model / chosen
+            for _, method, benchmark in of_kind:
+                out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+                yield ("probe", model, method, benchmark), out
+
+
+def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:
+    """`seed` and the columns of `pairs`, for every benchmark and the wanted methods of a world."""
+    params = settings.load(folder / "params.yaml")
+    scores = comparison(folder / places.SCORES)
+    names = sorted(scores["benchmark"].unique())
+    about = {name: Metadata.read(folder / places.ABOUT / f"{name}.json") for name in names}
+    twins = {
+        name: one.untaught_twin_of
+        for name, one in params.models.all().items()
+        if one.untaught_twin_of
+    }
+    results = Results(scores, benchmarks=about, twins=twins, confidence=params.score.confidence)
+    found = pd.concat([pairs(results, name) for name in names], ignore_index=True)
+    found.insert(0, "seed", seed)
+    method = found["method"].str.partition(":")[0]
+    return found[method.isin(wanted)] if wanted else found
+
+
+def known(seed: int, measured: set[str]) -> pd.DataFrame:
+    """What was measured before, but for these methods of this seed."""
+    if not SEEDS.is_file():
+        return pd.DataFrame()
+    table = pd.read_csv(SEEDS)
+    return table[(table["seed"] != seed) | ~table["method"].isin(measured)]
+
+
+def save(table: pd.DataFrame) -> None:
+    """Write the table, and the document made of it."""
+    write_csv(table.sort_values(["seed", "benchmark"], kind="stable"), SEEDS)
+    with replacing(DOCUMENT) as path:
+        path.write_text(document(pd.read_csv(SEEDS)), encoding="utf-8")
+
+
+def document(table: pd.DataFrame) -> str:
+    """The document of a table of `rows`: a line for each benchmark, pair, method and metric."""
+    seeds = sorted(table["seed"].unique())
+    heads = ["benchmark", "models", "method", "metric", *(f"seed {x}" for x in seeds), "apart"]
+    lines = [heads, ["---"] * len(heads)]
+    keys = ["benchmark", "taught", "untaught", "method", "metric"]
+    for (benchmark, taught, untaught, method, name), some in table.groupby(keys, sort=False):
+        by_seed = {row.seed: _cell(row) for row in some.itertuples()}
+        cells = [by_seed.get(seed, "–") for seed in seeds]
+        count = f"{some['apart'].sum()} of {len(some)}"
+        title = metric(name).title
+        lines.append([benchmark, f"{taught} / {untaught}", method, title, *cells, count])
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{INTRODUCTION}\n{text}\n"
+
+
+def _cell(row: Any) -> str:
+    def said(value: float) -> str:
+        return shown(row.metric, value).removesuffix(" %")
+
+    taught = f"{said(row.value)} [{said(row.low)}, {said(row.high)}]"
+    untaught = f"{said(row.untaught_value)} [{said(row.untaught_low)}, {said(row.untaught_high)}]"
+    return f"{taught} / {untaught}"
+
+
+if __name__ == "__main__":
+    main()

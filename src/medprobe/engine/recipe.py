@@ -1,0 +1,96 @@
+"""How a classifier is fine-tuned: rate, optimiser, batches, when to stop, which epoch to test.
+
+What the paper leaves open has two names: ours, which are the defaults, and what the authors'
+released code does, which together are
+
+    {optimiser: adam, schedule: linear, stopping: rises, tested: last, batches: shuffled,
+     truncation: longest_first, gradients: kept}
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from medprobe.core.params import Section
+
+POOL: Final = 50  # batches among which texts of like length are brought together
+
+
+class Recipe(Section):
+    """Rate, batch and epochs are Alghanmi et al.'s (2021, section 4.1), as is early stopping, of
+    which they say no more."""
+
+    learning_rate: float = Field(2e-5, gt=0)
+    batch: int = Field(8, gt=0)
+    epochs: int = Field(8, gt=0)
+    patience: int = Field(2, gt=0)  # epochs that `stopping` waits for
+    stopping: Literal["best", "rises"] = "best"
+    tested: Literal["best", "last"] = (
+        "best"  # the epoch with the lowest validation loss, or the last
+    )
+    optimiser: Literal["adamw", "adam"] = "adamw"  # with weight decay 0.01, or none
+    schedule: Literal["constant", "linear"] = "constant"  # of the rate; linear: down to 0
+    batches: Literal["by_length", "shuffled"] = "by_length"
+    gradients: Literal["cleared", "kept"] = "cleared"  # kept: each step adds to those before it
+
+    def rate(self, step: int, steps: int) -> float:
+        """The learning rate of a step, counted from 0, of `steps` in all epochs.
+
+        >>> linear = Recipe(learning_rate=0.8, schedule="linear")
+        >>> [round(linear.rate(step, 4), 3) for step in range(4)]
+        [0.8, 0.6, 0.4, 0.2]
+        """
+        left = 1 - step / steps if self.schedule == "linear" else 1.0
+        return self.learning_rate * left
+
+    def stops(self, losses: Sequence[float]) -> bool:
+        """Is the last epoch done, after these validation losses?
+
+        `best` stops after `patience` epochs in a row that were not below the lowest before them;
+        `rises` after `patience` epochs in all that were not below the epoch before.
+
+        >>> losses = [0.5, 0.4, 0.45, 0.3, 0.35]
+        >>> Recipe(stopping="best").stops(losses), Recipe(stopping="rises").stops(losses)
+        (False, True)
+        """
+        if len(losses) >= self.epochs:
+            return True
+        if self.stopping == "rises":
+            rises = sum(after >= before for before, after in pairwise(losses))
+            return rises >= self.patience
+        return len(losses) - 1 - losses.index(min(losses)) >= self.patience
+
+    def epoch_tested(self, losses: Sequence[float]) -> int:
+        """Which of the epochs so far, counted from 0, would be tested.
+
+        >>> losses = [0.5, 0.4, 0.6]
+        >>> Recipe(tested="best").epoch_tested(losses), Recipe(tested="last").epoch_tested(losses)
+        (1, 2)
+        """
+        return len(losses) - 1 if self.tested == "last" else losses.index(min(losses))
+
+    def make_optimiser(self, weights: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimiser of these weights."""
+        kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
+        return kind(weights, lr=self.learning_rate, fused=True)
+
+    def order(self, lengths: Sequence[int], generator: np.random.Generator) -> list[list[int]]:
+        """Indices of texts in random batches, all of them once. `by_length` brings texts of like
+        length together among every POOL batches, so that little is padding."""
+        order = generator.permutation(len(lengths))
+        if self.batches == "shuffled":
+            return _cut(order, self.batch)
+        by_length = np.asarray(lengths)
+        batches = []
+        for pool in _cut(order, POOL * self.batch):
+            alike = np.asarray(pool)[np.argsort(by_length[pool], kind="stable")]
+            batches += _cut(alike, self.batch)
+        return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def _cut(order: np.ndarray, size: int) -> list[list[int]]:
+    return [order[start : start + size].tolist() for start in range(0, len(order), size)]

@@ -1,0 +1,128 @@
+"""Calibration on the page: who is above whom, what the sentences say, and other seeds."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from bench import calibration as bench
+
+from made_up import METADATA
+from medprobe.core.params import load
+from medprobe.metrics.results import COMPARISON
+from medprobe.report.results import Results
+from medprobe.report.sections import calibration
+from shown import html
+
+FIGURES = calibration.SEEDS  # of this project, which tests do not read otherwise
+NUMBERS = {  # method: value, low and high of the taught model, and of its twin
+    "classifier": ((0.3, 0.1, 0.6), (0.2, 0.0, 0.5)),
+    "classifier:frozen": ((0.6, 0.5, 0.7), (0.2, 0.1, 0.3)),
+    "classifier:frozen-hypothesis-only": ((0.2, 0.1, 0.3), (0.25, 0.1, 0.4)),
+    "classifier:always-true": ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2)),
+}
+
+
+def results(**numbers: tuple[tuple[float, float, float], tuple[float, float, float]]) -> Results:
+    """A taught model and its twin on one benchmark; `numbers` replace those of a method."""
+    rows = [
+        ("own", "full", "macro", model, method, metric, *values, 9)
+        for method, both in {**NUMBERS, **numbers}.items()
+        for model, values in zip(("taught", "untaught"), both, strict=True)
+        for metric in ("f1", "top_1", "auc")
+    ]
+    return Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        benchmarks={"own": replace(METADATA, primary_metric="f1")},
+        builders={"own": "diskne"},
+        twins={"untaught": "taught"},
+    )
+
+
+@pytest.fixture(autouse=True)
+def _no_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "SEEDS", tmp_path / "calibration.csv")
+
+
+def test_each_metric_has_its_table_and_controls_are_not_counted() -> None:
+    found = calibration.pairs(results(), "own")
+    assert found["metric"].unique().tolist() == ["f1", "top_1", "auc"]
+    assert set(found["method"]) == set(NUMBERS) - {"classifier:always-true"}
+    top = found[found["metric"] == "top_1"].set_index("method")
+    assert top["higher"].to_dict() == {
+        "classifier": True,
+        "classifier:frozen": True,
+        "classifier:frozen-hypothesis-only": False,
+    }
+    assert top.index[top["apart"]].tolist() == ["classifier:frozen"]
+    text = html(results(), calibration.section(results(), "own"))
+    assert "By top-1, taught models are above untaught ones" in text
+    assert text.count("that do not overlap, in 1 of 2 comparisons.") == 3
+
+
+def test_the_page_says_what_the_plain_recipe_tells_apart() -> None:
+    text = html(results(), calibration.section(results(), "own"))
+    assert (
+        "(classifier), does not tell taught from untaught: top-1 is 30.0 % [10.0 %, 60.0 %] for "
+        "taught and 20.0 % [0.0 %, 50.0 %] for untaught; chance is 20.0 %."
+    ) in text
+    assert "What tells them apart: classifier:frozen." in text
+    assert "Without the premise (classifier:frozen-hypothesis-only) top-1 is 20.0 %" in text
+    better = results(**{"classifier": ((0.8, 0.7, 0.9), (0.2, 0.1, 0.3))})
+    assert "(classifier), tells taught from untaught" in html(
+        better, calibration.section(better, "own")
+    )
+
+
+def test_other_seeds_stand_beside_it() -> None:
+    text = html(results(), calibration.section(results(), "own"))
+    assert "How typical" not in text
+    found = calibration.pairs(results(), "own")
+    worse = results(**{"classifier:frozen": ((0.3, 0.1, 0.6), (0.2, 0.0, 0.5))})
+    seeds = {1: found, 2: calibration.pairs(worse, "own")}
+    table = pd.concat([rows.assign(seed=seed) for seed, rows in seeds.items()])
+    table.to_csv(calibration.SEEDS, index=False)
+    text = html(results(), calibration.section(results(), "own"))
+    assert "How typical is this? The sample world made with the seeds 1, 2" in text
+    assert "On every one of these seeds apart: 0 of 9 methods and metrics." in text
+    pd.concat([found.assign(seed=seed) for seed in (1, 2)]).to_csv(calibration.SEEDS, index=False)
+    text = html(results(), calibration.section(results(), "own"))
+    assert "On every one of these seeds apart: 3 of 9 methods and metrics." in text
+
+
+def test_nothing_where_there_are_no_twins() -> None:
+    assert calibration.section(replace(results(), twins={}), "own") == []
+
+
+def test_the_document_is_made_of_the_figures_on_the_page() -> None:
+    if not FIGURES.is_file():
+        pytest.skip("no seed is measured")
+    assert bench.DOCUMENT.read_text(encoding="utf-8") == bench.document(pd.read_csv(FIGURES))
+
+
+def test_the_document_has_a_line_a_method_and_a_column_a_seed() -> None:
+    found = calibration.pairs(results(), "own")
+    table = pd.concat([found.assign(seed=1), found[:1].assign(seed=2)])
+    lines = bench.document(table).splitlines()
+    row = "| own | taught / untaught | classifier | F1 | 30.0 [10.0, 60.0] / 20.0 [0.0, 50.0] |"
+    assert f"{row} 30.0 [10.0, 60.0] / 20.0 [0.0, 50.0] | 0 of 2 |" in lines
+    row = "| own | taught / untaught | classifier:frozen | AUC | 60.0 [50.0, 70.0] / 20.0 [10.0, "
+    assert f"{row}30.0] | – | 1 of 1 |" in lines
+
+
+def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
+    params = load(Path("params.yaml"))
+    alone = [step for step, _ in bench.steps(params, {"classifier"})]
+    assert alone == [
+        ("sample",),
+        ("build", "diskne"),
+        ("validate", "diskne"),
+        ("train", "taught"),
+        ("probe", "taught", "classifier", "diskne"),
+        ("train", "untaught"),
+        ("probe", "untaught", "classifier", "diskne"),
+    ]
+    every = [step for step, _ in bench.steps(params, set())]
+    assert set(alone) < set(every)
+    assert ("rewire", "taught", "set-0") in every
+    assert len(set(every)) == len(every)
