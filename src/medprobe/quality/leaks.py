@@ -80,7 +80,7 @@ class Diseases:
         self._whole.pop("", None)
 
     def named(self, text: str) -> dict[str, str]:
-        """The diseases that a text names, and the name of each that does it."""
+        """The diseases that a text names, and the longest name of each that does it."""
         line, words, roots = read(text)
         found = [name for part, names in self._inside.items() if part in line for name in names]
         found += [
@@ -92,7 +92,8 @@ class Diseases:
                 windows = (roots[start : start + size] for start in range(len(roots) - size + 1))
                 if any(root in window and Counter(window) == wanted for window in windows):
                     found.append(name)
-        return {cui: name for name, cui in sorted(found, reverse=True)}
+        found.sort(key=lambda name: (len(name[0]), name))
+        return {cui: name for name, cui in found}
 
 
 def _without_possessive(part: str) -> str:
