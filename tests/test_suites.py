@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,12 @@ BUILT = ("medlama", "biolama", "diskne", "context", "lama", "lipid")  # of the s
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Tables, dict[str, Any]]]:
+def sound(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, tuple[Tables, dict[str, Any]]]]:
     """Sound tables by builder, and the settings they were built with: those of a small sample
-    world, and of them made what the builders of released files would give."""
+    world, whose sources the gate reads too, and of them made what the builders of released files
+    would give."""
     params = Params.model_validate(yaml.safe_load((ROOT / "params.yaml").read_text()))
     made: dict[str, tuple[Tables, dict[str, Any]]] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -47,14 +50,19 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Tables, d
             if builder == "biolama":  # which asks for all relations by naming none
                 asked["relations"] = list(built.queries["relation"].unique())
             made[builder] = tables, asked
+        add_released(made)
+        yield made
+
+
+def add_released(made: dict[str, tuple[Tables, dict[str, Any]]]) -> None:
     medlama, settings = made["medlama"]
     made["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
-    made["diskne_released"] = released_annotation(), {"positives": 2}
+    chosen = benchmarks.find("diskne_released").settings()
+    made["diskne_released"] = released_annotation(), chosen.model_dump(mode="json")
     lines = pd.DataFrame(
         {"line": range(1, 121), "text": [f"Drug {i} cures it ." for i in range(120)]}
     )
     made["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
-    return made
 
 
 def released_rows(tables: Tables) -> pd.DataFrame:
@@ -64,11 +72,11 @@ def released_rows(tables: Tables) -> pd.DataFrame:
 
 
 def released_annotation() -> Tables:
-    """As many positives and negatives as the released files have, of invented diseases."""
+    """As many positives as the released files have with negatives, of invented diseases."""
     cuis = [f"C{number:07d}" for number in range(40)]
-    counts = {"symptoms": 122, "treatments": 69, "tests": 123, "procedures": 69}
+    counts = {"symptoms": 112, "treatments": 60, "tests": 116, "procedures": 69}
     rows = []
-    for category, count in {**counts, "terminological": 259}.items():
+    for category, count in {**counts, "terminological": 234}.items():
         for number in range(count):
             own = cuis[number % len(cuis)]
             others = [cuis[(number + step) % len(cuis)] for step in range(1, 21)]
@@ -81,14 +89,22 @@ def released_annotation() -> Tables:
         example_id=examples.index.astype(str),
         hypothesis="sickness " + examples["cui"],
         disease="sickness " + examples["original_cui"],
-        premise="x",
+        premise=examples["pair_id"],
         full_hypothesis="y",
+        start=0,
+        end=0,
         origin="released",
     )
+    splits = [examples.assign(target=examples["original_cui"], split="test")]
+    for split, step in (("train", 1), ("validation", 2)):
+        others = dict(zip(cuis, cuis[step:] + cuis[:step], strict=True))
+        first = examples.drop_duplicates("original_cui")
+        splits.append(first.assign(target=first["original_cui"].map(others), split=split))
     names = pd.DataFrame({"cui": cuis, "name": [f"sickness {cui}" for cui in cuis]})
     sources = examples["kind"].value_counts().rename_axis("name").reset_index(name="rows")
     return {
         "examples": examples,
+        "splits": pd.concat(splits, ignore_index=True)[["target", "split", "example_id"]],
         "names": names,
         "ancestors": pd.DataFrame({"cui": ["C0000099"], "ancestor": ["C0000098"]}),
         "sources": pd.concat(
@@ -305,8 +321,39 @@ def itself(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 
 
 @breaks("expect_positives_to_have_negatives")
-def no_negatives(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
-    tables[table] = tables[table][tables[table]["kind"] != kwargs["kind"]]
+def half_the_negatives(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    examples = tables[table]
+    tables[table] = examples[(examples["kind"] != kwargs["kind"]) | (examples.index % 2 == 0)]
+
+
+@breaks("expect_labels_to_follow_kinds")
+def wrong_label(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    tables[table] = tables[table].assign(label=1)
+
+
+@breaks("expect_diseases_to_be_targets")
+def forgotten_targets(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    tables["splits"] = tables["splits"].head(0)
+
+
+@breaks("expect_examples_to_be_tested")
+def untested(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    tables["splits"] = tables["splits"].drop_duplicates("target")
+
+
+@breaks("expect_tested_premises_to_be_untrained")
+def one_premise(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    fill(tables, "examples", "premise", "x")
+
+
+@breaks("expect_targets_to_be_trained")
+def untrained(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    tables[table] = tables[table].query("split != 'train'")
+
+
+@breaks("expect_examples_to_differ")
+def all_twice(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    tables[table] = pd.concat([tables[table]] * 2, ignore_index=True)
 
 
 @breaks("expect_positives_to_number")
