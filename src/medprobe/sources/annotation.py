@@ -156,7 +156,8 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _span(where: str, start: str, end: str) -> tuple[int, int]:
-    if not (start.isdecimal() and end.isdecimal() and int(start) <= int(end)):
+    digits = start.isdecimal() and end.isdecimal() and max(len(start), len(end)) < 10
+    if not (digits and int(start) <= int(end)):
         raise BadInput(where, f"span {start!r} to {end!r}", "expected two rising whole numbers")
     return int(start), int(end)
 
