@@ -187,7 +187,7 @@ def _field(content: bytes, rng: random.Random) -> bytes:
         row: Any = json.loads(lines[place])
         row[rng.choice(sorted(row))] = rng.choice(VALUES)
         lines[place] = json.dumps(row).encode()
-    except (ValueError, TypeError, IndexError, AttributeError):
+    except (ValueError, TypeError, IndexError, AttributeError, RecursionError):
         mark = rng.choice([b",", b"|", b"\t", b"<"])
         fields = lines[place].split(mark)
         fields[rng.randrange(len(fields))] = rng.choice(INSERTS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 from medprobe.sources.jsonl import objects
 
 Source = Literal["ctd", "wikidata", "umls"]
@@ -54,7 +54,7 @@ def templates(folder: Path) -> dict[str, str]:
     for where, row in _rows(folder / "prompts" / "manual.jsonl"):
         template = _text(row, "template", where)
         if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "it needs one [X] and one [Y]")
+            raise BadInput(where, f"template {quoted(template)}", "it needs one [X] and one [Y]")
         found[_text(row, "relation", where)] = template
     return found
 
@@ -96,7 +96,7 @@ def _type(kind: Any) -> str:
 
 def _text(row: dict[str, Any], key: str, where: str) -> str:
     if not isinstance(row.get(key), str) or not row[key]:
-        raise BadInput(where, f'expected a text under "{key}", found {row.get(key)!r}')
+        raise BadInput(where, f'expected a text under "{key}", found {quoted(row.get(key))}')
     return str(row[key])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 from medprobe.sources.jsonl import objects
 
 MASK = "[MASK]"
@@ -69,7 +69,7 @@ def templates(folder: Path) -> dict[str, str]:
             raise BadInput(where, f"no field {missing[0]!r}", "expected LAMA's format")
         template = str(row["template"])
         if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "expected one [X] and one [Y]")
+            raise BadInput(where, f"template {quoted(template)}", "expected one [X] and one [Y]")
         found[str(row["relation"])] = template
     return found
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 from medprobe.sources.jsonl import Record, records
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
@@ -86,5 +86,5 @@ def _table(path: Path) -> Iterator[list[str]]:
 
 def _label(where: str, label: str) -> str:
     if label not in LABELS:
-        raise BadInput(where, f"label {label!r}", f"expected one of {', '.join(LABELS)}")
+        raise BadInput(where, f"label {quoted(label)}", f"expected one of {', '.join(LABELS)}")
     return label
