@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {"__init__", "__main__", "machine", "made"}
-LONG = {"calibration"}  # half an hour: only where it is named
+HELPERS = {"__init__", "__main__", "damage", "machine", "made"}
+LONG = {"calibration", "faults"}  # half an hour: only where it is named
 
 
 def main() -> None:
