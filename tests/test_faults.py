@@ -6,14 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from medprobe.cli import main
 from medprobe.commands.repro import check_lock
 from medprobe.core.errors import BadInput
+from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store
 
+HEAD = "subject_cui,relation,object_cui,times\n"
 LOCK = """\
 schema: '2.0'
 stages:
@@ -60,6 +63,18 @@ def test_a_cut_lock_is_said_in_one_line(tmp_path: Path, end: int) -> None:
         check_lock(path)
     path.unlink()
     check_lock(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a,b\n1,2\n", f"{HEAD}C1,r,C2,many\n", f"{HEAD}é,r,C2,1\n"]
+)
+def test_facts_that_are_no_facts_are_one_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(BadInput, match=r"facts\.csv: not the facts that a model has read"):
+        times_read(path, pd.DataFrame([("C1", "r", "C2")]))
+    path.write_text(f"{HEAD}C1,r,C2,3\n")
+    assert times_read(path, pd.DataFrame([("C1", "r", "C2"), ("C1", "r", "C3")]))[0] == 3
 
 
 def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
