@@ -4,14 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {"__init__", "__main__", "machine", "made"}
-LONG = {"calibration"}  # half an hour: only where it is named
+HELPERS = {"__init__", "__main__", "damage", "machine", "made"}
+LONG = {"calibration", "faults"}  # half an hour: only where it is named
 
 
 def main() -> None:
     """Run `python -m bench.<name>` for each file, or for those named on the command line."""
     there = [path.stem for path in sorted(Path(__file__).parent.glob("*.py"))]
-    names = sys.argv[1:] or [name for name in there if name not in HELPERS]
+    names = sys.argv[1:] or [name for name in there if name not in HELPERS | LONG]
     failed = [
         name
         for name in names

@@ -36,13 +36,27 @@ def _chemdner(data: Path) -> object:
     return entities.read_names(data / "entities/c.annotations.txt")
 
 
+def _medlama(folder: Path) -> object:
+    return medlama.read_queries(folder / "may_treat_2.csv", "may_treat")
+
+
+def _biolama(data: Path) -> object:
+    folder = data / "biolama/ctd"
+    relation = biolama.relations(folder)[0]
+    return biolama.read(folder, relation, "test")
+
+
+def _pubmed(folder: Path) -> object:
+    return [list(pubmed.records(path)) for path in pubmed.files(folder)]
+
+
 READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
     "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.english_names(d / "umls").collect()),
     "MRREL": ("umls/MRREL.RRF", lambda d: rrf.scan_mrrel(d / "umls", ["may_treat"]).collect()),
     "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.scan_mrsty(d / "umls").collect()),
     "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
     "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
-    "BioLAMA": ("biolama/ctd/triples_processed/CG1/test.jsonl", lambda d: _biolama(d)),
+    "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),
     "BioLAMA's prompts": (
         "biolama/ctd/prompts/manual.jsonl",
         lambda d: biolama.templates(d / "biolama/ctd"),
@@ -96,20 +110,6 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
 }
 
 
-def _medlama(folder: Path) -> object:
-    return medlama.read_queries(folder / "may_treat_2.csv", "may_treat")
-
-
-def _biolama(data: Path) -> object:
-    folder = data / "biolama/ctd"
-    relation = biolama.relations(folder)[0]
-    return biolama.read(folder, relation, "test")
-
-
-def _pubmed(folder: Path) -> object:
-    return [list(pubmed.records(path)) for path in pubmed.files(folder)]
-
-
 def world(data: Path) -> None:
     """A small sample world, and beside it the forms that it does not come in."""
     from medprobe.commands.sample import sample
@@ -136,7 +136,7 @@ def world(data: Path) -> None:
 
 def path_of(data: Path, reader: str) -> Path:
     """The file that is damaged for a reader."""
-    found: Path = next(data.glob(READERS[reader][0]))
+    found: Path = min(data.glob(READERS[reader][0]))
     return found
 
 
@@ -187,7 +187,7 @@ def _field(content: bytes, rng: random.Random) -> bytes:
         row: Any = json.loads(lines[place])
         row[rng.choice(sorted(row))] = rng.choice(VALUES)
         lines[place] = json.dumps(row).encode()
-    except (ValueError, TypeError, IndexError, AttributeError):
+    except (ValueError, TypeError, IndexError, AttributeError, RecursionError):
         mark = rng.choice([b",", b"|", b"\t", b"<"])
         fields = lines[place].split(mark)
         fields[rng.randrange(len(fields))] = rng.choice(INSERTS)

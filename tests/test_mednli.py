@@ -36,8 +36,8 @@ def test_reads_both(folder: Path) -> None:
     ("name", "text", "message"),
     [
         (mednli.MEDNLI[1], None, "no such file"),
-        (mednli.MEDNLI[1], ["{"], "line 1: expected a JSON object"),
-        (mednli.MEDNLI[1], [row("x"), '{"pairID": "y"}'], "line 2: expected a JSON object"),
+        (mednli.MEDNLI[1], ["{"], "line 1: not JSON"),
+        (mednli.MEDNLI[1], [row("x"), '{"pairID": "y"}'], "line 2: sentence1: Field required"),
         (mednli.MEDNLI[1], [row("x", gold_label="-")], "line 1: label '-'"),
         (mednli.MEDNLI[1], [row("p0")], "pair p0 stands there twice"),
         (mednli.MEDIQA_LABELS, ["pair_id,label", "r,neutral"], "pair q has no label"),

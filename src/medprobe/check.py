@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from medprobe.core import places
 from medprobe.core.code import ROOT
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput, nearest, text
 from medprobe.core.files import replacing
 from medprobe.core.params import Choices, Params, Section, load, section
 
@@ -21,7 +21,8 @@ def loaded(path: Path = PARAMS) -> Params:
     """`params.yaml`, read and checked to its leaves. To check takes seconds, since the methods are
     imported: what was found right is remembered under outputs/parts, until it or the code changes.
 
-    Raises BadInput for the first thing that is wrong.
+    From here on errors quote text of the data where `track.text` allows it. Raises BadInput for the
+    first thing that is wrong.
     """
     params = load(path)
     files = [path, *sorted(ROOT.rglob("*.py"))]
@@ -31,6 +32,8 @@ def loaded(path: Path = PARAMS) -> Params:
         check(params)
         with replacing(remembered) as scratch:
             scratch.touch()
+    if params.track.text:
+        text.set(True)
     return params
 
 

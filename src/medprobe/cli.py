@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, withheld
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,7 +29,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with withheld():
+                return super().invoke(ctx)
         except BadInput as error:
             if ctx.params["verbose"]:
                 raise

@@ -7,8 +7,14 @@ paths may run side by side; small models use two cores best one by one, each on 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
+from filelock import FileLock, Timeout
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -23,10 +29,45 @@ def repro(jobs: int) -> None:
     each has.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
-    if jobs > 1 and _changed():
-        for stages in generations():
-            _run(stages, jobs)
-    _dvc([], {})
+    with alone():
+        check_lock()
+        if jobs > 1 and _changed():
+            for stages in generations():
+                _run(stages, jobs)
+        _dvc([], {})
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One `medprobe repro` at a time: a second one says so and waits. The lock dies with its
+    process."""
+    places.PARTS.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(places.PARTS / ".repro.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print("another `medprobe repro` is running here; waiting for its end", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_lock(path: Path = Path("dvc.lock")) -> None:
+    """Raise BadInput where dvc.lock was cut by a kill or a full disk, so that no stage runs on half
+    of it: finished parts and DVC's run cache are kept whatever becomes of it."""
+    if not path.is_file():
+        return
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = yaml.load(text, yaml.CSafeLoader)
+        if text.endswith("\n") and all("cmd" in one for one in content["stages"].values()):
+            return
+    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
+        pass
+    remedy = "`git checkout dvc.lock`, or remove it: what is finished is not computed again"
+    raise BadInput(path, "cut, by a kill or a full disk", remedy)
 
 
 def generations() -> list[list[str]]:

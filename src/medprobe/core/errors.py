@@ -1,4 +1,12 @@
-"""The one kind of error a user is meant to read."""
+"""The one kind of error a user is meant to read, and what of the data it may quote."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+# May errors quote text of the data? Of the command line's only where `track.text` says so.
+text: Final[ContextVar[bool]] = ContextVar("text", default=True)
 
 
 class BadInput(Exception):
@@ -15,6 +23,32 @@ class BadInput(Exception):
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
         super().__init__(" ".join(line.split()))
+
+
+def quoted(value: object) -> str:
+    """Text of the data in an error: as it is, or, where it may be licensed, its length.
+
+    >>> with withheld():
+    ...     quoted("fever"), quoted(None)
+    ('a text of 5 characters', 'a NoneType')
+    """
+    if text.get():
+        return repr(value)
+    return f"a text of {len(value)} characters" if isinstance(value, str) else _kind(value)
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+@contextmanager
+def withheld() -> Iterator[None]:
+    """Within the block errors quote no text of the data, unless `text` is set again."""
+    token = text.set(False)
+    try:
+        yield
+    finally:
+        text.reset(token)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -14,7 +14,7 @@ import torch
 from pydantic import Field
 
 from medprobe.core import answers
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
@@ -218,7 +218,7 @@ def _parts(row: pd.Series) -> tuple[str, str, str]:
     without = prompt.replace(SLOT, "\0", 1)
     if subject not in without:
         raise BadInput(
-            f"query {row['query_id']}", f"the prompt does not hold its subject {subject!r}"
+            f"query {row['query_id']}", f"the prompt does not hold its subject {quoted(subject)}"
         )
     before, _, after = without.partition(subject)
     return before, subject, after

@@ -12,6 +12,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.core.errors import BadInput
+
+FACT: Final = ["subject_cui", "relation", "object_cui"]
 LENGTHS: Final = (0, 10, 20, 30, 40)  # characters; Meng et al. 2022, section 5.1
 TIMES: Final = (-1, 0, 1, 2, 4, 8, 16)  # how often the sample world's taught models read a fact
 
@@ -52,9 +55,16 @@ def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
 
 def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
     """How often the sample world's taught models read each triple (columns: the ids of subject,
-    relation, object, in this order); not a number where it is no fact of theirs."""
-    truth = pd.read_csv(facts, dtype={"subject_cui": str, "object_cui": str})
-    known = truth.set_index(["subject_cui", "relation", "object_cui"])["times"]
+    relation, object, in this order); not a number where it is no fact of theirs. Raises BadInput
+    where the file is no such table."""
+    try:
+        truth = pd.read_csv(facts, usecols=[*FACT, "times"], dtype=dict.fromkeys(FACT, str))
+        truth = truth.astype({"times": "int64"})
+    except (ValueError, UnicodeDecodeError) as error:
+        columns = ", ".join([*FACT, "times"])
+        problem = f"not the facts that a model has read: {str(error).splitlines()[0]}"
+        raise BadInput(facts, problem, f"expected a CSV file of {columns}") from None
+    known = truth.set_index(FACT)["times"]
     return pd.Series(known.reindex(pd.MultiIndex.from_frame(triples)).to_numpy(), triples.index)
 
 

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput, nearest, quoted
 from medprobe.core.files import replacing
 
 Category = Literal["symptoms", "treatments", "tests", "procedures", "terminological"]
@@ -117,7 +117,7 @@ def read_sheet(path: Path) -> pd.DataFrame:
             raise BadInput(where, f"no column {missing[0]}", "start from a fresh sheet")
         answer = row[KEEP].strip().lower()
         if answer not in ("yes", "no"):
-            raise BadInput(where, f"keep is {row[KEEP]!r}", "expected yes or no")
+            raise BadInput(where, f"keep is {quoted(row[KEEP])}", "expected yes or no")
         if answer == "no":
             continue
         _check_cui(where, row["cui"])
@@ -156,15 +156,20 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _span(where: str, start: str, end: str) -> tuple[int, int]:
-    if not (start.isdecimal() and end.isdecimal() and int(start) <= int(end)):
-        raise BadInput(where, f"span {start!r} to {end!r}", "expected two rising whole numbers")
+    digits = start.isdecimal() and end.isdecimal() and max(len(start), len(end)) < 10
+    if not (digits and int(start) <= int(end)):
+        raise BadInput(
+            where, f"span {quoted(start)} to {quoted(end)}", "expected two rising whole numbers"
+        )
     return int(start), int(end)
 
 
 def _check_cui(where: str, cui: str) -> None:
     if not CUI.fullmatch(cui):
-        raise BadInput(where, f"{cui!r} is no CUI", "expected C and 7 digits")
+        raise BadInput(where, f"{quoted(cui)} is no CUI", "expected C and 7 digits")
 
 
 def _unknown(where: str, what: str, found: str, known: list[str]) -> BadInput:
-    return BadInput(where, f"{what} {found!r}{nearest(found, known)}", f"one of {', '.join(known)}")
+    return BadInput(
+        where, f"{what} {quoted(found)}{nearest(found, known)}", f"one of {', '.join(known)}"
+    )

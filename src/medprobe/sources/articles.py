@@ -42,6 +42,9 @@ def _root(file: Path) -> Any:
     )
     try:
         return etree.parse(file, parser).getroot()
+    except OSError as error:  # so lxml says that an encoding is broken
+        reason = str(error).rpartition(": ")[2]
+        raise BadInput(file, f"cannot be read ({reason})", "fetch the article anew") from None
     except etree.XMLSyntaxError as error:
         where = f"{file}, line {error.lineno or 1}"
         reason = str(error.msg).split(", line ", maxsplit=1)[0]

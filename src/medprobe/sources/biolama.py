@@ -3,13 +3,13 @@
 `<source>/triples_processed/<relation>/{train,dev,test}.jsonl` and `<source>/prompts/manual.jsonl`.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
+from medprobe.sources.jsonl import objects
 
 Source = Literal["ctd", "wikidata", "umls"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
@@ -54,7 +54,7 @@ def templates(folder: Path) -> dict[str, str]:
     for where, row in _rows(folder / "prompts" / "manual.jsonl"):
         template = _text(row, "template", where)
         if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "it needs one [X] and one [Y]")
+            raise BadInput(where, f"template {quoted(template)}", "it needs one [X] and one [Y]")
         found[_text(row, "relation", where)] = template
     return found
 
@@ -67,11 +67,14 @@ def read(folder: Path, relation: str, split: str) -> list[Triple]:
 
 def _triple(row: dict[str, Any], where: str) -> Triple:
     labels, uris = row.get("obj_labels"), row.get("obj_uris")
-    if not labels or not isinstance(uris, list) or len(labels) != len(uris):
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not labels or not texts or not isinstance(uris, list) or len(labels) != len(uris):
         raise BadInput(where, "obj_labels and obj_uris must be lists of one length, not empty")
     types = row.get("obj_types") or [""] * len(labels)
     aliases = row.get("obj_aliases") or [[]] * len(labels)
-    if len(types) != len(labels) or len(aliases) != len(labels):
+    parts = (types, aliases, *(aliases if isinstance(aliases, list) else ()))
+    lists = all(isinstance(part, list) for part in parts)
+    if not lists or len(types) != len(labels) or len(aliases) != len(labels):
         raise BadInput(where, "obj_types and obj_aliases must be as long as obj_labels")
     return Triple(
         _text(row, "uuid", where),
@@ -93,21 +96,10 @@ def _type(kind: Any) -> str:
 
 def _text(row: dict[str, Any], key: str, where: str) -> str:
     if not isinstance(row.get(key), str) or not row[key]:
-        raise BadInput(where, f'expected a text under "{key}", found {row.get(key)!r}')
+        raise BadInput(where, f'expected a text under "{key}", found {quoted(row.get(key))}')
     return str(row[key])
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """`(file and line, row)` of a JSONL file."""
-    if not path.is_file():
-        raise BadInput(path, "no such file", "put BioLAMA's files there")
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            where = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError:
-                row = None
-            if not isinstance(row, dict):
-                raise BadInput(where, "not a JSON object in UTF-8")
-            yield where, row
+    return objects(path, "put BioLAMA's files there")

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 from medprobe.core.files import replacing
 
 CUI: Final = re.compile(r"C\d{7}")
@@ -69,7 +69,9 @@ def _convert(path: Path, copy: Path) -> None:
     seen: set[str] = set()
     for line, cui in enumerate(cuis, start=2):
         if not CUI.fullmatch(cui or ""):
-            raise BadInput(f"{path}, line {line}", f"{cui!r} is no CUI", "expected C and 7 digits")
+            raise BadInput(
+                f"{path}, line {line}", f"{quoted(cui)} is no CUI", "expected C and 7 digits"
+            )
         if cui in seen:
             raise BadInput(f"{path}, line {line}", f"{cui} stands there twice")
         seen.add(cui)

@@ -7,7 +7,7 @@ A list may hold no name twice. Names of up to three characters are told apart by
 from collections import Counter
 from pathlib import Path
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 CASE_MATTERS_UP_TO = 3  # characters of a name
 CHEMDNER_FIELDS = 6  # PMID, T or A, start, end, mention, type
@@ -49,7 +49,9 @@ def _plain(lines: list[str], path: Path) -> list[str]:
         if not (name := line.strip()):
             continue
         if (first := seen.setdefault(key(name), number)) != number:
-            raise BadInput(f"{path}, line {number}", f"{name!r} is on line {first} too", "drop one")
+            raise BadInput(
+                f"{path}, line {number}", f"{quoted(name)} is on line {first} too", "drop one"
+            )
         names.append(name)
     return names
 

@@ -4,13 +4,13 @@ Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` where the 
 with the words that stood there; T-REx has several, one an evidence, the others have one.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
+from medprobe.sources.jsonl import objects
 
 MASK = "[MASK]"
 
@@ -65,9 +65,11 @@ def templates(folder: Path) -> dict[str, str]:
     path = folder / "relations.jsonl"
     found = {}
     for where, row in _rows(path):
+        if missing := [name for name in ("relation", "template") if name not in row]:
+            raise BadInput(where, f"no field {missing[0]!r}", "expected LAMA's format")
         template = str(row["template"])
         if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "expected one [X] and one [Y]")
+            raise BadInput(where, f"template {quoted(template)}", "expected one [X] and one [Y]")
         found[str(row["relation"])] = template
     return found
 
@@ -134,17 +136,4 @@ def _items(path: Path, read: Callable[[dict[str, Any]], Item]) -> Iterator[Item]
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """`(where, row)` for each line of a JSONL file."""
-    try:
-        stream = path.open("rb")
-    except FileNotFoundError:
-        raise BadInput(path, "no such file", "unpack LAMA's data there") from None
-    with stream:
-        for number, line in enumerate(stream, start=1):
-            where = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise BadInput(where, f"not JSON: {error}", "fetch the file anew") from None
-            if not isinstance(row, dict):
-                raise BadInput(where, "not a JSON object", "expected LAMA's format")
-            yield where, row
+    return objects(path, "unpack LAMA's data there")

@@ -14,7 +14,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 COLUMNS: Final = [
     "head_cui",
@@ -88,7 +88,7 @@ def read_queries(path: Path, relation: str) -> pd.DataFrame:
         }
         for column, value in expected.items():
             if getattr(row, column) != value:
-                problem = f"{column} is {getattr(row, column)!r}, expected {value!r}"
+                problem = f"{column} is {quoted(getattr(row, column))}, expected {quoted(value)}"
                 raise BadInput(where, problem, "fetch the file anew")
         queries.append(
             {
@@ -112,7 +112,7 @@ def _literal(where: str, row: object, column: str) -> list[str]:
     except (ValueError, SyntaxError):
         value = None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadInput(where, f"{column} is {text!r}, expected a list of texts")
+        raise BadInput(where, f"{column} is {quoted(text)}, expected a list of texts")
     return value
 
 
@@ -123,4 +123,4 @@ def _number(where: str, row: object, column: str) -> float:
             return value
     except ValueError:
         pass
-    raise BadInput(where, f"{column} is {text!r}, expected a number")
+    raise BadInput(where, f"{column} is {quoted(text)}, expected a number")

@@ -5,20 +5,30 @@ and are read from where the user put them. Parses that stand beside the sentence
 """
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
+from medprobe.sources.jsonl import Record, records
 
 LABELS: Final = ("entailment", "neutral", "contradiction")
 MEDNLI: Final = ("mli_train_v1.jsonl", "mli_dev_v1.jsonl", "mli_test_v1.jsonl")
 MEDIQA: Final = "mednli_bionlp19_shared_task.jsonl"
 MEDIQA_LABELS: Final = "mednli_bionlp19_shared_task_ground_truth.csv"
 COLUMNS: Final = ["pair_id", "label", "premise", "hypothesis"]
+GET: Final = "get it from PhysioNet and put it there"
+
+
+class Pair(Record):
+    """A line of MedNLI, or of MEDIQA-NLI, where labels stand in a file of their own."""
+
+    pairID: str
+    sentence1: str
+    sentence2: str
+    gold_label: str | None = None
 
 
 def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
@@ -38,47 +48,43 @@ def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
 def _rows(path: Path, labels: dict[str, str]) -> pd.DataFrame:
     """The pairs of a JSONL file; `labels` are those of pairs without a gold_label."""
     rows = []
-    for where, line in _lines(path):
-        try:
-            row = json.loads(line)
-            pair, premise, hypothesis = (row[k] for k in ("pairID", "sentence1", "sentence2"))
-        except (ValueError, KeyError, TypeError):
-            problem = "expected a JSON object with pairID, sentence1 and sentence2"
-            raise BadInput(where, problem, "fetch the file anew") from None
-        label = row.get("gold_label", labels.get(pair))
+    for where, row in records(path, Pair, GET):
+        label = labels.get(row.pairID) if row.gold_label is None else row.gold_label
         if label is None:
-            raise BadInput(where, f"pair {pair} has no label", f"look for it in {MEDIQA_LABELS}")
-        rows.append((pair, _label(where, label), premise, hypothesis))
+            raise BadInput(where, f"pair {row.pairID} has no label", f"look in {MEDIQA_LABELS}")
+        rows.append((row.pairID, _label(where, label), row.sentence1, row.sentence2))
     return pd.DataFrame(rows, columns=COLUMNS, dtype=str)
 
 
 def _labels(path: Path) -> dict[str, str]:
     """Label by pair id, from MEDIQA-NLI's ground truth (`pair_id,label`)."""
-    rows = list(csv.reader(line for _, line in _lines(path)))
-    if not rows or [name.strip() for name in rows[0]] != ["pair_id", "label"]:
-        raise BadInput(f"{path}, line 1", "expected the header pair_id,label")
     labels = {}
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in enumerate(_table(path), start=1):
+        where = f"{path}, line {number}"
         if len(row) != 2:
-            raise BadInput(f"{path}, line {number}", f"{len(row)} fields, expected 2")
-        labels[row[0]] = _label(f"{path}, line {number}", row[1])
+            raise BadInput(where, f"{len(row)} fields, expected 2")
+        if number == 1:
+            if [name.strip() for name in row] != ["pair_id", "label"]:
+                raise BadInput(where, "expected the header pair_id,label")
+        else:
+            labels[row[0]] = _label(where, row[1])
     return labels
+
+
+def _table(path: Path) -> Iterator[list[str]]:
+    """The rows of a CSV file that are not blank."""
+    if not path.is_file():
+        raise BadInput(path, "no such file", GET)
+    try:
+        text = path.read_bytes().decode("utf-8")
+        yield from filter(None, csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise BadInput(path, f"no CSV file: {error}", "fetch the file anew") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(path, f"not UTF-8 at byte {error.start}", "fetch the file anew") from None
 
 
 def _label(where: str, label: str) -> str:
     if label not in LABELS:
-        raise BadInput(where, f"label {label!r}", f"expected one of {', '.join(LABELS)}")
+        raise BadInput(where, f"label {quoted(label)}", f"expected one of {', '.join(LABELS)}")
     return label
-
-
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """`(file and line number, line)` of the lines that are not blank."""
-    if not path.is_file():
-        raise BadInput(path, "no such file", "get it from PhysioNet and put it there")
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield f"{path}, line {number}", line
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}", "fetch the file anew") from None

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,9 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
             for row in filter(None, rows):
                 yield from _note(row, place, skipped)
                 first, record = rows.line_num + 1, record + 1
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            where = f"{path}, after record {record - 1}"
+            raise BadInput(where, f"broken gzip ({error})", "fetch the file anew") from None
         except (csv.Error, IndexError, UnicodeDecodeError) as error:
             where = f"{path}, record {record} (from line {first})"
             raise BadInput(where, _problem(error), "correct the record or fetch the file") from None
@@ -71,5 +75,5 @@ def _problem(error: Exception) -> str:
     if isinstance(error, IndexError):
         return str(error)
     if isinstance(error, UnicodeDecodeError):
-        return f"not UTF-8 at byte {error.start} of the block read"
+        return "not UTF-8 in or near it"
     return f"broken quote ({error})"

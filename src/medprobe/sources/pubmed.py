@@ -79,7 +79,7 @@ def _elements(stream: Any) -> Iterator[etree._Element]:
         resolve_entities=False,
         load_dtd=False,
         no_network=True,
-        huge_tree=True,
+        huge_tree=False,  # texts of ten million characters are no abstracts
     )
     for _, element in parsed:
         yield element
@@ -101,11 +101,18 @@ def _read(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
     title = None if article is None else article.find("ArticleTitle")
     yield Article(
         number,
-        int(pmid.get("Version", "1")),
+        _version(pmid, where),
         "" if title is None else _text(title),
         tuple(text for part in sections if (text := _text(part))),
         _submitted(element, f"{where}, PMID {number}"),
     )
+
+
+def _version(pmid: etree._Element, where: str) -> int:
+    version = pmid.get("Version", "1")
+    if not (version.isascii() and version.isdecimal()):
+        raise BadInput(f"{where}, PMID {pmid.text}", f"Version is {version[:20]!r}, no number")
+    return int(version[:9])
 
 
 def _text(element: etree._Element) -> str:

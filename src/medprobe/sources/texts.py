@@ -1,18 +1,25 @@
 """Plain documents: folders of text files and JSONL files. `Document` is what every reader gives."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.jsonl import Record, records
 
 
 class Document(NamedTuple):
     """One text of a resource. Runs of blanks and line ends are one blank each."""
 
     id: str
+    text: str
+
+
+class Row(Record):
+    """A line of a JSONL file of texts."""
+
+    id: str | int
     text: str
 
 
@@ -55,12 +62,5 @@ def _text(file: Path) -> str:
 
 
 def _rows(file: Path, skipped: Counter[str]) -> Iterator[Document]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                row = json.loads(line)
-                document = Document(str(row["id"]), row["text"] + "")
-            except (ValueError, KeyError, TypeError):
-                problem = 'expected a JSON object with "id" and "text"'
-                raise BadInput(f"{file}, line {number}", problem) from None
-            yield from kept(document, skipped)
+    for _, row in records(file, Row, "put it there"):
+        yield from kept(Document(str(row.id), row.text), skipped)

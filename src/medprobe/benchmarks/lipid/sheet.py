@@ -10,7 +10,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.benchmarks.lipid.agreement import agreement
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 ANNOTATORS: Final = ["factual_1", "factual_2"]
 COLUMNS: Final = ["query_id", "subset", "sentence", "answer", *ANNOTATORS]
@@ -62,7 +62,7 @@ def _rows(path: Path) -> list[tuple[str, bool, bool]]:
             for column, word in zip(ANNOTATORS, said, strict=True):
                 if word not in ANSWERS:
                     where = f"{path}, line {reader.line_num}"
-                    raise BadInput(where, f"{column} is {word!r}", "write yes or no")
+                    raise BadInput(where, f"{column} is {quoted(word)}", "write yes or no")
             rows.append((row["subset"], ANSWERS[said[0]], ANSWERS[said[1]]))
     if not rows:
         raise BadInput(path, "no row in it", FILL_IN)
