@@ -26,7 +26,9 @@ def query(number: int, relation: str = "may_treat", subset: str = "full", answer
 
 
 def queries(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=QUERY_COLUMNS)
+    """Each query is a cluster of its own."""
+    table = pd.DataFrame(list(rows), columns=QUERY_COLUMNS)
+    return table.assign(cluster=table["query_id"])
 
 
 def ranked(query_id: str, hits: str, variant: str = "", replicate: str = "") -> list[tuple]:

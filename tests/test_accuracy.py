@@ -60,6 +60,15 @@ def test_ties_share_the_hit() -> None:
     assert tied(table, 3).tolist() == pytest.approx([1.0])
 
 
+def test_what_equals_the_tenth_shares_its_place() -> None:
+    """The last of ten places is one of three names', and the hit is one of them."""
+    table = predictions(ranked("full-may_treat-0", "..........x."))
+    table.loc[9:, "score"] = table["score"][9]
+    (row,) = values(table, queries(query(0))).to_dict("records")
+    assert (row["acc_at_10"], row["acc_at_10_tied"]) == (0, pytest.approx(1 / 3))
+    assert row["acc_at_5_tied"] == 0
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6), st.data())
 def test_ties_equal_the_mean_over_all_orders(
     marks: list[tuple[int, bool]], data: st.DataObject

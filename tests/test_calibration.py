@@ -26,7 +26,7 @@ NUMBERS = {  # method: value, low and high of the taught model, and of its twin
 def results(**numbers: tuple[tuple[float, float, float], tuple[float, float, float]]) -> Results:
     """A taught model and its twin on one benchmark; `numbers` replace those of a method."""
     rows = [
-        ("own", "full", "macro", model, method, metric, *values, 9)
+        ("own", "full", "macro", model, method, metric, *values, 9, None)
         for method, both in {**NUMBERS, **numbers}.items()
         for model, values in zip(("taught", "untaught"), both, strict=True)
         for metric in ("f1", "top_1", "auc")

@@ -23,7 +23,8 @@ from medprobe.engine import load as loading
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import NotANumber, load
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import paired_table, score_table
+from medprobe.metrics.results import score_table
+from medprobe.metrics.significance import paired_table
 from medprobe.stages.probe import probe
 
 TinyModel = Callable[[str], Path]
@@ -221,7 +222,7 @@ def test_scores_that_are_no_numbers_are_not_scored(
     pq.write_table(stored.replace_schema_metadata(stored.schema.metadata | metric), path)
     where = f"made_up.parquet: 1 scores are no numbers, .* query {table.loc[7, 'query_id']}"
     folder = Path("outputs/benchmarks/made_up")
-    scoring = Scoring.of_model(Path("outputs/models/taught"), Params())
-    for read in (lambda: score_table(path, folder, scoring), lambda: paired_table(path, folder)):
+    scoring = Scoring(Params().score, 0)
+    for read in (score_table, paired_table):
         with pytest.raises(BadInput, match=where):
-            read()
+            read(path, folder, scoring)

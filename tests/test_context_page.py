@@ -16,6 +16,7 @@ from medprobe.figures.rows import systems
 from medprobe.methods.rank_change import COPY, RankChange
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, rows_of
+from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance
 from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
 from medprobe.report.sections import models
@@ -49,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     benchmark = context.build(data, few, seed=1)
     benchmark.write(folder / "benchmarks" / "context")
     scores = {}
-    scoring = Scoring(ScoreParams(bootstrap=200), 2021)
+    scoring = Scoring(ScoreParams(bootstrap=200), 2021, context.METADATA.cluster)
     for seed, model in enumerate(MODELS, start=1):
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
         table = predicted(benchmark, seed)
@@ -61,12 +62,29 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 def results(made: Made) -> Results:
     rows = [row for model in MODELS for row in of_model(made, model)]
-    rows.append(("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9))
+    rows.append(
+        ("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9, None)
+    )
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"context": context.METADATA, "medlama": METADATA},
         trajectories={"context": moves(made)},
+        significance=made_tests(made),
     )
+
+
+def made_tests(made: Made) -> pd.DataFrame:
+    """The paired tests of all models and their controls."""
+    folder, _, _ = made
+    scoring = Scoring(ScoreParams(bootstrap=50), 2021, context.METADATA.cluster)
+    systems = {}
+    for model in MODELS:
+        path = folder / "predictions" / model / "rank_change" / "context.parquet"
+        table = paired_table(path, folder / "benchmarks" / "context", scoring)
+        for variant, rows in table.groupby("variant"):
+            systems[model, f"rank_change:{variant}" if variant else "rank_change"] = rows
+    contrasts = [("target", "negative")]
+    return significance(systems, "context", scoring.params, 2021, contrasts=contrasts)
 
 
 def of_model(made: Made, model: str) -> list[tuple]:
@@ -103,14 +121,14 @@ def test_no_control_is_called_the_best(made: Made) -> None:
     copied = found.comparison["method"] == f"rank_change:{COPY}"
     found.comparison.loc[copied, ["value", "low", "high"]] += 0.5
     page = html(found, models.section(found, "context"))
-    assert "The best Understand is" in page
+    assert "Understand under rank_change" in page or "Understand is" in page
     assert f"under rank_change:{COPY}" not in page
 
 
 def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> str:
     """The page of two models with such an Understand and acc@5, each with an interval of ± 0.05."""
     rows = [
-        ("context", subset, mean, model, "rank_change", metric, v, v - 0.05, v + 0.05, 99)
+        ("context", subset, mean, model, "rank_change", metric, v, v - 0.05, v + 0.05, 99, None)
         for model, u, acc in zip(MODELS, understand, full, strict=True)
         for subset, mean, metric, v in (
             ("alone", "micro", "acc_at_5", 0.5),
@@ -121,9 +139,22 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
         )
     ]
     copied = ("context", "full", "micro", "one", "rank_change:copy", "acc_at_5", 1.0, 0.95, 1.0, 99)
-    rows.append(copied)
+    rows.append((*copied, None))
+    tests = [
+        (
+            *("context", subset, "macro", metric, "models under rank_change"),
+            *(MODELS[0], "rank_change", MODELS[1], "rank_change"),
+            *(a - b, None, None, None, 0.001 if abs(a - b) > 0.1 else 0.4, None, 99, 50),
+        )
+        for subset, metric, (a, b) in (
+            ("full", "acc_at_5", full),
+            ("target", "understand", understand),
+            ("target", "confuse", (0.2, 0.2)),
+        )
+    ]
     found = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
+        significance=pd.DataFrame(tests, columns=SIGNIFICANCE),
         benchmarks={"context": context.METADATA},
     )
     return html(found, section(found, "context"))
@@ -134,7 +165,7 @@ def test_the_page_says_when_only_understanding_tells_models_apart() -> None:
     assert "acc@5 saturates in every model (one 97.0 %, other 95.0 %)" in text
     assert "The copy control, which knows nothing, has 100.0 %, as much as any model" in text
     assert (
-        "Pairs of models: 1, of which intervals tell apart, by acc@5 with context 0, Understand 1, "
+        "Of 1 pair of models the paired tests tell apart, by acc@5 with context 0, Understand 1, "
         "Confuse 0, Misunderstand 0" in text
     )
     assert "understanding tells models apart that accuracy with context does not" in text
@@ -176,7 +207,8 @@ def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
     assert {*names} <= set(drawings(parts))
-    assert "copy control" in text and "alike" in text
+    assert "The copy control, which knows nothing, understands" in text
+    assert "one against the copy control, Understand: around targets" in text
     assert section(found, "medlama") == []
 
 

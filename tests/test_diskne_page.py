@@ -25,13 +25,13 @@ def results(tmp_path: Path) -> Results:
     """Two models on two categories; `mine` is one of the paper's, fine-tuned in two epochs."""
     values = {"macro": 0.5, "weighted": 0.25, "stroke": 0.125, "gout": 0.75}
     rows = [
-        ("diskne", category, relation, model, method, metric, value, 0.0, 1.0, 9)
+        ("diskne", category, relation, model, method, metric, value, 0.0, 1.0, 9, None)
         for category in ("symptoms", "tests")
         for relation, value in values.items()
         for model, method in (("mine", "classifier"), ("other", "classifier:frozen"))
         for metric in ("f1", "f1_as_released", "top_1")
     ]
-    rows.append(("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.5, 0.0, 1.0, 9))
+    rows.append(("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.5, 0.0, 1.0, 9, None))
     path = tmp_path / "mine/classifier/diskne-curves.csv"
     path.parent.mkdir(parents=True)
     pd.DataFrame(

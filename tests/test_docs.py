@@ -185,6 +185,7 @@ from medprobe import check, metrics
 from medprobe.core import places
 from medprobe.commands import pipeline
 from medprobe.core.code import ROOT
+from medprobe.core.tables import Metadata
 from medprobe.metrics import Scoring
 from medprobe.stages.build import build
 from medprobe.stages.probe import probe
@@ -197,7 +198,8 @@ probe("biobert", "shortest_first", "side_effects", params)
 path = places.PREDICTIONS / "biobert/shortest_first/side_effects.parquet"
 predictions = pd.read_parquet(path)
 print(list(predictions["prediction"][:3]), list(predictions["hit"][:3]))
-scoring = Scoring.of_model(places.MODELS / "biobert", params)
+metadata = Metadata.read(places.ABOUT / "side_effects.json")
+scoring = Scoring.of(places.MODELS / "biobert", metadata, params)
 scorer = metrics.find("reciprocal_rank")
 scores = scorer.score(predictions, places.BENCHMARKS / "side_effects", scoring)
 print(scores["default"]["full"]["macro"]["mrr"]["value"])

@@ -55,13 +55,14 @@ def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
     other = [rows("d", [[0, 0, 0], [0, 0, 0]], seed=1), rows("e", [[1, 0], [0.9, 0]], seed=1)]
     alone = rows("f", [[1, 0]])  # a single positive is not reported
     table = pd.concat([*first, *other, alone], ignore_index=True)
-    paired = SCORER.paired(table, NOWHERE).set_index("subset")
+    paired = SCORER.paired(table, NOWHERE, Scoring(ScoreParams(), seed=2021)).set_index("subset")
     for subset, numbers in scores(table)["default"].items():
         part = paired.loc[subset]
         assert part["query_id"].tolist() == ["d", "e"]
         for metric in ("f1", "top_1"):
             macro = numbers["macro"][metric]["value"]
             assert part[metric].mean() == pytest.approx(macro, abs=1e-6)
+    assert (paired["cluster"] == paired["query_id"]).all() and (paired["weight"] == 1).all()
     assert paired.loc["tests", "f1"].tolist() == [0.25, 1]  # of d: the mean of 1/2 and 0
 
 

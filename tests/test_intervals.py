@@ -1,48 +1,87 @@
-"""Bootstrap intervals and paired tests."""
+"""Bootstrap intervals and paired tests, by cluster: against scipy, and what they promise."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy import stats
 
 from medprobe.metrics.comparisons import (
+    LEAST,
     difference_interval,
     holm,
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.intervals import interval, resampled_means
+from medprobe.metrics.intervals import interval, resampled_means, resampled_sums
 
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=20)
-marks = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=40)
+marks = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40)
+
+
+def means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Of values that are a cluster each."""
+    return resampled_means(values, np.ones(len(values)), resamples, seed)
 
 
 @settings(deadline=None)
 @given(marks, st.integers(1, 60), st.integers(0, 5))
 def test_the_interval_holds_the_estimate(values: list[float], resamples: int, seed: int) -> None:
     matrix = np.array(values)[:, None]
-    means = resampled_means(matrix, resamples, np.random.default_rng(seed))
-    low, high = interval(matrix.mean(axis=0), means, 0.95, len(matrix))
-    assert means.shape == (resamples, 1)
+    drawn = means(matrix, resamples, seed)
+    low, high = interval(matrix.mean(axis=0), drawn, 0.95, len(matrix))
+    assert drawn.shape == (resamples, 1)
     assert 0 <= low[0] <= matrix.mean() + 1e-12
     assert matrix.mean() - 1e-12 <= high[0] <= 1
 
 
-def test_blocks_do_not_change_the_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = resampled_sums(np.eye(10), 33, 5)
+    assert whole.sum(axis=1) == pytest.approx(np.full(33, 10))
     monkeypatch.setattr("medprobe.metrics.intervals.BLOCK", 25)
-    means = resampled_means(np.eye(10), 33, np.random.default_rng(0))
-    assert means.shape == (33, 10)
-    assert means.sum(axis=1) == pytest.approx(np.ones(33))
+    monkeypatch.setattr("medprobe.metrics.intervals.KEPT", 1)
+    again = resampled_sums(np.eye(10), 33, 5)
+    assert again.shape == (33, 10)
+    assert (again == whole).all()
 
 
-def test_the_bootstrap_agrees_with_the_normal_interval() -> None:
-    values = (np.arange(400) % 4 == 0).astype(float)[:, None]
-    means = resampled_means(values, 4000, np.random.default_rng(1))
-    low, high = interval(values.mean(axis=0), means, 0.95, 400)
-    error = np.sqrt(0.25 * 0.75 / 400)
-    assert low[0] == pytest.approx(0.25 - 1.96 * error, abs=0.005)
-    assert high[0] == pytest.approx(0.25 + 1.96 * error, abs=0.005)
+def test_a_cluster_is_drawn_whole() -> None:
+    """Five clusters of hits or misses: a mean is a number of fifths; alone they are finer."""
+    sums, sizes = np.array([[4.0], [0], [0], [4], [4]]), np.full(5, 4.0)
+    drawn = 5 * resampled_means(sums, sizes, 200, 0)
+    assert drawn == pytest.approx(np.rint(drawn))
+
+
+def test_the_interval_is_scipys() -> None:
+    """The same percentiles, from draws of its own, of a mean over clusters of unequal size."""
+    draw = np.random.default_rng(2)
+    sizes = draw.integers(1, 6, 80).astype(float)
+    sums = draw.binomial(sizes.astype(int), 0.3).astype(float)
+    drawn = resampled_means(sums[:, None], sizes, 9999, 0)
+    ours = interval(np.array([sums.sum() / sizes.sum()]), drawn, 0.95, 10**6)  # as of many clusters
+    theirs = stats.bootstrap(
+        (sums, sizes),
+        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        method="percentile",
+        n_resamples=9999,
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    assert [float(edge[0]) for edge in ours] == pytest.approx(list(theirs), abs=0.004)
+
+
+def test_few_clusters_have_the_interval_of_t() -> None:
+    values = np.random.default_rng(0).normal(size=8)
+    low, high = interval(values.mean(keepdims=True), means(values[:, None], 20000, 1), 0.95, 8)
+    expected = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
+    assert (high[0] - low[0]) / (expected[1] - expected[0]) == pytest.approx(1, abs=0.15)
+
+
+def test_of_one_cluster_there_is_no_interval() -> None:
+    low, high = interval(np.array([0.5]), np.full((10, 1), 0.5), 0.95, 1)
+    assert np.isnan([low[0], high[0]]).all()
+    assert np.isnan(difference_interval(np.array([0.5]), np.ones(1), 10, 0.95, 0)).all()
 
 
 def test_no_hit_at_all_is_not_certainty() -> None:
@@ -57,21 +96,67 @@ def test_no_hit_at_all_is_not_certainty() -> None:
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=50))
 def test_p_is_a_chance_and_does_not_know_who_is_first(differences: list[float]) -> None:
     array = np.array(differences)
-    p = permutation(array, 199, 3)
+    p = permutation(array)
     assert 0 < p <= 1
-    assert permutation(-array, 199, 3) == p
-    assert permutation(array[::-1], 199, 3) == p
+    assert permutation(-array) == pytest.approx(p)
+    assert permutation(array[::-1]) == pytest.approx(p)
+    assert permutation(3 * array) == pytest.approx(p)
 
 
-def test_p_is_that_of_the_exact_sign_test() -> None:
-    differences = np.array([1.0] * 14 + [-1.0] * 4 + [0.0] * 30)
-    assert permutation(differences, 99999, 0) == pytest.approx(binomtest(14, 18).pvalue, abs=0.002)
-    assert permutation(np.zeros(10), 99, 0) == 1
+@pytest.mark.parametrize(("won", "lost"), [(8, 1), (14, 4), (300, 200), (300, 120)])
+def test_p_is_that_of_the_exact_sign_test(won: int, lost: int) -> None:
+    differences = np.array([1.0] * won + [-1.0] * lost + [0.0] * 30)
+    assert permutation(differences) == pytest.approx(stats.binomtest(won, won + lost).pvalue)
 
 
-def test_the_interval_of_a_difference_holds_it() -> None:
-    low, high = difference_interval(np.array([1.0, 0, 0, 1, -1]), 500, 0.95, 0)
-    assert low < 0.2 < high
+def test_p_has_its_ends() -> None:
+    assert permutation(np.zeros(10)) == 1
+    assert permutation(np.ones(500)) == LEAST
+
+
+SHARES = {
+    "whole clusters of hits": lambda draw: draw.integers(-3, 5, 40).astype(float),
+    "means over ten sentence sets": lambda draw: draw.integers(-7, 10, 60) / 10,
+    "relations of unequal size": lambda draw: draw.integers(-2, 4, 90) / draw.integers(20, 40, 90),
+    "perplexities": lambda draw: draw.normal(size=70) ** 3 + 0.6,
+    "one cluster above all": lambda draw: np.append(draw.normal(0.2, 1, 60), 40.0),
+    "few": lambda draw: draw.normal(0.8, 1, 9),
+}
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES.keys())
+def test_p_is_scipys(shares: object) -> None:
+    """scipy draws what is computed here: equal but for the error of 40,000 draws."""
+    sums = shares(np.random.default_rng(7))  # type: ignore[operator]
+    found = stats.permutation_test(
+        (sums,),
+        lambda x, axis: x.sum(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=40_000,
+        batch=10_000,
+        rng=np.random.default_rng(0),
+    )
+    error = max(4 * np.sqrt(found.pvalue * (1 - found.pvalue) / 40_000), 0.002)
+    assert permutation(sums) == pytest.approx(found.pvalue, abs=error)
+
+
+def test_the_rounding_of_shares_does_not_tell_in_the_tail() -> None:
+    """16 clusters are listed; with a 17th, too small to matter, they are rounded."""
+    sums = np.random.default_rng(3).normal(1.1, 1, 16)
+    listed = permutation(sums)
+    assert listed < 0.02
+    assert permutation(np.append(sums, 1e-7)) == pytest.approx(listed, rel=0.1)
+
+
+def test_the_interval_of_a_difference_is_scipys() -> None:
+    differences = np.random.default_rng(0).integers(-1, 2, 300).astype(float)
+    ours = difference_interval(differences, np.ones(300), 9999, 0.95, 0)
+    theirs = stats.bootstrap(
+        (differences,), np.mean, method="percentile", rng=np.random.default_rng(1)
+    ).confidence_interval
+    assert list(ours) == pytest.approx(list(theirs), abs=0.01)
+    assert ours[0] < differences.mean() < ours[1]
 
 
 def test_holm_by_hand() -> None:
@@ -89,9 +174,49 @@ def test_holm_keeps_the_order_and_never_lowers(values: list[float]) -> None:
     assert (np.diff(corrected[order]) >= 0).all()
 
 
+@given(chances)
+def test_holm_is_between_bonferroni_and_benjamini_and_hochberg(values: list[float]) -> None:
+    raw = np.array(values)
+    corrected = holm(raw)
+    assert (corrected <= np.minimum(1, raw * len(raw)) + 1e-12).all()
+    assert (corrected >= stats.false_discovery_control(raw) - 1e-12).all()
+    assert corrected.min() == pytest.approx(min(1, raw.min() * len(raw)))
+
+
+def smallest(differences: np.ndarray, level: float = 0.05) -> float:
+    return smallest_difference(differences, np.ones(len(differences)), level)
+
+
 def test_the_smallest_difference_shrinks_with_the_root_of_n() -> None:
     few = np.array([1.0, -1.0] * 50)
     many = np.array([1.0, -1.0] * 200)
-    assert smallest_difference(few) == pytest.approx(2.8016 * few.std(ddof=1) / 10, rel=1e-3)
-    assert smallest_difference(few) / smallest_difference(many) == pytest.approx(2, rel=0.01)
-    assert np.isnan(smallest_difference(np.array([1.0])))
+    found = smallest(few) / (few.std(ddof=1) / 10)  # in standard errors
+    within = stats.nct.cdf(-stats.t.ppf(0.975, 99), 99, found)
+    assert 1 - stats.nct.cdf(stats.t.ppf(0.975, 99), 99, found) + within == (
+        pytest.approx(0.8, abs=0.005)
+    )
+    assert smallest(few) / smallest(many) == pytest.approx(2, rel=0.02)
+    assert smallest(few, 0.05 / 25) > 1.3 * smallest(few)
+
+
+def test_the_smallest_difference_knows_what_cannot_be_found() -> None:
+    assert np.isnan(smallest(np.array([1.0])))
+    assert np.isnan(smallest(np.zeros(50)))  # nothing is known of the spread
+    assert smallest(np.array([1.0, 1, 1, -1])) == np.inf  # 2 of 16 outcomes are more than .05
+    one = np.append(1.0, np.zeros(999))
+    assert smallest(one) > 6 / 1000  # six on one side would be .03; 2.8 errors are .0028
+
+
+@pytest.mark.parametrize("family", [1, 25])
+def test_the_smallest_difference_is_found_four_times_in_five(family: int) -> None:
+    """Clusters of unequal size, true differences of just that size, at the corrected level."""
+    draw = np.random.default_rng(family)
+    sizes, level = draw.integers(1, 8, 150).astype(float), 0.05 / family
+
+    def differences(true: float) -> np.ndarray:
+        common = draw.normal(0, 0.3, len(sizes))
+        return sizes * (common + true) + np.sqrt(sizes) * draw.normal(0, 0.5, len(sizes))
+
+    typical = np.median([smallest_difference(differences(0), sizes, level) for _ in range(100)])
+    found = np.mean([permutation(differences(typical)) < level for _ in range(400)])
+    assert found == pytest.approx(0.8, abs=0.07)

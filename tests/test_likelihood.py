@@ -120,7 +120,8 @@ def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     found = method(tiny_model(arch), masked=scope).predict(
         probing.task(queries, probing.candidates(NAMES), 5), ""
     )
-    probing.same(found, table(slow_masked(tiny_model(arch), queries, scope), 5))
+    ranked = found[found["rank"] <= 5].reset_index(drop=True)  # behind them what equals the last
+    probing.same(ranked, table(slow_masked(tiny_model(arch), queries, scope), 5))
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])

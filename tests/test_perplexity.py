@@ -118,13 +118,14 @@ def test_values_carry_each_query_to_its_place() -> None:
     queries = pd.DataFrame(
         {"query_id": ["a", "b", "c"], "subset": ["s", "t", "s"], "relation": ["r", "r", "r"]}
     )
-    by_query = values(table, queries)
+    by_query = values(table, queries.assign(cluster=queries["query_id"]))
     assert list(by_query.columns) == [
         "variant",
         "replicate",
         "query_id",
         "subset",
         "relation",
+        "cluster",
         "perplexity",
     ]
     assert by_query[["query_id", "subset", "perplexity"]].to_numpy().tolist() == [

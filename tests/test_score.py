@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,13 +14,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_table, write_predictions
-from medprobe.metrics.results import (
-    SIGNIFICANCE,
-    comparison,
-    paired_tests,
-    significance,
-    sweep,
-)
+from medprobe.metrics.comparisons import holm
+from medprobe.metrics.results import comparison, sweep
+from medprobe.metrics.significance import SIGNIFICANCE, paired_tests, significance
 from medprobe.stages.score import score
 
 PARAMS = Params(score=ScoreParams(bootstrap=100))
@@ -139,7 +136,7 @@ def test_no_scores_is_said() -> None:
 def test_paired_tests_compare_systems_and_correct() -> None:
     table = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS)
     assert list(table) == SIGNIFICANCE
-    assert set(table["metric"]) == {"acc_at_1", "acc_at_10"}
+    assert set(table["metric"]) == {"acc_at_1", "acc_at_5", "acc_at_10"}
     assert not table["method_a"].str.contains("step").any()
     both = table[(table["metric"] == "acc_at_1") & (table["method_a"] == table["method_b"])]
     row = both[both["method_a"] == "contrastive"].iloc[0]
@@ -154,20 +151,116 @@ def test_paired_tests_compare_systems_and_correct() -> None:
 def test_paired_tests_compare_what_the_family_says() -> None:
     for model, said in (("taught", "1"), ("untaught", "0")):
         path = PREDICTIONS / model / "contrastive/made_up.parquet"
-        table = read_table(path, []).query("rank == 1 and variant == ''")
-        table = table.assign(category="tests", target="C1", label=1, prediction=said)
-        table["query_id"] = [str(number) for number in range(len(table))]
+        table = read_table(path, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
+        table = table.assign(category="tests", target=["C1", "C2"] * 10, label=1, prediction=said)
+        table["query_id"] = [f"{number}-0" for number in range(20)]
         write_predictions(table, path, "f1")
-    found = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS)[["subset", "metric", "difference"]]
-    assert found.to_numpy().tolist() == [["full", "f1", 1], ["tests", "f1", 1]]
+    whole, row = (
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS).query("metric == 'f1'").to_dict("records")
+    )
+    assert (whole["subset"], row["subset"], row["difference"]) == ("full", "tests", 1)
+    assert (row["n"], row["clusters"], row["p"]) == (2, 2, 0.5)  # two diseases: both for one
+    assert row["smallest_difference"] == float("inf"), "no difference could be found"
 
 
 def test_one_model_alone_is_tested_against_nobody() -> None:
-    table = pd.DataFrame({"subset": ["full"], "query_id": ["q"], "acc_at_1": [1.0]})
-    assert significance({("m", "fill_mask"): table}, "b", PARAMS.score, 0).empty
+    assert significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0).empty
 
 
 def test_a_sweep_is_told_by_its_name() -> None:
     assert sweep("contrastive:step-50") == ("step", 50)
     assert sweep("contrastive:original") is None
     assert sweep("contrastive") is None
+
+
+def system(
+    values: list[float], clusters: list[str] | None = None, **columns: object
+) -> pd.DataFrame:
+    """What paired tests compare of a system: one query a value, in these clusters."""
+    names = [f"q{number}" for number in range(len(values))]
+    about = {"subset": "full", "query_id": names, "cluster": clusters or names, "weight": 1.0}
+    return pd.DataFrame({**about, "acc_at_1": values, **columns})
+
+
+def test_whole_clusters_are_turned_round() -> None:
+    right, wrong = [1.0] * 12, [0.0] * 12
+    pair = {("a", "x"): system(right), ("b", "x"): system(wrong)}
+    (alone,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
+    assert (alone["clusters"], alone["p"]) == (12, 2 / 2**12)
+    by_three = [name for name in "pqr" for _ in range(4)]
+    pair = {("a", "x"): system(right, by_three), ("b", "x"): system(wrong, by_three)}
+    (together,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
+    assert (together["n"], together["clusters"], together["p"]) == (12, 3, 2 / 2**3)
+    assert alone["difference"] == together["difference"] == 1
+
+
+def test_relations_count_alike_where_queries_have_weights() -> None:
+    many = system([1.0] * 9 + [0.0], weight=[1 / 9] * 9 + [1.0])
+    none = system([0.0] * 10, weight=[1 / 9] * 9 + [1.0])
+    (row,) = significance({("a", "x"): many, ("b", "x"): none}, "b", PARAMS.score, 0).to_dict(
+        "records"
+    )
+    assert row["difference"] == pytest.approx(0.5)
+
+
+def test_families_are_what_a_reader_compares() -> None:
+    draw = np.random.default_rng(0)
+    methods = ("rank_change", "rank_change:copy", "xfactr", "contrastive:step-50")
+    systems = {
+        (model, method): system(list(draw.integers(0, 2, 30).astype(float)))
+        for model in "abc"
+        for method in methods
+    }
+    table = significance(systems, "b", PARAMS.score, 0)
+    assert table["family"].value_counts().to_dict() == {
+        "models under rank_change": 3,
+        "models under xfactr": 3,
+        "controls under rank_change": 3,  # each model and its own control
+        "methods under a": 1,
+        "methods under b": 1,
+        "methods under c": 1,
+    }
+    for _, family in table.groupby("family"):
+        assert family["p_holm"].tolist() == pytest.approx(holm(family["p"].to_numpy()).tolist())
+
+
+def test_sixteen_models_can_differ_significantly() -> None:
+    """With a correction for all pairs of models and methods at once they could not."""
+    draw = np.random.default_rng(0)
+    systems = {
+        (f"m{number:02}", f"x{method}"): system(
+            list((draw.random(200) < number / 16).astype(float))
+        )
+        for number in range(16)
+        for method in range(4)
+    }
+    table = significance(systems, "b", ScoreParams(bootstrap=2), 0)
+    models = table[table["family"].str.startswith("models")]
+    assert len(models) == 4 * 120
+    far = models[models["difference"].abs() > 0.3]
+    assert len(far) > 100 and (far["p_holm"] < 0.05).all()
+
+
+def test_another_quantity_is_not_compared() -> None:
+    def read(values: list[float]) -> pd.DataFrame:
+        return system([0.0] * 4, acc_at_1=np.nan, perplexity=values)
+
+    systems = {(model, "perplexity"): read([float(n), 2, 3, 4]) for n, model in enumerate("abc")}
+    kinds = {"a": "masked", "b": "masked", "c": "causal"}
+    table = significance(systems, "b", PARAMS.score, 0, kinds=kinds)
+    assert table[["model_a", "model_b"]].to_numpy().tolist() == [["a", "b"]]
+    assert len(significance(systems, "b", PARAMS.score, 0)) == 3
+
+
+def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
+    both = pd.concat(
+        [
+            system([1.0] * 8),
+            system([0.0] * 8).assign(subset="negative"),
+        ]
+    )
+    systems = {("a", "x"): both, ("a", "x:copy"): both.assign(acc_at_1=1.0)}
+    table = significance(systems, "b", PARAMS.score, 0, contrasts=[("full", "negative")])
+    rows = table[table["subset"] == "full - negative"].set_index("family")
+    assert rows["difference"].to_dict() == {"models under x": 1, "controls under x": 0}
+    assert rows["p"].to_dict() == {"models under x": 2 / 2**8, "controls under x": 1}

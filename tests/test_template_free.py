@@ -158,13 +158,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_models_keep_their_ranks(results: Results) -> None:
     ranks = results.template_free["rankings"]
     assert ranks.groupby("model")["rank"].unique().map(list).to_dict() == {"good": [1], "poor": [2]}
-    moved = results.template_free["displacement"]
-    assert len(moved) == 2 * 4  # two template-based sets of the general domain, four free ones
-    assert (moved["mean"] == 0).all() and (moved["tau"] == 1).all()
+    assert "displacement" not in results.template_free  # of two models it says nothing
 
 
 def test_displacement_by_a_worked_example() -> None:
-    order = {"A": ["x", "y", "z"], "B": ["z", "y", "x"]}
+    order = {"A": list("vwxyz"), "B": list("zyxwv")}
     ranks = pd.DataFrame(
         [
             {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
@@ -173,7 +171,10 @@ def test_displacement_by_a_worked_example() -> None:
         ]
     )
     (row,) = scores.displacement(ranks).to_dict("records")
-    assert (row["mean"], row["largest"], row["tau"]) == (pytest.approx(4 / 3), 2, -1)
+    assert (row["mean"], row["largest"]) == (pytest.approx((4 + 2 + 0 + 2 + 4) / 5), 4)
+    assert row["tau"] == pytest.approx(-1)
+    told = comparisons._summary({"displacement": pd.DataFrame([row])})
+    assert told == {"general/displacement": row["mean"], "general/tau": row["tau"]}
 
 
 def test_parallel_differences_are_paired(results: Results) -> None:
@@ -245,9 +246,8 @@ def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
     [made] = chapter(results)
-    assert len(made.parts) == 7
+    assert len(made.parts) == 6  # nothing on the ranks of two models
     assert set(drawings(made.parts)) == {
-        "template-free-rankings.svg",
         "template-free-parallel.svg",
         "template-free-perplexity.svg",
         "template-free-templates.svg",
@@ -277,8 +277,8 @@ def test_one_run_holds_all_tables_and_drawings(
     content = run.content()
     tables = {name for name in content.files if name.endswith(".csv")}
     assert tables == {f"{name}.csv" for name in results.template_free}
-    assert "figures/template-free-rankings.svg" in content.files
-    assert content.metrics["general/tau"] == 1
+    assert "figures/template-free-parallel.svg" in content.files
+    assert "general/tau" not in content.metrics
     assert "n00" not in "".join(content.files.values())  # names may be licensed
     [other] = runs(quiet, facts="1", lipid="1", medlama="2")
     [newer] = runs(quiet, facts="2", lipid="1", medlama="1")

@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
 from medprobe.core.places import LOSSES, PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
-from medprobe.metrics.results import SIGNIFICANCE
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.track import track, track_one
 from medprobe.tracking import lineage
 from medprobe.tracking import store as tracking_store

@@ -230,7 +230,10 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         set_to("benchmarks.medlama.second", {"per_relation": 10}),
         ["build-medlama@second", "validate-medlama@second"],
     ),
-    "a model's name in the papers": (set_to("models.masked.taught.published", "BERT"), ["compare"]),
+    "a model's name in the papers": (
+        set_to("models.masked.taught.published", "BERT"),
+        ["track", "compare"],
+    ),
     "the intervals": (set_to("score.bootstrap", 10), ["score", "track", "compare"]),
     "the seed": (
         set_to("seed", 1),

@@ -9,12 +9,15 @@ import pandas as pd
 
 from medprobe.core.parts import code_fingerprint, fingerprint, kept
 from medprobe.core.places import PARTS
-from medprobe.core.statistics import token_statistics
+from medprobe.core.statistics import CHANCES, token_statistics
 from medprobe.core.tables import BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
 ANY: Final = "any"  # stands for the model where a number is the benchmark's own
-COUNTED: Final = ("queries", "answers_per_query", "answer_characters")
+COUNTED: Final = (
+    *("queries", "answers_per_query", "answer_characters"),
+    *(f"chance_at_{k}" for k in CHANCES),
+)
 TOKENS: Final = ("single_token_share", "tokens_per_answer")
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 

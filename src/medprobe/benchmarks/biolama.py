@@ -25,6 +25,7 @@ METADATA = Metadata(
     licence="CTD and Wikidata parts as released; the UMLS part needs a licence of the UMLS",
     sources=("biolama",),
     primary_metric="acc_at_1",
+    cluster="subject_id",
 )
 
 

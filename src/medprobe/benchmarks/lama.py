@@ -27,6 +27,7 @@ METADATA = Metadata(
     licence="LAMA: CC BY-NC 4.0",
     sources=("lama",),
     primary_metric="acc_at_10",
+    cluster="subject_id",
 )
 
 

@@ -23,6 +23,7 @@ METADATA = Metadata(
     licence="that of the table",
     sources=("tables",),
     primary_metric="acc_at_1",
+    cluster="subject_id",
 )
 
 

@@ -55,7 +55,8 @@ def answers(
     if predictions.empty:
         raise BadInput(f"ask --method {method}", "no answer", "try another method")
     first = predictions["variant"].iloc[0]
-    best = predictions[predictions["variant"] == first].sort_values("rank").reset_index(drop=True)
+    best = predictions[(predictions["variant"] == first) & (predictions["rank"] <= k)]
+    best = best.sort_values("rank").reset_index(drop=True)
     return with_hits(best, asked_now) if known else best.drop(columns="hit", errors="ignore")
 
 

@@ -10,9 +10,10 @@ from rich.progress import track
 from rich.table import Table
 
 from medprobe.commands import asked
+from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.params import Params
-from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.core.tables import BenchmarkTables, Metadata, write_predictions
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, rows_of, score_table
@@ -39,7 +40,9 @@ def run(
     tables = asked.tables(benchmark, params)
     if limit is not None:
         tables = replace(tables, queries=drawn(tables.queries, limit, params.seed))
-    scores = scored(asked.prober(model, method, benchmark, params), tables, params, model, out)
+    prober = asked.prober(model, method, benchmark, params)
+    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+    scores = scored(prober, tables, Scoring.of(prober.checkpoint, metadata, params), model, out)
     shown = Table("variant", "subset", "relations", "metric", "value", "interval", "queries")
     for row in scores[scores["relation"].isin(MEANS)].itertuples():
         interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""
@@ -65,7 +68,7 @@ def drawn(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
 
 
 def scored(
-    prober: Method, tables: BenchmarkTables, params: Params, model: str, out: Path | None
+    prober: Method, tables: BenchmarkTables, scoring: Scoring, model: str, out: Path | None
 ) -> pd.DataFrame:
     """What a prober's predictions are worth: rows of the comparison."""
     jobs = [(task, pass_) for pass_ in prober.passes() for task in prober.tasks(tables, K)]
@@ -78,6 +81,5 @@ def scored(
         tables.write(folder)
         path = out or Path(scratch, "predictions.parquet")
         write_predictions(with_hits(predictions, tables), path, prober.METRIC)
-        scoring = Scoring.of_model(prober.checkpoint, params)
         found = score_table(path, folder, scoring)
     return pd.DataFrame(rows_of({"": found}, model, "main"), columns=COMPARISON)

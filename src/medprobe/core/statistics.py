@@ -1,10 +1,16 @@
 """Statistics of a benchmark: the tidy table of how many queries, answers and candidates it has."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from medprobe.core.answers import rule
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+
+CHANCES: Final = (1, 5, 10)  # the k of `chance_at_<k>`
 
 
 def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
@@ -12,17 +18,46 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
 
     Columns: subset, relation, queries, subjects (distinct), answers (sum over queries),
     distinct_answers, answers_per_query (mean), answer_characters (mean over queries of their
-    answers' mean length), candidates (distinct names of its own, in the rows `all` only).
+    answers' mean length), candidates (distinct names of its own that are ranked), chance_at_<k>
+    (mean over queries of acc@k where these names stand in random order).
     """
     rows = []
-    for subset, queries, candidates in benchmark.subsets():
+    for subset, asked, candidates in benchmark.subsets():
+        own = candidates[candidates["type"] != DISTRACTOR]
+        of_queries = _chances(asked, own, benchmark.normalise)
+        queries = asked.assign(**of_queries)
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
-            own = candidates[candidates["type"] != DISTRACTOR]
-            names = own["name"].nunique() if relation == "all" else None
-            rows.append(
-                {"subset": subset, "relation": relation, **_counts(part), "candidates": names}
-            )
+            names = own["name"].nunique() if relation == "all" else len(_ranked(own, relation))
+            chances = {name: part[name].mean() for name in of_queries}
+            counts = {**_counts(part), "candidates": names, **chances}
+            rows.append({"subset": subset, "relation": relation, **counts})
     return pd.DataFrame(rows).astype({"candidates": "Int64"})
+
+
+def _ranked(own: pd.DataFrame, relation: str) -> set[str]:
+    """The names that are ranked for a relation: those of its type, all where there are none."""
+    typed = own[own["type"] == relation]
+    return set((typed if len(typed) else own)["name"])
+
+
+def _chances(queries: pd.DataFrame, own: pd.DataFrame, normalise: str) -> dict[str, pd.Series]:
+    """For each query the chance of an answer among the first k of its names in random order."""
+    same = rule(normalise)
+    right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
+    for relation, part in queries.groupby("relation"):
+        names = _ranked(own, str(relation))
+        texts = Counter(map(same, names))
+        size[part.index] = len(names)
+        right[part.index] = [
+            sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
+        ]
+    found = {}
+    for k in CHANCES:
+        missed = pd.Series(1.0, queries.index)
+        for drawn in range(k):
+            missed *= ((size - right - drawn) / (size - drawn).where(size > drawn)).clip(lower=0)
+        found[f"chance_at_{k}"] = (1 - missed.fillna(0)).where(size > 0, np.nan)
+    return found
 
 
 def _counts(queries: pd.DataFrame) -> dict[str, float]:

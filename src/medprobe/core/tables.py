@@ -59,6 +59,7 @@ class Metadata:
     licence: str  # of the sources it is built from
     sources: tuple[str, ...]  # files and folders below data/ that it is built from
     primary_metric: str
+    cluster: str = "query_id"  # the column of its rows that chance draws whole, such as subjects
     many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
 
     @classmethod

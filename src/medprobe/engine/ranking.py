@@ -1,23 +1,26 @@
 """From scores to ranks: higher is better, and equal scores go by name, so order never matters."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+TIES: Final = 5  # what equals the last name of a list is listed too, so many at most
 
-def best(scores: np.ndarray, k: int) -> np.ndarray:
+
+def best(scores: np.ndarray, k: int, ties: int = 0) -> np.ndarray:
     """The indices of the k highest scores, best first, equal ones by index: sort names beforehand.
+    Behind them stand those that equal the k-th, `ties` at most.
 
-    >>> best(np.array([0.1, 0.7, 0.9, 0.7]), 3)
-    array([2, 1, 3])
+    >>> best(np.array([0.1, 0.7, 0.9, 0.7]), 3), best(np.array([0.1, 0.7, 0.9, 0.7]), 2, ties=5)
+    (array([2, 1, 3]), array([2, 1, 3]))
     """
     if k < len(scores):
         pool = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
     else:
         pool = np.arange(len(scores))
     order = pool[np.argsort(-scores[pool], kind="stable")]
-    return order[:k]
+    return order[: k + ties]  # the pool holds no more than the k best and what equals the last
 
 
 def rows(

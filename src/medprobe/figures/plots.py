@@ -25,9 +25,18 @@ def label(metric: str, *about: str) -> str:
     return ", ".join([one.title, *about, *(["per cent"] if one.share else [])])
 
 
-def intervals(rows: pd.DataFrame, by: str, series: str, label: str, percent: bool) -> str:
+def intervals(
+    rows: pd.DataFrame,
+    by: str,
+    series: str,
+    label: str,
+    percent: bool,
+    *,
+    chance: float | None = None,
+) -> str:
     """Points with intervals: a line for each value of the column `by`, a colour for each of
-    `series`. `rows` has the columns value, low, high."""
+    `series`, and a dotted line at what `chance` reaches. `rows` has the columns value, low, high.
+    """
     lines, names = list(dict.fromkeys(rows[by])), list(dict.fromkeys(rows[series]))
     scale = 100 if percent else 1
     with drawing(0.9 + max(1, len(lines)) * (0.22 + 0.17 * len(names))) as (axes, finish):
@@ -51,6 +60,8 @@ def intervals(rows: pd.DataFrame, by: str, series: str, label: str, percent: boo
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
         axes.set_xlim(left=0)
+        if chance is not None:
+            axes.axvline(scale * chance, color=_colour(7), linestyle=":", linewidth=1.4)
         return finish(names)
 
 

@@ -25,13 +25,13 @@ DRAWN: Final = ["acc@5 alone", ACC, "Understand", "Confuse", "Misunderstand"]
 
 def asked(rows: pd.DataFrame) -> pd.DataFrame:
     """A benchmark's rows of methods that are scored by UCM: their main variants, by model, and the
-    control once, as the model `CONTROL`."""
+    control once, as the model `CONTROL`; `asked` is the model itself."""
     method = rows["method"].str.split(":").str[0]
     variant = rows["method"].str.split(":").str[1].fillna("")
     scored = set(method[rows["metric"].isin(SHARES)])
     chosen = method.isin(scored) & variant.isin(["", COPY])
     names = rows["model"] + (" · " + method if len(scored) > 1 else "")
-    named = rows.assign(model=names.mask(variant == COPY, CONTROL))[chosen]
+    named = rows.assign(model=names.mask(variant == COPY, CONTROL), asked=rows["model"])[chosen]
     return named.drop_duplicates(["subset", "relation", "model", "metric"])
 
 

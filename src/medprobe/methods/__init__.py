@@ -95,9 +95,9 @@ class Method(Protocol):
         return True
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """At most `task.k` predictions of each query, best first: columns `variant, replicate,
-        query_id, rank, prediction, score`, and `hit` and `prediction_id` where the benchmark's
-        rule and the candidates' ids do not say them."""
+        """At most `task.k` predictions of each query, best first, and behind them a few that equal
+        the last: columns `variant, replicate, query_id, rank, prediction, score`, and `hit` and
+        `prediction_id` where the benchmark's rule and the candidates' ids do not say them."""
         ...
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:

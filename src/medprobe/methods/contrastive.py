@@ -20,6 +20,7 @@ from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import Pooling, check_layers, encode
 from medprobe.engine.load import Model, load
+from medprobe.engine.ranking import TIES
 from medprobe.engine.search import Distance, nearest
 from medprobe.methods import Method, Task
 
@@ -106,13 +107,15 @@ class Contrastive(Method):
         tables = []
         for layer, queries, candidates in zip(layers, asked, offered, strict=True):
             extra = int(self.settings.candidates == "without_subject")
-            count = task.k + extra
+            count = task.k + extra + TIES
             indices, scores = nearest(queries, candidates, names, count, self.settings.distance)
             table = _table(task.queries, names, indices, scores)
             if extra:
                 table = _without_subject(table, task.queries)
             label = variant if layer == -1 else f"layer-{layer}"
-            tables.append(table[table["rank"] <= task.k].assign(variant=label, replicate=replicate))
+            last = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
+            table = table[table["score"] >= last.transform("min")]
+            tables.append(table.assign(variant=label, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
 
     def _rewired(self, name: str) -> Path:

@@ -64,7 +64,7 @@ class Likelihood(Method):
         rows = []
         for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
             for variant, scores in variants.items():
-                order = ranking.best(scores, task.k)
+                order = ranking.best(scores, task.k, ranking.TIES)
                 rows += ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 

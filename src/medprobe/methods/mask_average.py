@@ -56,6 +56,6 @@ class MaskAverage(Method):
         rows = []
         for query, scores in zip(task.queries["query_id"], scored, strict=True):
             for variant, among in variants.items():
-                order = among[ranking.best(scores[among], task.k)]
+                order = among[ranking.best(scores[among], task.k, ranking.TIES)]
                 rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)

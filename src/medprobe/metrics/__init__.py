@@ -7,7 +7,7 @@ To add a family `<name>`, write `metrics/<name>.py` with one class and its insta
         METRICS = (Metric("my_metric", "my metric", "higher", 0.0, 1.0, "whose, and where"),)
 
         def score(self, predictions, benchmark, scoring): ...
-        def paired(self, predictions, benchmark): ...
+        def paired(self, predictions, benchmark, scoring): ...
 
     SCORER = MyFamily()
 
@@ -24,6 +24,7 @@ import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, ScoreParams
+from medprobe.core.tables import Metadata
 
 FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught ones read each fact
 
@@ -43,11 +44,19 @@ class Metric:
     high: float
     source: str  # paper and section
     tested: bool = False  # compared by paired tests
+    within_kind: bool = False  # another quantity for each kind of model: not compared across kinds
+    turned_on: tuple[str, ...] = ()  # subsets where the other direction is better
 
     @property
     def share(self) -> bool:
         """Is it a share, to be shown in per cent?"""
         return (self.low, self.high) == (0.0, 1.0)
+
+    def better_on(self, subset: str) -> Literal["higher", "lower", "neither"]:
+        """Which direction is better on a subset, or on a part of it."""
+        if self.better == "neither" or subset.partition("/")[0] not in self.turned_on:
+            return self.better
+        return "lower" if self.better == "higher" else "higher"
 
 
 @dataclass(frozen=True)
@@ -56,13 +65,15 @@ class Scoring:
 
     params: ScoreParams
     seed: int
+    cluster: str = "query_id"  # `Metadata.cluster` of the benchmark
     facts: Path | None = None  # CSV: subject_cui, relation, object_cui, times (read in training)
 
     @classmethod
-    def of_model(cls, folder: Path, params: Params) -> "Scoring":
-        """The scoring of the model in this folder, which may hold facts."""
-        facts = folder / FACTS
-        return cls(params.score, params.seed, facts if facts.is_file() else None)
+    def of(cls, model: Path, metadata: Metadata, params: Params) -> "Scoring":
+        """The scoring of the model in this folder, which may hold facts, on a benchmark."""
+        facts = model / FACTS
+        there = facts if facts.is_file() else None
+        return cls(params.score, params.seed, metadata.cluster, there)
 
 
 class Scorer(Protocol):
@@ -73,19 +84,22 @@ class Scorer(Protocol):
     """
 
     METRICS: ClassVar[tuple[Metric, ...]]  # the first stands for the family
+    CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()  # subsets that a system is compared on
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """All numbers, with intervals over what chance drew; replicates are averaged.
+        """All numbers, with intervals over what chance drew, the benchmark's clusters; replicates
+        are averaged.
 
         A subset may be scored in parts, named `<subset>/<split>:<part>`. Raises BadInput for
         predictions of something else than this benchmark.
         """
         ...
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
-        """One row a unit of chance, such as a query: `variant, replicate, query_id, subset`, and
-        a column for each metric. Of one system, the rows of a variant and subset are averaged over
-        replicates; between two systems, those of equal `query_id` are compared."""
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """One row a query, or what stands for one: `variant, replicate, query_id, subset, cluster,
+        weight`, and a column for each metric. Of one system, the rows of a variant and subset are
+        averaged over replicates; between two systems those of equal `query_id` are compared, and
+        all of a `cluster` are turned round together. The weighted mean is the `macro` score."""
         ...
 
 

@@ -12,10 +12,9 @@ import pandas as pd
 from scipy.special import comb
 
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, summarise
+from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
 
 KS: Final = (1, 5, 10)
 _AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
@@ -28,28 +27,30 @@ class Accuracy(Scorer):
 
     METRICS = (
         Metric("acc_at_1", "acc@1", "higher", 0.0, 1.0, _AT_K, tested=True),
-        Metric("acc_at_5", "acc@5", "higher", 0.0, 1.0, _AT_K),
+        Metric("acc_at_5", "acc@5", "higher", 0.0, 1.0, _AT_K, tested=True),
         Metric("acc_at_10", "acc@10", "higher", 0.0, 1.0, _AT_K, tested=True),
         Metric("acc_at_1_tied", "acc@1, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_5_tied", "acc@5, ties shared", "higher", 0.0, 1.0, _TIED),
+        Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+        queries = read_queries(benchmark, scoring.cluster)
         by_query = with_parts(values(predictions, queries), queries, scoring.facts)
         return summarise(by_query, scoring)
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
-        return values(predictions, read_table(benchmark / "queries.parquet", QUERY_COLUMNS))
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query of the subsets that were probed.
 
-    Columns: `variant, replicate, query_id, subset, relation` and one of numbers in [0, 1] for each
-    metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores; `subject_at_1`.
-    Raises BadInput where a prediction's query is not in the query table.
+    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers in [0, 1]
+    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
+    `subject_at_1`. `queries` are as `read_queries` gives them. Raises BadInput where a prediction's
+    query is not among them.
     """
     strange = ~predictions["query_id"].isin(queries["query_id"])
     for query in predictions.loc[strange, "query_id"].head(1):
@@ -61,7 +62,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     for k in KS:
         table[f"acc_at_{k}"] = (best <= k).to_numpy(float)
     if predictions["score"].notna().all():
-        for k in KS[:-1]:  # the table ends at the last k: ties beyond it cannot be seen
+        for k in KS:
             table[f"acc_at_{k}_tied"] = tied(predictions, k).reindex(index, fill_value=0).to_numpy()
     first = predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
     table["subject_at_1"] = (first.to_numpy() == table.pop("subject").to_numpy()).astype(float)
@@ -70,18 +71,19 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
 
 def _probed(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """All queries of every subset that a variant and replicate has predictions for."""
-    queries = queries[["query_id", "subset", "relation", "subject"]]
+    queries = queries[["query_id", "subset", "relation", "cluster", "subject"]]
     subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
     runs = predictions[["variant", "replicate"]].assign(subset=subset).drop_duplicates()
     table = runs.merge(queries, on="subset").sort_values(KEYS, ignore_index=True)
-    return table[[*KEYS, "subset", "relation", "subject"]]
+    return table[[*KEYS, "subset", "relation", "cluster", "subject"]]
 
 
 def tied(predictions: pd.DataFrame, k: int) -> pd.Series:
     """The chance of a hit among the first k where equal scores stand in random order, by query.
 
     With a scores above the k-th, g equal to it and h hits among these g, it is 1 where a score
-    above is a hit, else 1 - C(g-h, k-a) / C(g, k-a). Ties are seen as far as the table goes.
+    above is a hit, else 1 - C(g-h, k-a) / C(g, k-a). Ties are seen as far as the table goes:
+    methods list up to five names behind the last that equal it.
     """
     table = predictions.sort_values([*KEYS, "rank"])
     keys = [table[key] for key in KEYS]

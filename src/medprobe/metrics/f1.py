@@ -76,15 +76,17 @@ class F1(Scorer):
                 scores.setdefault(variant or "default", {})[category] = table
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
-        """One row a variant, subset and disease, with its F1 and `top_1`, averaged over seeds: the
-        mean of either is the macro mean."""
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """One row a variant, subset and disease, which is its own cluster, with its F1 and `top_1`,
+        averaged over seeds: the mean of either is the macro mean."""
         rows = []
         for (variant, subset), part in by_subset(predictions):
             for target, values in by_disease(part).items():
                 means = dict(zip(ESTIMATES, estimates(values)[0].mean(axis=0), strict=True))
-                rows.append((variant, "", target, subset, means["f1"], means["top_1"]))
-        names = ["variant", "replicate", "query_id", "subset", "f1", "top_1"]
+                keys = (variant, "", target, subset, target, 1.0)
+                rows.append((*keys, means["f1"], means["top_1"]))
+        about = ["variant", "replicate", "query_id", "subset", "cluster", "weight"]
+        names = [*about, "f1", "top_1"]
         return pd.DataFrame(rows, columns=names)
 
 

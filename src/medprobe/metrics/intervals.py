@@ -1,47 +1,84 @@
-"""Bootstrap intervals over queries.
+"""Bootstrap intervals over clusters: what chance draws whole.
 
-Percentile intervals of means (Efron and Tibshirani 1993, chapter 13). An interval says how far a
-value would move with other queries of the same kind; the deviation over replicates (seeds, sentence
-sets) is another matter and stands beside it.
+Queries about one subject, or contexts around it, succeed and fail together. A resample therefore
+draws whole clusters with replacement (Davison and Hinkley 1997, section 3.8), the same ones for all
+metrics and relations. An interval says how far a value would move with other clusters of the same
+kind; the deviation over replicates (seeds, sentence sets) is another matter and stands beside it.
 """
 
+from collections.abc import Iterator
+from functools import lru_cache
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
+from scipy.special import stdtrit
 
-BLOCK = 2_000_000  # drawn indices held at a time
+BLOCK: Final = 2_000_000  # drawn indices held at a time
+KEPT: Final = 32_000_000  # counts of the last draw are kept up to this size: 256 MB
 
 
-def resampled_means(
-    values: np.ndarray, resamples: int, generator: np.random.Generator
-) -> np.ndarray:
-    """Means of resamples, with replacement, of the rows of `values` (queries x metrics).
+def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Sums over resamples, with replacement, of the rows of `sums` (clusters x numbers).
 
-    Returns resamples x metrics. All metrics share each resample's queries.
+    Returns resamples x numbers. The same number of clusters and seed draw the same clusters.
     """
-    n = len(values)
-    block = max(1, BLOCK // n)
-    means = []
+    if resamples * len(sums) <= KEPT:
+        return _kept(len(sums), resamples, seed) @ sums
+    return np.concatenate([counts @ sums for counts in _drawn(len(sums), resamples, seed)])
+
+
+def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Means of resamples, from the clusters' sums of values (clusters x metrics) and their sizes
+    (clusters). Returns resamples x metrics; NaN where a resample has no cluster of any size."""
+    sums = resampled_sums(np.column_stack([values, sizes]), resamples, seed)
+    whole = sums[:, -1:]
+    return np.divide(sums[:, :-1], whole, out=np.full_like(sums[:, :-1], np.nan), where=whole > 0)
+
+
+@lru_cache(maxsize=2)
+def _kept(clusters: int, resamples: int, seed: int) -> np.ndarray:
+    return np.concatenate(list(_drawn(clusters, resamples, seed)))
+
+
+def _drawn(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each resample holds each cluster, some resamples at a time."""
+    generator = np.random.default_rng(seed)
+    block = max(1, BLOCK // clusters)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
-        drawn = generator.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
-        means.append(counts @ values / n)
-    return np.concatenate(means)
+        drawn = generator.integers(0, clusters, (size, clusters))
+        places = drawn + clusters * np.arange(size)[:, None]
+        counts = np.bincount(places.ravel(), minlength=size * clusters)
+        yield counts.reshape(size, clusters).astype(float)
 
 
 def interval(
     estimate: np.ndarray, means: np.ndarray, confidence: float, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds, by metric, from resampled means (resamples x metrics).
+    """Lower and upper bounds, by metric, from means over resamples (resamples x metrics) of n
+    clusters; resamples that are NaN are left out.
 
-    The bounds always hold the estimate. Where all resamples are 0 or all are 1 the bootstrap says
-    nothing about what other queries would give: the bound is then Wilson's (1927) for n queries.
+    Percentiles, expanded for few clusters as t is against the normal distribution (Hesterberg 2015,
+    section 5.3): without that intervals from ten clusters hold the truth nine times in ten, not
+    nineteen in twenty. The bounds always hold the estimate. Where all resamples are 0 or all are 1
+    the bootstrap says nothing about what other clusters would give: the bound is then Wilson's
+    (1927) for n. Of one cluster there is no interval otherwise: NaN.
     """
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
+    zero, one = (np.all((means == end) | np.isnan(means), axis=0) for end in (0, 1))
+    low, high = percentiles(means, confidence, n)
     low, high = np.minimum(low, estimate), np.maximum(high, estimate)
-    square = NormalDist().inv_cdf(1 - tail) ** 2
-    high = np.where((means == 0).all(axis=0), square / (n + square), high)
-    low = np.where((means == 1).all(axis=0), n / (n + square), low)
+    square = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    low, high = np.where(zero, 0.0, low), np.where(one, 1.0, high)
+    return np.where(one, n / (n + square), low), np.where(zero, square / (n + square), high)
+
+
+def percentiles(means: np.ndarray, confidence: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The expanded percentiles of `interval`, by metric; NaN where n is 1."""
+    if n < 2:
+        return np.full(means.shape[1], np.nan), np.full(means.shape[1], np.nan)
+    reach = stdtrit(n - 1, (1 + confidence) / 2) * np.sqrt(n / (n - 1))
+    tail = NormalDist().cdf(-reach)
+    take = np.nanquantile if np.isnan(means).any() else np.quantile
+    low, high = take(means, [tail, 1 - tail], axis=0)
     return low, high

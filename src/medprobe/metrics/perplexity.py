@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, summarise
+from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
 
 
 class Perplexity(Scorer):
@@ -28,24 +27,25 @@ class Perplexity(Scorer):
             float("inf"),
             "Salazar et al. 2020 for masked models",
             tested=True,
+            within_kind=True,
         ),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+        queries = read_queries(benchmark, scoring.cluster)
         by_query = with_parts(values(predictions, queries), queries, scoring.facts)
         return summarise(by_query, scoring)
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
-        return values(predictions, read_table(benchmark / "queries.parquet", QUERY_COLUMNS))
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation` and
-    `perplexity`, as accuracy's table."""
-    asked = queries[["query_id", "subset", "relation"]]
+    """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation,
+    cluster` and `perplexity`, as accuracy's table."""
+    asked = queries[["query_id", "subset", "relation", "cluster"]]
     table = predictions[[*KEYS, "perplexity"]].merge(asked, on="query_id", validate="many_to_one")
-    return table[[*KEYS, "subset", "relation", "perplexity"]]
+    return table[[*KEYS, "subset", "relation", "cluster", "perplexity"]]
 
 
 SCORER = Perplexity()

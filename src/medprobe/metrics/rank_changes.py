@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.metrics.intervals import interval
+from medprobe.metrics.intervals import interval, resampled_sums
 
 SHARES: Final = ["understand", "confuse", "misunderstand"]
 SERIES: Final = ["rc_target", "rc_added", "rc_correct", "rc_incorrect"]
@@ -57,9 +57,14 @@ def change_table(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares(
-    changes: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
+    changes: pd.DataFrame,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    cluster: str = "subject_id",
 ) -> pd.DataFrame:
-    """Understand, Confuse and Misunderstand with bootstrap intervals over triples.
+    """Understand, Confuse and Misunderstand with bootstrap intervals over clusters: what is equal
+    in the column `cluster`, which is one for all steps of a triple.
 
     For each relation UCM_k: the shares of each triple's steps, averaged over its triples; `macro`
     is their mean over relations; `micro` is UCM_m, the shares of all steps of all triples. Each is
@@ -75,30 +80,26 @@ def shares(
     kept = changes[changes["added_role"] == "correct"]
     if kept.empty:
         return pd.DataFrame(columns=["relation", "metric", "value", "low", "high", "n"])
-    draw = np.random.default_rng(seed)
-    draws, sizes, pooled = {}, {}, []
-    for relation, part in kept.groupby("relation"):
-        counts = _counts(part, sorted(kept["resource"].unique()))
-        size = counts.shape[1]
-        weights = np.vstack(
-            [np.ones(size), draw.multinomial(size, np.full(size, 1 / size), size=resamples)]
-        )
-        steps = counts.sum(axis=2, keepdims=True)
-        each = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
-        draws[str(relation)] = _weighted(each, weights)
-        sizes[str(relation)] = size
-        pooled.append(np.einsum("bt,rtc->brc", weights, counts))
-    relations = list(draws)
-    draws["macro"] = np.nanmean([draws[name] for name in relations], axis=0)
-    draws["micro"] = _mean_share(np.sum(pooled, axis=0))
-    sizes["macro"] = sizes["micro"] = sum(sizes.values())
-    rows = [row for name in draws for row in _rows(name, draws[name], confidence, sizes[name])]
+    triples, counts = _counts(kept, sorted(kept["resource"].unique()), cluster)
+    steps = counts.sum(axis=2, keepdims=True)
+    each = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
+    of, names = pd.factorize(triples[cluster])
+    draws, sizes = {}, {}  # sizes: triples and clusters
+    for relation in sorted(triples["relation"].unique()):
+        own = (triples["relation"] == relation).to_numpy()
+        draws[str(relation)] = _mean_share(_drawn(each * own[:, None, None], of, resamples, seed))
+        sizes[str(relation)] = (int(own.sum()), len(np.unique(of[own])))
+    draws["macro"] = _mean(np.stack(list(draws.values())), axis=0)
+    draws["micro"] = _mean_share(_drawn(counts, of, resamples, seed))
+    sizes["macro"] = sizes["micro"] = (len(triples), len(names))
+    rows = [row for name in draws for row in _rows(name, draws[name], confidence, *sizes[name])]
     return pd.DataFrame(rows)
 
 
-def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
-    """Understand, Confuse and Misunderstand of each triple, its resources averaged: what paired
-    tests compare. Columns `relation, subject_id, fact_id, understand, confuse, misunderstand`.
+def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFrame:
+    """Understand, Confuse and Misunderstand of each triple in each resource: what paired tests
+    compare. Columns `relation, subject_id, fact_id, resource, cluster, understand, confuse,
+    misunderstand` and `weight`, by which their mean is the macro mean of `shares`.
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "resource": "notes",
@@ -110,40 +111,56 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
     change = kept["rc_target"]
     moves = {"understand": change < 0, "confuse": change == 0, "misunderstand": change > 0}
     steps = kept.assign(**{name: moved.astype(float) for name, moved in moves.items()})
-    each = steps.groupby([*TRIPLE, "resource"])[SHARES].mean()
-    return each.groupby(TRIPLE).mean().reset_index()
+    keys = [*TRIPLE, "resource", "cluster"]
+    each = steps.assign(cluster=kept[cluster]).groupby(keys, as_index=False)[SHARES].mean()
+    resources = each.groupby("relation")["resource"].transform("nunique")
+    triples = each.groupby(["relation", "resource"])["fact_id"].transform("size")
+    return each.assign(weight=1 / (resources * triples))
 
 
-def _counts(part: pd.DataFrame, resources: list[str]) -> np.ndarray:
-    """How many steps rise, stay, fall: resources × triples × 3."""
-    sign = np.sign(part["rc_target"]).astype(int)
-    table = pd.crosstab([part["resource"], *(part[name] for name in TRIPLE)], sign)
-    table = table.reindex(columns=[-1, 0, 1], fill_value=0).unstack("resource", fill_value=0)
-    nothing = np.zeros((len(table), 3))
-    there = table.columns.get_level_values("resource")
-    return np.stack(
-        [
-            table.xs(name, axis=1, level="resource").to_numpy(float) if name in there else nothing
-            for name in resources
-        ]
-    )
+def _counts(
+    kept: pd.DataFrame, resources: list[str], cluster: str
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """The triples, with their clusters, and how many of their steps rise, stay, fall: triples ×
+    resources × 3."""
+    keys = list(dict.fromkeys([*TRIPLE, cluster]))
+    each = kept.groupby(keys, sort=True)
+    triples = each.size().index.to_frame(index=False)
+    place = kept["resource"].map(resources.index).to_numpy(int)
+    move = np.sign(kept["rc_target"]).to_numpy(int) + 1
+    counts = np.zeros((len(triples), len(resources), 3))
+    np.add.at(counts, (each.ngroup().to_numpy(), place, move), 1)
+    return triples, counts
 
 
-def _weighted(each: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Triples' shares averaged with weights, then over resources: draws × 3."""
-    return _mean_share(np.einsum("bt,rtc->brc", weights, each))
+def _drawn(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Sums over all triples (triples × resources × 3), and over resamples of their clusters behind
+    them: 1 + resamples × resources × 3."""
+    sums = np.zeros((clusters.max() + 1, values[0].size))
+    np.add.at(sums, clusters, values.reshape(len(values), -1))
+    drawn = resampled_sums(sums, resamples, seed)
+    return np.vstack([sums.sum(axis=0), drawn]).reshape(-1, *values.shape[1:])
 
 
 def _mean_share(totals: np.ndarray) -> np.ndarray:
     """Totals (draws × resources × 3) as shares of each resource, averaged over those with any."""
     whole = totals.sum(axis=2, keepdims=True)
     share = np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0)
-    with np.errstate(invalid="ignore"):
-        return np.nanmean(share, axis=1)
+    return _mean(share, axis=1)
 
 
-def _rows(relation: str, draws: np.ndarray, confidence: float, size: int) -> list[dict[str, Any]]:
-    low, high = interval(draws[0], draws[1:], confidence, size)
+def _mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """The mean without what is NaN; NaN where all is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=axis)
+    sums = np.where(there, values, 0).sum(axis=axis)
+    return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
+
+
+def _rows(
+    relation: str, draws: np.ndarray, confidence: float, size: int, clusters: int
+) -> list[dict[str, Any]]:
+    low, high = interval(draws[0], draws[1:], confidence, clusters)
     return [
         {
             "relation": relation,

@@ -1,27 +1,18 @@
-"""The tables of results: every number in one comparison, and which differences are not chance."""
+"""The table of results: every number in one comparison, and small questions to it."""
 
 import json
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import SCORES
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.comparisons import (
-    difference_interval,
-    holm,
-    permutation,
-    smallest_difference,
-)
 
 COMPARISON: Final = [
     "benchmark",
@@ -34,26 +25,8 @@ COMPARISON: Final = [
     "low",
     "high",
     "n",
+    "std",  # over replicates: sentence sets, seeds
 ]
-SIGNIFICANCE: Final = [
-    "benchmark",
-    "subset",
-    "metric",
-    "model_a",
-    "method_a",
-    "model_b",
-    "method_b",
-    "difference",  # a - b, over the same queries
-    "low",
-    "high",
-    "p",
-    "p_holm",  # corrected for all the comparisons of this benchmark, subset and metric
-    "smallest_difference",  # that would be found with power 0.8
-    "n",
-]
-PERMUTATIONS: Final = 9999
-
-System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
 
 
 def prediction_tables(folder: Path) -> Iterator[Path]:
@@ -72,17 +45,6 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
         return scorer.score(predictions, folder, scoring)
     except BadInput as error:
         raise BadInput(path, str(error)) from None
-
-
-def paired_table(path: Path, folder: Path) -> pd.DataFrame:
-    """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics."""
-    scorer, predictions = metrics.find(metric_of_predictions(path)), read_predictions(path)
-    try:
-        table = scorer.paired(predictions, folder)
-    except BadInput as error:
-        raise BadInput(path, str(error)) from None
-    tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
-    return table[["variant", "replicate", "query_id", "subset", *tested]]
 
 
 def comparison(folder: Path = SCORES) -> pd.DataFrame:
@@ -108,70 +70,7 @@ def rows_of(content: dict[str, Scores], model: str, method: str) -> Iterator[tup
                 for relation, by_metric in relations.items():
                     for metric, numbers in by_metric.items():
                         keys = (benchmark, subset, relation, model, name, metric)
-                        yield (*keys, *map(numbers.get, ("value", "low", "high", "n")))
-
-
-def paired_tests(
-    predictions: Path, benchmarks: Path, params: Params, only: str | None = None
-) -> pd.DataFrame:
-    """The paired tests of every benchmark, or of `only` one: a table with columns SIGNIFICANCE."""
-    by_benchmark: dict[str, dict[System, pd.DataFrame]] = {}
-    for path in prediction_tables(predictions):
-        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        if only not in (None, benchmark):
-            continue
-        table = paired_table(path, benchmarks / benchmark)
-        for variant, rows in table.groupby("variant", sort=True):
-            name = f"{method}:{variant}" if variant else method
-            by_benchmark.setdefault(benchmark, {})[(model, name)] = rows
-    tables = [
-        significance(systems, benchmark, params.score, params.seed)
-        for benchmark, systems in sorted(by_benchmark.items())
-    ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=SIGNIFICANCE)
-
-
-def significance(
-    systems: dict[System, pd.DataFrame], benchmark: str, params: ScoreParams, seed: int
-) -> pd.DataFrame:
-    """Paired tests on one benchmark between systems, each with its `paired_table`; replicates are
-    averaged.
-
-    Compared are systems of the same method and systems of the same model, over the queries that
-    both have.
-    """
-    means = {name: _by_query(table) for name, table in systems.items()}
-    pairs = [pair for pair in combinations(sorted(means), 2) if _comparable(*pair)]
-    rows = []
-    for a, b in pairs:
-        shared = [metric for metric in means[a] if metric in means[b]]
-        both = means[a].join(means[b], how="inner", lsuffix=" a", rsuffix=" b")
-        for subset, part in both.groupby(level="subset", sort=True):
-            for metric in shared:
-                d = (part[f"{metric} a"] - part[f"{metric} b"]).dropna().to_numpy(float)
-                if not len(d):
-                    continue
-                low, high = difference_interval(d, params.bootstrap, params.confidence, seed)
-                p = permutation(d, PERMUTATIONS, seed)
-                numbers = (d.mean(), low, high, p, np.nan, smallest_difference(d), len(d))
-                rows.append((benchmark, subset, metric, *a, *b, *numbers))
-    table = pd.DataFrame(rows, columns=SIGNIFICANCE)
-    if table.empty:
-        return table
-    corrected = table.groupby(["subset", "metric"])["p"].transform(lambda p: holm(p.to_numpy()))
-    return table.assign(p_holm=corrected).sort_values(SIGNIFICANCE[:7], ignore_index=True)
-
-
-def _by_query(table: pd.DataFrame) -> pd.DataFrame:
-    return table.groupby(["subset", "query_id"], sort=True).mean(numeric_only=True)
-
-
-def _comparable(a: System, b: System) -> bool:
-    """Two models under one method, or one model under two methods or variants; a sweep's settings
-    (`step-50`) are not compared one by one."""
-    if sweep(a[1]) or sweep(b[1]):
-        return False
-    return a[1] == b[1] or a[0] == b[0]
+                        yield (*keys, *map(numbers.get, ("value", "low", "high", "n", "std")))
 
 
 def where(rows: pd.DataFrame, **values: str) -> pd.DataFrame:

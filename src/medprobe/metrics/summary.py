@@ -4,22 +4,40 @@ macro is the mean of the relations' means, micro the mean over all queries. Repl
 sentence sets) are averaged, and their sample standard deviation is kept as `std`.
 """
 
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.intervals import interval, resampled_means
+from medprobe.metrics.intervals import interval, resampled_sums
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
 DIGITS: Final = 6
 
 
+def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
+    """The query table of the benchmark in this folder with a column `cluster`: what is equal in the
+    column named so, the first entry of a list, is drawn together. A query without an entry is a
+    cluster of its own. Raises BadInput where there is no such column."""
+    queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
+    names = queries[cluster].map(lambda one: one if isinstance(one, str) else next(iter(one), ""))
+    return queries.assign(cluster=names.where(names != "", queries["query_id"]))
+
+
+def weighted(values: pd.DataFrame) -> pd.DataFrame:
+    """The table with a column `weight`, by which its mean is the macro mean: each relation of a
+    variant, replicate and subset counts alike."""
+    keys = ["variant", "replicate", "subset", "relation"]
+    return values.assign(weight=1 / values.groupby(keys)["query_id"].transform("size"))
+
+
 def summarise(values: pd.DataFrame, scoring: Scoring) -> Scores:
-    """Scores of a table with the columns `variant, replicate, query_id, subset, relation` and one
-    column of numbers for each metric. The same table and seed give the same scores.
+    """Scores of a table with the columns `variant, replicate, query_id, subset, relation, cluster`
+    and one column of numbers for each metric. The same table and seed give the same scores.
 
     Parts of a subset (`full/answer-length:1-10`) have a micro value only.
     """
@@ -33,31 +51,41 @@ def summarise(values: pd.DataFrame, scoring: Scoring) -> Scores:
 def _means(
     rows: pd.DataFrame, scoring: Scoring, by_relation: bool
 ) -> dict[str, dict[str, dict[str, float]]]:
-    metrics = [column for column in rows if column not in (*KEYS, "subset", "relation")]
-    generator = np.random.default_rng(scoring.seed)
-    queries = rows.groupby(["relation", "query_id"], sort=True)[metrics].mean()
-    matrix = queries.to_numpy(float)
+    metrics = [c for c in rows if c not in (*KEYS, "subset", "relation", "cluster", "weight")]
+    queries = rows.groupby(["relation", "query_id", "cluster"], sort=True)[metrics].mean()
+    relation, names = pd.factorize(queries.index.get_level_values("relation"))
+    cluster, clusters = pd.factorize(queries.index.get_level_values("cluster"))
+    counted = np.column_stack([queries.to_numpy(float), np.ones(len(queries))])
+    sums = np.zeros((len(clusters), len(names), counted.shape[1]))
+    np.add.at(sums, (cluster, relation), counted)
+    sizes = sums[..., -1].sum(axis=0).astype(int)  # queries of each relation
+    flat = sums.reshape(len(clusters), -1)
+    drawn = resampled_sums(flat, scoring.params.bootstrap, scoring.seed)
+    totals = np.vstack([flat.sum(axis=0), drawn]).reshape(-1, *sums.shape[1:])  # itself comes first
 
-    def numbers(mean: np.ndarray, draws: np.ndarray, n: int, std: np.ndarray) -> dict[str, Any]:
-        low, high = interval(mean, draws, scoring.params.confidence, n)
-        return _numbers(metrics, n, value=mean, low=low, high=high, std=std)
+    def numbers(means: np.ndarray, among: int, n: int, deviation: np.ndarray) -> dict[str, Any]:
+        value = means[0]
+        low, high = interval(value, means[1:], scoring.params.confidence, among)
+        return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
 
     deviation = _deviation(rows, ["replicate"], metrics)
-    draws = resampled_means(matrix, scoring.params.bootstrap, generator)
-    micro = numbers(matrix.mean(axis=0), draws, len(matrix), deviation)
+    micro = numbers(_divided(totals.sum(axis=1)), len(clusters), len(queries), deviation)
     if not by_relation:
         return {"micro": micro}
-    result, means, all_draws = {}, [], []
-    codes, relations = queries.index.codes[0], queries.index.levels[0]
-    for code, relation in enumerate(relations):
-        part = matrix[codes == code]
-        means.append(part.mean(axis=0))
-        all_draws.append(resampled_means(part, scoring.params.bootstrap, generator))
-        deviation = _deviation(rows[rows["relation"] == relation], ["replicate"], metrics)
-        result[str(relation)] = numbers(means[-1], all_draws[-1], len(part), deviation)
+    means, among = _divided(totals), (sums[..., -1] > 0).sum(axis=0)
+    result = {}
+    for place, name in enumerate(names):
+        deviation = _deviation(rows[rows["relation"] == name], ["replicate"], metrics)
+        result[str(name)] = numbers(means[:, place], among[place], sizes[place], deviation)
     deviation = _deviation(rows, ["replicate", "relation"], metrics)
-    macro = numbers(np.mean(means, axis=0), np.mean(all_draws, axis=0), len(matrix), deviation)
+    macro = numbers(np.nanmean(means, axis=1), len(clusters), len(queries), deviation)
     return {**result, "macro": macro, "micro": micro}
+
+
+def _divided(totals: np.ndarray) -> np.ndarray:
+    """Means, from sums whose last column is the number summed; NaN where that is 0."""
+    sums, whole = totals[..., :-1], totals[..., -1:]
+    return np.divide(sums, whole, out=np.full_like(sums, np.nan), where=whole > 0)
 
 
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:
@@ -76,6 +104,6 @@ def _numbers(metrics: list[str], n: int, **columns: np.ndarray) -> dict[str, dic
             for key, numbers in columns.items()
             if not np.isnan(numbers[index])
         }
-        | {"n": n}
+        | {"n": int(n)}
         for index, metric in enumerate(metrics)
     }

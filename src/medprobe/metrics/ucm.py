@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.rank_changes import TRIPLE, by_triple, change_table, rank_changes, shares
 from medprobe.metrics.splits import TIMES, bins, times_read
-from medprobe.metrics.summary import DIGITS, summarise
+from medprobe.metrics.summary import DIGITS, read_queries, summarise, weighted
 
 OBJECTS: Final = (0, 1, 3, 5, 10, 50)  # correct objects of a subject: large N-M relations
 FREQUENCIES: Final = (0, 1, 3, 10, 30, 100, 1000)  # documents that mention the object
 _UCM: Final = "Understand-Confuse-Misunderstand: the context-variance paper's share of rank changes"
 _RC: Final = "the context-variance paper's Table 1: ranks after a step less those before it"
+_TURNED: Final = ("negative",)  # evidence for correct objects should make a wrong one fall
 _ANY: Final = (float("-inf"), float("inf"))
 
 
@@ -29,18 +29,18 @@ class Ucm(Scorer):
     """UCM of predictions that hold a rank of every entity after every step of a context."""
 
     METRICS = (
-        Metric("understand", "Understand", "higher", 0.0, 1.0, _UCM, tested=True),
-        Metric("confuse", "Confuse", "lower", 0.0, 1.0, _UCM),
-        Metric("misunderstand", "Misunderstand", "lower", 0.0, 1.0, _UCM),
+        Metric("understand", "Understand", "higher", 0.0, 1.0, _UCM, True, turned_on=_TURNED),
+        Metric("confuse", "Confuse", "lower", 0.0, 1.0, _UCM, True),
+        Metric("misunderstand", "Misunderstand", "lower", 0.0, 1.0, _UCM, True, turned_on=_TURNED),
         Metric("rc_target", "rank change of the target", "neither", *_ANY, _RC),
         Metric("rc_added", "rank change of the added entity", "neither", *_ANY, _RC),
         Metric("rc_correct", "rank change of other correct objects", "neither", *_ANY, _RC),
         Metric("rc_incorrect", "rank change of incorrect entities", "neither", *_ANY, _RC),
     )
+    CONTRASTS = (("target", "negative"),)
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """Scores by variant. Intervals are bootstrap intervals over triples."""
-        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+        queries = read_queries(benchmark, scoring.cluster)
         scores: Scores = {}
         for variant, part in predictions.groupby("variant", sort=True):
             subsets = summarise(_acc(part.assign(variant=""), queries), scoring).get("default", {})
@@ -58,15 +58,17 @@ class Ucm(Scorer):
             scores[str(variant) or "default"] = subsets
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
-        """One row a variant, subset and triple, with its shares around target and negative target,
-        or its acc@k."""
-        queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """A row stands for a triple: in each resource its shares around target and negative target,
+        and its acc@k without and with context."""
+        queries = read_queries(benchmark, scoring.cluster)
         tables = []
         for variant, part in predictions.groupby("variant", sort=True):
             for centre, steps in rank_changes(queries, part).groupby("centre", sort=True):
-                tables.append(_named(by_triple(steps)).assign(variant=variant, subset=centre))
-            tables.append(_acc(part, queries))
+                each = by_triple(steps, "cluster").assign(variant=variant, subset=centre)
+                each["fact_id"] += " in " + each.pop("resource")
+                tables.append(_named(each))
+            tables.append(weighted(_acc(part, queries)))
         return pd.concat(tables, ignore_index=True).assign(replicate="")
 
 
@@ -79,7 +81,7 @@ def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
         asked[["query_id", "resource", "subject_id", "fact_id"]], on="query_id"
     )
     metrics = [f"acc_at_{k}" for k in accuracy.KS]
-    keys = ["variant", "replicate", "subset", *TRIPLE]
+    keys = ["variant", "replicate", "subset", *TRIPLE, "cluster"]
     triples = values.groupby([*keys, "resource"])[metrics].mean().groupby(keys).mean()
     return _named(triples.reset_index())
 
@@ -110,10 +112,12 @@ def parts(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.Dat
 def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     """relation, macro or micro -> metric -> its numbers."""
     table: dict[str, Any] = {}
-    params = scoring.params
-    for row in shares(steps, params.bootstrap, params.confidence, scoring.seed).itertuples():
-        numbers = {key: round(getattr(row, key), DIGITS) for key in ("value", "low", "high")}
-        table.setdefault(row.relation, {})[row.metric] = numbers | {"n": row.n}
+    of = scoring.params
+    found = shares(steps, of.bootstrap, of.confidence, scoring.seed, "cluster")
+    for row in found.to_dict("records"):
+        known = {key: row[key] for key in ("value", "low", "high") if pd.notna(row[key])}
+        numbers = {key: round(value, DIGITS) for key, value in known.items()} | {"n": row["n"]}
+        table.setdefault(row["relation"], {})[row["metric"]] = numbers
     return table
 
 

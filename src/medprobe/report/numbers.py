@@ -36,18 +36,38 @@ def signed(name: str, difference: float) -> str:
     return f"{100 * difference:+.1f}" if metric(name).share else f"{difference:+.4g}"
 
 
-def cell(name: str, value: float, low: float | None = None, high: float | None = None) -> Cell:
-    """A metric's value in a table, without its unit: with its interval where there is one, shaded
-    where it is a share.
+def cell(
+    name: str,
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    std: float | None = None,
+) -> Cell:
+    """A metric's value in a table, without its unit: with its deviation over replicates and its
+    interval where there are any, shaded where it is a share.
 
-    >>> cell("acc_at_1", 0.2031, 0.1, 0.3)
-    Cell(text='20.3  [10.0, 30.0]', sort=0.2031, shade=0.2031)
+    >>> cell("acc_at_1", 0.2031, 0.1, 0.3, 0.012)
+    Cell(text='20.3 ± 1.2  [10.0, 30.0]', sort=0.2031, shade=0.2031)
     """
     if pd.isna(value):
         return Cell(MISSING)
     interval = "" if pd.isna(low) else f"  [{shown(name, low)}, {shown(name, high)}]"
     shade = value if metric(name).share else None
-    return Cell((shown(name, value) + interval).replace(" %", ""), value, shade)
+    text = with_deviation(name, value, std) + interval
+    return Cell(text.replace(" %", ""), value, shade)
+
+
+def with_deviation(name: str, value: float, std: float | None) -> str:
+    """A value and its deviation over replicates, where it has one.
+
+    >>> with_deviation("acc_at_1", 0.2031, 0.012), with_deviation("acc_at_1", 0.2031, None)
+    ('20.3 ± 1.2 %', '20.3 %')
+    """
+    if std is None or pd.isna(std):
+        return shown(name, value)
+    unit = " %" if metric(name).share else ""
+    number, deviation = (shown(name, one).removesuffix(unit) for one in (value, std))
+    return f"{number} ± {deviation}{unit}"
 
 
 def count(number: float) -> Cell:

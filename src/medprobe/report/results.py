@@ -1,16 +1,14 @@
 """All that the page shows, as finished tables, and small questions to it that sections ask."""
 
 from dataclasses import dataclass, field
-from typing import Final
 
 import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.metrics import results as questions
-from medprobe.metrics.results import SIGNIFICANCE
+from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
 
-CONTROLS: Final = ("copy", "always-true")  # variants that answer without a model
-LEVEL: Final = 0.05  # of significance
+__all__ = ["LEVEL", "Results", "family", "overlap", "without_controls"]
 
 
 @dataclass(frozen=True)
@@ -70,4 +68,4 @@ def overlap(a: pd.Series, b: pd.Series) -> bool:
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods that ask a model, without the controls that know nothing."""
-    return rows[~rows["method"].str.split(":").str[1].isin(CONTROLS)]
+    return rows[~rows["method"].map(is_control).astype(bool)]

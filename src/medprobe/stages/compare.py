@@ -15,10 +15,10 @@ from medprobe.figures.rows import systems
 from medprobe.metrics.results import (
     COMPARISON,
     comparison,
-    paired_tests,
     prediction_tables,
     write_csv,
 )
+from medprobe.metrics.significance import paired_tests
 from medprobe.papers import concepts
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render

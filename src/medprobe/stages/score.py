@@ -36,11 +36,12 @@ def score(params: Params) -> None:
     values: list[pd.DataFrame] = []
     for path in prediction_tables(places.PREDICTIONS):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        folder = places.BENCHMARKS / benchmark
-        found = score_table(path, folder, Scoring.of_model(places.MODELS / model, params))
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        scoring = Scoring.of(places.MODELS / model, metadata, params)
+        found = score_table(path, places.BENCHMARKS / benchmark, scoring)
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = found
         rows = pd.DataFrame(rows_of({benchmark: found}, model, method), columns=COMPARISON)
-        values.append(main_values(rows, Metadata.read(places.ABOUT / f"{benchmark}.json")))
+        values.append(main_values(rows, metadata))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.tables import read_about
-from medprobe.metrics.results import comparison, paired_tests
+from medprobe.metrics.results import comparison
+from medprobe.metrics.significance import paired_tests
 from medprobe.tracking.store import Content, Result
 
 LOGGED: Final = ("difference", "p_holm", "smallest_difference")
@@ -22,7 +24,8 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     """Runs over the results of single models, each logged anew where one of these is new."""
     made = []
     for benchmark in sorted({one.benchmark for one in single}):
-        key = _key(single, {benchmark}, repr(params.score), params.seed)
+        kinds = {kind: sorted(models) for kind, models in params.models.by_kind().items()}
+        key = _key(single, {benchmark}, repr(params.score), params.seed, kinds)
         content = partial(_tests, benchmark, params)
         made.append(Result(benchmark, "all", "paired-tests", key, content))
     builders = _compared(single)
@@ -56,7 +59,7 @@ def _tests(benchmark: str, params: Params) -> Content:
     for row in table[table["method_a"] == table["method_b"]].to_dict("records"):
         pair = f"{row['model_a']} - {row['model_b']}"
         for name in LOGGED:
-            if pd.notna(row[name]):
+            if np.isfinite(row[name]):
                 words = (row["subset"], row["metric"], row["method_a"], pair, name)
                 metrics["/".join(words)] = float(row[name])
     about = {"seed": params.seed, **params.score.model_dump(mode="json")}

@@ -43,22 +43,23 @@ def of(path: Path, params: Params, *, fresh: bool) -> Result:
 
 def _key(path: Path, params: Params) -> str:
     """Hash of all that the numbers follow from: predictions, benchmark, rules of scoring."""
-    facts = Scoring.of_model(places.MODELS / path.parent.parent.name, params).facts
+    metadata = Metadata.read(places.ABOUT / f"{path.stem}.json")
+    facts = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params).facts
     folder = places.BENCHMARKS / path.stem
     files = fingerprint([path, *sorted(folder.glob("*.parquet")), *([facts] if facts else [])])
     plugins = {"metrics": [metric_of_predictions(path)]}
     code = code_fingerprint("medprobe.metrics.results", plugins)
-    text = f"{files} {code} {params.score!r} {params.seed} {params.track!r}"
+    text = f"{files} {code} {metadata.cluster} {params.score!r} {params.seed} {params.track!r}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _content(path: Path, params: Params, fresh: bool) -> Content:
     model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
     folder = places.BENCHMARKS / benchmark
-    scoring = Scoring.of_model(places.MODELS / model, params)
+    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+    scoring = Scoring.of(places.MODELS / model, metadata, params)
     scores = score_table(path, folder, scoring)
     rows = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
-    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     about = _params(path, params, fresh)

@@ -34,6 +34,7 @@ METADATA = Metadata(
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement; the articles' own",
     sources=(*UMLS, "notes", "articles"),
     primary_metric="understand",
+    cluster="subject_id",  # its triples share documents
 )
 SUBSETS: Final = ["alone", "full", "steps"]
 INDEXES: Final = places.PARTS / "documents"  # what was found in the resources

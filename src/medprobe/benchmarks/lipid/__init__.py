@@ -28,6 +28,7 @@ METADATA = Metadata(
     licence="PubMed: publishers may hold rights in abstracts",
     sources=("pubmed", "entities"),
     primary_metric="acc_at_10",
+    cluster="answer_ids",  # the entity
 )
 
 

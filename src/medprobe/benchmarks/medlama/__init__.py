@@ -24,6 +24,7 @@ METADATA: Final = Metadata(
     licence="UMLS Metathesaurus License",
     sources=("umls/MRCONSO.RRF", "umls/MRREL.RRF"),
     primary_metric="acc_at_1",
+    cluster="subject_id",
 )
 
 

@@ -12,7 +12,7 @@ from medprobe.figures import losses
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import published
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING, metric, shown
+from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 
 RANKED: Final = ("top_1", "auc")
@@ -59,7 +59,7 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> list[B
 
 def _cell(results: Results, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
-    text = shown(row.metric, row.value).removesuffix(" %")
+    text = with_deviation(row.metric, row.value, row.std).removesuffix(" %")
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
     there = published(name, printed_as, row.subset, row.relation, row.method) if name else []
     for _, _, paper in there[:1]:

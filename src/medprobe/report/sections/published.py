@@ -2,7 +2,7 @@
 
 from medprobe.papers import published
 from medprobe.report.blocks import Cell, Links, Part, Table, part
-from medprobe.report.numbers import metric, shown
+from medprobe.report.numbers import metric, with_deviation
 from medprobe.report.results import Results
 
 
@@ -25,7 +25,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
                     [
                         *(f"{model} ({name})", f"{subset}, {relation}", method),
                         metric(one.metric).title,
-                        Cell(shown(one.metric, one.value), one.value),
+                        Cell(with_deviation(one.metric, one.value, one.std), one.value),
                         Cell(f"{printed:g}" + (f" ± {spread:g}" if spread else ""), printed),
                         Cell(f"{scale * one.value - printed:+.2f}", scale * one.value - printed),
                         f"{paper.version}, table {number}",

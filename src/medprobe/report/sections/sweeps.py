@@ -3,7 +3,8 @@
 from medprobe.figures.sweeps import START, drawn
 from medprobe.report.blocks import Part, paragraph, part
 from medprobe.report.numbers import metric, shown
-from medprobe.report.results import Results, overlap
+from medprobe.report.results import Results
+from medprobe.report.verdicts import verdict
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -16,7 +17,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
 
 def _rewiring(results: Results, benchmark: str) -> list[str]:
-    """For each model: does rewiring beat no rewiring?"""
+    """For each model: does rewiring beat no rewiring, by the paired test?"""
     subset, name = results.subsets(benchmark)[0], results.primary(benchmark)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
     sentences = []
@@ -26,11 +27,13 @@ def _rewiring(results: Results, benchmark: str) -> list[str]:
             method, _, of_method = variant.partition(":")
             if of_method != START or method not in methods.index:
                 continue
-            before, after = methods.loc[variant], methods.loc[method]
-            verdict = "overlap" if overlap(before, after) else "do not overlap"
-            sentences.append(
-                f"Rewiring takes {model} from {shown(name, before['value'])} to "
-                f"{shown(name, after['value'])} {metric(name).title} under {method}; "
-                f"the intervals {verdict}."
-            )
+            tests = results.tests(benchmark, subset, name)
+            if test := verdict(tests, (str(model), method), (str(model), variant)):
+                before, after = (
+                    shown(name, methods.loc[one, "value"]) for one in (variant, method)
+                )
+                sentences.append(
+                    f"Rewiring takes {model} from {before} to {after} {metric(name).title} under "
+                    f"{method}, a difference that is {test.words}."
+                )
     return sentences

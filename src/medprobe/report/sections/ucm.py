@@ -6,12 +6,20 @@ from typing import Final
 import pandas as pd
 
 from medprobe.figures import trajectory, ucm
-from medprobe.figures.ucm import ACC, CONTROL
+from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
+from medprobe.metrics.significance import contrast
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, shown
-from medprobe.report.results import Results, overlap
+from medprobe.report.results import Results
+from medprobe.report.verdicts import Verdict, listed, verdict
 
+NAME: Final = "understand"
+CENTRES: Final = ("target", "negative")
+TESTED: Final = {  # what tells models apart: the subset and metric of its paired tests
+    ACC: ("full", "acc_at_5"),
+    **{share.capitalize(): ("target", share) for share in SHARES},
+}
 SATURATED: Final = 0.9  # as in the paper, below Table 2: "non-distinguishable 90% scores"
 
 
@@ -22,8 +30,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
         return []
     moves = results.trajectories.get(benchmark)
     return [
-        *part("Understand, confuse, misunderstand", _shares(rows)),
-        *part("Accuracy with context, and understanding", _accuracy(rows)),
+        *part("Understand, confuse, misunderstand", _shares(results, benchmark, rows)),
+        *part("Accuracy with context, and understanding", _accuracy(results, benchmark, rows)),
         *part(
             "How ranks move",
             _changes(rows),
@@ -33,7 +41,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     ]
 
 
-def _shares(rows: pd.DataFrame) -> list[Block]:
+def _shares(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """UCM_m around target and negative target (Table 3), stacked, and what the control says."""
     chosen = ucm.micro(rows)
     return [
@@ -43,38 +51,67 @@ def _shares(rows: pd.DataFrame) -> list[Block]:
             "incorrect entity takes the target's place."
         ),
         *ucm.shares_drawn(rows),
-        *paragraph(*_apart(chosen)),
+        *paragraph(*_apart(results, benchmark, rows)),
         *_numbers(chosen, ["model", "subset"]),
     ]
 
 
-def _apart(rows: pd.DataFrame) -> list[str]:
-    """For each model, whether target and negative target can be told apart."""
-    sentences = []
-    understand = rows[rows["metric"] == "understand"].set_index(["model", "subset"])
-    for model in sorted({model for model, _ in understand.index}):
-        target, negative = (understand.loc[(model, name)] for name in ("target", "negative"))
-        same = overlap(target, negative)
-        what = " against ".join(shown("understand", one["value"]) for one in (target, negative))
-        if model == CONTROL:
+def _apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
+    """Whether each model, and the control, understands target and negative target differently, and
+    whether a model differs from the control on either, by the paired tests of UCM_k."""
+    whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
+    values = whole.set_index(["model", "subset"])["value"]
+    systems = {row.model: (row.asked, row.method) for row in whole.itertuples()}
+    both = results.tests(benchmark, contrast(*CENTRES), NAME)
+    sentences, only_negative = [], []
+    for model, system in sorted(systems.items()):
+        if test := verdict(both, system, system):
+            target, negative = (shown(NAME, values[model, centre]) for centre in CENTRES)
             sentences.append(
-                "The control ranks what the context holds first and knows nothing: it understands "
-                f"target and negative target alike ({what}). "
-                + (
-                    "Its intervals overlap, so a model that cannot tell the two apart either "
-                    "does no more than copy."
-                    if same
-                    else "Its intervals do not overlap: the two kinds of context differ by "
-                    "themselves, and differences of this size mean nothing."
-                )
+                f"{_called(model)} understands {target} around targets and {negative} around "
+                f"negative targets, a difference that is {test.words}."
             )
-        else:
-            verdict = "cannot be told apart" if same else "are apart"
-            sentences.append(f"{model}: target and negative target {verdict} ({what}).")
+    for model, (asked, method) in sorted(systems.items()):
+        against = {
+            centre: test
+            for centre in CENTRES
+            if (test := _with_control(results, benchmark, centre, asked, method))
+        }
+        if len(against) == len(CENTRES) and CONTROL in systems:
+            parts = [
+                f"around {_centre(centre)} {shown(NAME, values[model, centre])} and "
+                f"{shown(NAME, values[CONTROL, centre])}, {test.words}"
+                for centre, test in against.items()
+            ]
+            sentences.append(f"{model} against the copy control, Understand: {'; '.join(parts)}.")
+            below = against["negative"].clear and against["negative"].difference < 0
+            if below and not against["target"].clear:
+                only_negative.append(model)
+    if only_negative:
+        sentences.append(
+            f"Around targets alone {listed(only_negative)} cannot be told from a control that only "
+            "copies: what tells them apart is the negative target."
+        )
     return sentences
 
 
-def _accuracy(rows: pd.DataFrame) -> list[Block]:
+def _with_control(
+    results: Results, benchmark: str, centre: str, model: str, method: str
+) -> Verdict | None:
+    control = f"{method.partition(':')[0]}:{COPY}"
+    tests = results.tests(benchmark, centre, NAME)
+    return verdict(tests, (model, method), (model, control)) if method != control else None
+
+
+def _called(model: str) -> str:
+    return "The copy control, which knows nothing," if model == CONTROL else model
+
+
+def _centre(name: str) -> str:
+    return {"target": "targets", "negative": "negative targets (low is good)"}[name]
+
+
+def _accuracy(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """acc@k without and with context beside UCM_k (Table 2)."""
     chosen = ucm.beside(rows)
     wide = chosen.pivot(index="model", columns="what", values="value")
@@ -87,32 +124,30 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
         *paragraph(
             "The full context names the target, so acc@5 with context rises by copying alone; "
             "Understand counts only what other evidence does to the target's rank.",
-            *_told_apart(chosen),
+            *_saturated(chosen),
+            *_told_apart(results, benchmark, chosen),
         ),
         *ucm.accuracy_drawn(rows),
         Table(["model", *wide], body, "acc@k and UCM_k, per cent"),
     ]
 
 
-def _told_apart(rows: pd.DataFrame) -> list[str]:
-    """Whether acc@5 with context saturates, what copying alone reaches, and how many pairs of
-    models it and UCM_k tell apart by intervals that do not overlap; `rows` with what each is in the
-    column `what`."""
-    of_model = rows[rows["model"] != CONTROL].set_index(["what", "model"]).sort_index()
-    if ACC not in of_model.index:
+def _saturated(rows: pd.DataFrame) -> list[str]:
+    """Whether acc@5 with context saturates, and what copying alone reaches; `rows` with what each
+    is in the column `what`."""
+    values = rows[(rows["model"] != CONTROL) & (rows["what"] == ACC)].set_index("model")["value"]
+    values = values.sort_index()
+    if values.empty:
         return []
-    models = list(of_model.loc[ACC].index)
-    values = of_model.loc[ACC]["value"]
-    listed = ", ".join(f"{model} {shown('acc_at_5', values[model])}" for model in models)
+    named = ", ".join(f"{model} {shown('acc_at_5', value)}" for model, value in values.items())
     below = int((values < SATURATED).sum())
     sentences = [
-        f"With context acc@5 saturates in every model ({listed})."
+        f"With context acc@5 saturates in every model ({named})."
         if not below
-        else f"With context acc@5 does not saturate in {below} of {len(models)} models ({listed}), "
+        else f"With context acc@5 does not saturate in {below} of {len(values)} models ({named}): "
         f"it stays below {SATURATED:.0%}."
     ]
-    control = rows[(rows["model"] == CONTROL) & (rows["what"] == ACC)]["value"]
-    for value in control:
+    for value in rows[(rows["model"] == CONTROL) & (rows["what"] == ACC)]["value"]:
         sentences.append(
             f"The copy control, which knows nothing, has {shown('acc_at_5', value)}"
             + (
@@ -121,26 +156,29 @@ def _told_apart(rows: pd.DataFrame) -> list[str]:
                 else "."
             )
         )
-    pairs = list(combinations(models, 2))
+    return sentences
+
+
+def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
+    """How many pairs of models accuracy with context and each share tell apart, by paired tests."""
+    known = rows[rows["model"] != CONTROL]
+    systems = sorted({(row.asked, row.method) for row in known.itertuples()})
+    counts, pairs = {}, 0
+    for what, (subset, name) in TESTED.items():
+        tests = results.tests(benchmark, subset, name)
+        found = [test for a, b in combinations(systems, 2) if (test := verdict(tests, a, b))]
+        counts[what], pairs = sum(test.clear for test in found), max(pairs, len(found))
     if not pairs:
-        return sentences
-
-    def apart(what: str) -> int:
-        part = of_model.loc[what]
-        return sum(not overlap(part.loc[a], part.loc[b]) for a, b in pairs)
-
-    counts = ", ".join(f"{what} {apart(what)}" for what in map(str.capitalize, SHARES))
-    accuracy, understand = apart(ACC), apart("Understand")
-    verdict = (
+        return []
+    listing = ", ".join(f"{what} {count}" for what, count in counts.items())
+    more = counts["Understand"] > counts[ACC]
+    ends = (
         "understanding tells models apart that accuracy with context does not"
-        if understand > accuracy
+        if more
         else "understanding tells no more models apart than accuracy with context does"
     )
-    sentences.append(
-        f"Pairs of models: {len(pairs)}, of which intervals tell apart, by {ACC} {accuracy}, "
-        f"{counts}: {verdict}."
-    )
-    return sentences
+    noun = "pair" if pairs == 1 else "pairs"
+    return [f"Of {pairs} {noun} of models the paired tests tell apart, by {listing}: {ends}."]
 
 
 def _changes(rows: pd.DataFrame) -> list[Block]:

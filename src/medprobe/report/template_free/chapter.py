@@ -29,23 +29,20 @@ def chapter(results: Results) -> list[Chapter]:
 
 
 def _rankings(results: Results) -> list[Part]:
-    ranks = results.template_free.get("rankings")
-    if ranks is None:
+    ranks, moved = (results.template_free.get(name) for name in ("rankings", "displacement"))
+    if ranks is None or moved is None:  # of a few models no ranking is worth a word
         return []
     rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
     svg = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
-    told: list[Block] = []
-    moved = results.template_free.get("displacement")
-    if moved is not None:
-        by_domain = moved.groupby("domain")[["mean", "tau"]].mean()
-        told = paragraph(
-            *(
-                f"In the {domain} domain models move by {row['mean']:.1f} ranks on average between "
-                f"a template-based and a template-free set (Kendall's τ {row['tau']:.2f})."
-                for domain, row in by_domain.iterrows()
-            )
+    by_domain = moved.groupby("domain")[["mean", "tau"]].mean()
+    told = paragraph(
+        *(
+            f"In the {domain} domain models move by {row['mean']:.1f} ranks on average between a "
+            f"template-based and a template-free set (Kendall's τ {row['tau']:.2f})."
+            for domain, row in by_domain.iterrows()
         )
-        told.append(_table(moved, {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}))
+    )
+    told.append(_table(moved, {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}))
     drawing = Drawing("template-free-rankings", svg, "Ranks of the models in each data set.")
     return part("Do both kinds rank models alike?", [drawing], told)
 
@@ -129,13 +126,15 @@ def _overconfidence(results: Results) -> list[Part]:
         svg = plots.curves(some, "place", "name", labels, True)
         caption = f"How often the same entities come first: {kind} sets."
         drawings.append(Drawing(f"template-free-frequent-{kind}", svg, caption))
+    columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share", "chance"]
     sentences = [
         f"On {kind} sets a model's favourite entity is in its ten best answers to "
-        f"{shown('acc_at_1', share)} of the queries."
-        for kind, share in shares.groupby("kind")["favourite_share"].mean().items()
+        f"{shown('acc_at_1', row['favourite_share'])} of the queries, {row['times_chance']:.1f} "
+        f"times as often as in ten names at random ({shown('acc_at_1', row['chance'])})."
+        for kind, row in shares.groupby("kind")[[*columns[3:], "times_chance"]].mean().iterrows()
     ]
-    columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share"]
-    table = _table(shares, dict.fromkeys(columns, "{:.1%}"))
+    formats = {**dict.fromkeys(columns, "{:.1%}"), "times_chance": "{:.1f}"}
+    table = _table(shares, formats)
     return part("The same answers again and again", paragraph(*sentences), drawings, [table])
 
 

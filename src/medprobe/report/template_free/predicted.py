@@ -9,7 +9,7 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, read_table
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
-from medprobe.metrics.results import PERMUTATIONS
+from medprobe.metrics.summary import read_queries
 from medprobe.report.template_free import METHOD
 from medprobe.report.template_free.data_sets import PARALLEL, DataSet, home
 from medprobe.report.template_free.scores import sizes
@@ -23,14 +23,14 @@ def parallel(
     predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
 ) -> pd.DataFrame:
     """Template-free minus template-based accuracy over the same facts, pair by pair: a row a data
-    set, model and metric with the paired bootstrap interval and permutation p, Holm-corrected over
-    all rows (research question 2)."""
+    set, model and metric with the paired bootstrap interval and permutation p, both over subjects,
+    Holm-corrected over the models and sets of a metric (research question 2)."""
     rows = []
     benchmark = home(sets, PARALLEL[0][1])
     for model, table in _tables(predictions, benchmark):
         hits = hits_at(table)
-        path = benchmarks / benchmark / "queries.parquet"
-        queries = read_table(path, [*QUERY_COLUMNS, "pair_id"])
+        queries = read_queries(benchmarks / benchmark, "subject_id")
+        subject = queries.drop_duplicates("pair_id").set_index("pair_id")["cluster"]
         for name, based, free in PARALLEL:
             a, b = (
                 queries[queries["subset"] == subset].set_index("pair_id")["query_id"].map(hits)
@@ -39,21 +39,23 @@ def parallel(
             pairs = a.to_frame("based").join(b.rename("free"), how="inner").dropna()
             for metric, k in (("acc_at_1", 1), ("acc_at_5", 5), ("acc_at_10", 10)):
                 one, two = (pairs[column].le(k).to_numpy(float) for column in ("based", "free"))
+                of = pd.factorize(pairs.index.map(subject))[0]
                 if len(pairs):
-                    rows.append((name, model, metric, *_paired(one, two, params), len(pairs)))
+                    rows.append((name, model, metric, *_paired(one, two, of, params), len(pairs)))
     columns = ["name", "model", "metric", "template_based", "template_free", "difference"]
     table = pd.DataFrame(rows, columns=[*columns, "low", "high", "p", "pairs"])
-    return table.assign(p_holm=holm(table["p"].to_numpy(float)) if len(table) else [])
+    corrected = table.groupby("metric")["p"].transform(lambda p: holm(p.to_numpy(float)))
+    return table.assign(p_holm=corrected)
 
 
-def _paired(one: np.ndarray, two: np.ndarray, params: Params) -> tuple[float, ...]:
+def _paired(
+    one: np.ndarray, two: np.ndarray, clusters: np.ndarray, params: Params
+) -> tuple[float, ...]:
     """Both means, their difference (second minus first), its interval and p."""
-    difference = two - one
-    bounds = difference_interval(
-        difference, params.score.bootstrap, params.score.confidence, params.seed
-    )
-    p = permutation(difference, PERMUTATIONS, params.seed)
-    return one.mean(), two.mean(), difference.mean(), *bounds, p
+    sums, sizes = np.bincount(clusters, two - one), np.bincount(clusters).astype(float)
+    of = params.score
+    bounds = difference_interval(sums, sizes, of.bootstrap, of.confidence, params.seed)
+    return one.mean(), two.mean(), (two - one).mean(), *bounds, permutation(sums)
 
 
 def hits_at(predictions: pd.DataFrame) -> pd.Series:
@@ -64,14 +66,18 @@ def hits_at(predictions: pd.DataFrame) -> pd.Series:
 
 def overconfidence(found: list[OfDataSet]) -> pd.DataFrame:
     """How varied predictions are: the share of a data set's entities that a model predicts at all
-    within the top 1, 5 and 10, and the share of queries whose top ten hold its favourite entity."""
+    within the top 1, 5 and 10, and the share of queries whose top ten hold its favourite entity,
+    beside that of any entity where ten stand in random order (`chance`): lists of different length
+    are compared by how many times as often it is (`times_chance`)."""
     rows = []
     for model, data, table, size in found:
         distinct = {f"distinct_at_{k}": _distinct(table, k) / size for k in (1, 5, 10)}
         top = table[table["rank"] <= 10]["prediction"].value_counts()
         share = float(top.iloc[0]) / table["query_id"].nunique()
         about = {"name": data.name, "kind": data.kind, "model": model, "entities": size}
-        rows.append({**about, **distinct, "favourite": top.index[0], "favourite_share": share})
+        chance = min(1.0, 10 / size)
+        often = {"favourite_share": share, "chance": chance, "times_chance": share / chance}
+        rows.append({**about, **distinct, "favourite": top.index[0], **often})
     return pd.DataFrame(rows)
 
 

@@ -3,6 +3,7 @@ by one, and more entities to rank."""
 
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -37,10 +38,14 @@ def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
     return table[columns].assign(rank=ranks).reset_index(drop=True)
 
 
+FEWEST: Final = 5  # models: of fewer a ranking says nothing
+
+
 def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
     """For each template-based and template-free data set of a domain: how far models move from one
     to the other (`mean` and `largest` absolute rank displacement, which model moves most), and
-    Kendall's tau-b of the two rankings with its p (research questions 1 and 3)."""
+    Kendall's tau-b of the two rankings with its p (research questions 1 and 3). Only where both
+    rank five models or more."""
     from scipy.stats import kendalltau
 
     rows = []
@@ -49,7 +54,7 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
         kinds = part.drop_duplicates("name").groupby("kind")["name"].agg(list)
         for one, other in product(kinds.get("template-based", []), kinds.get("template-free", [])):
             both = wide[[one, other]].dropna()
-            if len(both) < 2:
+            if len(both) < FEWEST:
                 continue
             moved = both[other] - both[one]
             tau = kendalltau(both[one], both[other])
