@@ -1,6 +1,5 @@
 """What decoding filled into slots (`engine.filling`), as prediction rows."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -61,8 +60,7 @@ def predictions(
         if equal == "text":
             texts = [text.removeprefix("##") for text in shown]
             scored = [(text, f.score) for text, f in zip(texts, fillings, strict=True)]
-            every = by_rule(scored, answers, normalise)[:k]
-            best = [one for one in every if one[1] > -math.inf or one[2]]
+            best = by_rule(scored, answers, normalise)[:k]
         else:
             tokens = {tuple(ids) for ids in answer_ids(model.tokenizer, answers, slot.left)}
             right = {normalise(answer) for answer in answers}
@@ -83,19 +81,20 @@ def by_rule(
     texts: Iterable[tuple[str, float]], answers: Iterable[str], normalise: Callable[[str], str]
 ) -> list[Named]:
     """BioLAMA's evaluator (Sung et al., EMNLP 2021): of texts, best first, that the rule makes
-    equal the first counts; it is a hit where the rule makes it equal to an answer. Blanks stand
-    for the others at the end, and hit an answer of which the rule leaves nothing.
+    equal the first counts; it is a hit where the rule makes it equal to an answer. Where the rule
+    leaves nothing of an answer, blanks that stand at the end for the other texts hit it.
 
     >>> by_rule([("Pain", 0.5), ("pain", 0.4), ("ache", 0.1)], ["PAIN"], str.lower)
-    [('Pain', 0.5, True), ('ache', 0.1, False), ('', -inf, False)]
+    [('Pain', 0.5, True), ('ache', 0.1, False)]
     """
     right = {normalise(answer) for answer in answers}
     first: dict[str, tuple[str, float]] = {}
     texts = list(texts)
     for text, score in texts:
         first.setdefault(normalise(text), (text, score))
-    blanks = [("", -math.inf, "" in right)] * (len(texts) - len(first))
-    return [(text, score, rule in right) for rule, (text, score) in first.items()] + blanks
+    named = [(text, score, rule in right) for rule, (text, score) in first.items()]
+    blanks = len(texts) - len(first) if "" in right else 0
+    return named + [("", texts[-1][1], True)] * blanks
 
 
 def by_text(fillings: Sequence[Named], k: int) -> list[Named]:
