@@ -64,12 +64,12 @@ def test_the_five_best_texts_and_their_probabilities_are_the_same(built, model, 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["as_released", "bias_kept"])
-def test_the_right_texts_stand_at_the_same_places(built, model, kind):
+def test_the_right_texts_stand_at_the_same_places_among_the_first_five(built, model, kind):
     found = predicted(built, model, kind)
     for name, query in released(model, kind).items():
-        assert found[name].loc[found[name]["hit"], "rank"].tolist() == [
-            place + 1 for place in query["hits"]
-        ], name
+        places = [rank - 1 for rank in found[name].loc[found[name]["hit"], "rank"]]
+        same = [place for place in query["hits"] if place < 5]
+        assert [place for place in places if place < 5] == same, name
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -61,7 +61,7 @@ def test_the_search_writes_the_same_as_far_as_its_library_does(model):
             assert found["prediction"].tolist() == theirs["texts"]
 
 
-def test_a_front_that_is_no_regular_expression_stays(tiny_model):
+def test_a_front_that_is_no_regular_expression_stays():
     loaded = parity.model("bart-taught", "seq2seq")
     ids = loaded.tokenizer("pain (acute) and more")["input_ids"]
     assert seq2seq_released.text_of(loaded, ids, "pain (acute") == "pain (acute) and more"

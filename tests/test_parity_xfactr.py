@@ -65,7 +65,7 @@ def test_the_best_filling_of_each_length_is_the_same(model, decoding, kind):
                 filling = best(found, len(length["ids"]))
                 assert filling.tokens == tuple(length["ids"]), prompt
                 score = sum(length["log_probs"]) / len(length["ids"])
-                assert filling.score == pytest.approx(score, abs=NOISE)
+                assert filling.score == pytest.approx(score, abs=1.2 * NOISE)  # and rounding
 
 
 def choices(decodings: list[str], cursor: str) -> tuple[int, int]:

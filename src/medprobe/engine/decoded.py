@@ -50,7 +50,8 @@ def predictions(
 
     Fillings of the same text count once, with the best score. Where `equal` is `tokens`, a text is
     a hit where one of its fillings, no worse than the last text shown, has exactly the tokens of an
-    answer, or where it equals one by the rule `normalise`. For `text` see `by_rule`.
+    answer, or where it equals one by the rule `normalise`. For `text` see `by_rule`; a WordPiece
+    that begins a text is then read without its mark.
     """
     rows = []
     for query, slot, fillings in zip(queries.itertuples(), slots, decoded, strict=True):
