@@ -147,9 +147,9 @@ def bench_optiprompt(folder: Path) -> Figure:
     chosen = Optiprompt.Settings(epochs=1)
     method = Optiprompt(folder, chosen, CPU, 0)
     examples = method._examples(rows)  # two a query: four steps
-    vectors = soft.from_tokens(method.model, [5], chosen.vectors).requires_grad_()
+    vectors = soft.of_tokens(method.model, [5] * chosen.vectors).requires_grad_()
     with soft.installed(method.model, vectors):
-        ours = seconds(lambda: list(method._epochs(examples, vectors, 0))) / len(examples)
+        ours = seconds(lambda: list(method._epochs(examples, vectors))) / len(examples)
     tokenizer, model = masked_model(folder)
     model.train()
     model.resize_token_embeddings(len(tokenizer) + chosen.vectors)  # a new word a vector

@@ -3,6 +3,7 @@ import pytest
 import transformers
 
 import probing
+from medprobe.core.answers import biolama, exact
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.methods.fill_mask import FillMask
@@ -53,6 +54,14 @@ def test_only_an_answer_of_one_token_is_a_hit(tiny_model):
     )
     assert set(everything.loc[everything["hit"], "prediction"]) == {"pain", "gene"}
     assert not everything["prediction"].str.contains(r"\[MASK\]|\[CLS\]").any()
+
+
+@pytest.mark.parametrize(("rule", "answer"), [(exact, "Pain"), (biolama, "the pain.")])
+def test_a_token_that_reads_as_an_answer_is_a_hit(rule, answer, tiny_model):
+    queries = probing.queries(["Velotrine treats [Y] ."], [answer])
+    task = probing.task(queries, probing.candidates(), 10_000, rule)
+    everything = method(tiny_model("bert-cased")).predict(task, "")
+    assert everything.loc[everything["hit"], "prediction"].tolist() == ["pain"]
 
 
 def test_a_prompt_longer_than_the_window_is_refused(tiny_model):

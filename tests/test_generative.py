@@ -116,6 +116,41 @@ def test_the_slot_is_marked_as_the_family_has_it(arch, mark, tiny_model):
     assert model.tokenizer.convert_ids_to_tokens(list(frame.source)).count(mark) == 1
 
 
+@pytest.mark.parametrize("script", ["ours", "released"])
+def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
+    prober = method(tiny_model("t5"), script=script, beams=2)
+    written = [("HEPATITIS b", -0.1), ("pain", -0.2)]
+    name = "_as_released" if script == "released" else "_texts"
+    monkeypatch.setattr(prober, name, lambda task: [written] * len(task.queries))
+    queries = probing.queries(PROMPTS[:1], ["Hepatitis B"])
+    found = prober.predict(probing.task(queries, probing.candidates(), 10), "")
+    assert found["hit"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_checkpoints_own_settings_hold_if_asked_for(own, tiny_model, monkeypatch):
+    prober = method(tiny_model("t5"), own_settings=own, beams=2)
+    network, given = prober.model.model, []
+    network.generation_config.no_repeat_ngram_size = 3
+    run = network.generate
+
+    def generate(*args, **more):
+        given.append(more["generation_config"])
+        return run(*args, **more)
+
+    monkeypatch.setattr(network, "generate", generate)
+    queries = probing.queries(PROMPTS[:1], ANSWERS)
+    prober.predict(probing.task(queries, probing.candidates(), 10), "")
+    assert [(one.no_repeat_ngram_size, one.num_beams) for one in given] == [(3 if own else None, 2)]
+
+
+def test_as_released_a_prompt_longer_than_the_window_is_refused(tiny_model):
+    queries = probing.queries(["Velotrine " * 200 + "treats [Y] ."], ANSWERS)
+    prober = method(tiny_model("bart"), script="released")
+    with pytest.raises(BadInput, match=r"query q0: .*the model reads"):
+        prober.predict(probing.task(queries, probing.candidates(), 10), "")
+
+
 def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):
     queries = probing.queries(PROMPTS, ANSWERS)
     found = method(tiny_model("t5"), beams=2).predict(

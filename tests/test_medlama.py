@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -248,6 +249,16 @@ def test_statistics(tmp_path: Path) -> None:
         "tokens_per_answer": 2.0,
         "single_token": 0.5,
     }
+
+
+def test_single_tokens_are_counted_by_relation(tmp_path: Path) -> None:
+    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    other = made.queries.iloc[:1].assign(relation="other", answers=[["a (b"]])
+    both = replace(made, queries=pd.concat([made.queries, other]))
+    table = token_statistics(both, lambda texts: [len(text.split("(")) for text in texts])
+    row = table.set_index("subset").loc["full"]
+    assert row["single_token"] == (0.5 + 0) / 2  # pooled: a third
+    assert row["tokens_per_answer"] == 2
 
 
 def write_released(folder: Path, **changes: str) -> Path:

@@ -191,6 +191,41 @@ def test_batch_size_padding_and_order_do_not_matter(arch, tiny_model):
     probing.same(turned, expected.sort_values(["query_id", "rank"], ignore_index=True))
 
 
+def test_as_released_a_vector_stands_for_every_token_of_the_template(tiny_model):
+    prober = method(tiny_model("bert"), recipe="released")
+    tokenizer = prober.model.tokenizer
+    template = "Often [Y] is treated by [X] ."
+    (slot,) = prober.slots(table(1, template))
+    size = len(tokenizer)
+    words = [tokenizer(w, add_special_tokens=False)["input_ids"] for w in template.split()]
+    counts = [len(ids) for ids in (words[0], *words[2:5], words[-1])]
+    before = [i for i in slot.before if i >= size]
+    after = [i for i in slot.after if i >= size]
+    assert before + after == list(range(size, size + sum(counts)))
+    assert len(before) == counts[0]
+    assert tokenizer.decode([i for i in slot.after if i < size], skip_special_tokens=True) == (
+        "velotrine"
+    )
+
+
+def test_as_released_a_long_template_is_refused(tiny_model):
+    prober = method(tiny_model("bert"), recipe="released")
+    with pytest.raises(BadInput, match=r"query q0: .*as released there are 20 vectors"):
+        prober.slots(table(1, "[X] " + "and " * 20 + "[Y] ."))
+
+
+def test_as_released_the_first_of_equal_epochs_is_taken(tiny_model):
+    prober = method(tiny_model("bert"), recipe="released", bias="subtracted", equal="text")
+    with prober.recipe.installed(prober.train(table(4), table(0), 7)):
+        assert prober._quality(table(2), biolama) == (0, 0)
+
+
+def test_as_released_no_vector_is_ever_an_answer(tiny_model):
+    found = ask(method(tiny_model("bert"), recipe="released", length_normalisation=False), table(4))
+    assert found.groupby("query_id").size().tolist() == [5] * 4
+    assert (found["prediction"] != "").all()
+
+
 def test_a_slot_before_its_subject_stays_there(tiny_model):
     prober = method(tiny_model("bert"))
     first, last = (

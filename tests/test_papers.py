@@ -34,8 +34,10 @@ def test_a_paper_is_sound(name: str) -> None:
 def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
     """Quoted settings have a name and type that params.yaml takes; those not quoted may lack."""
     kind: type[Section] = RewireSettings
-    if name in methods.names():
-        kind = methods.find(name).Settings
+    method, _, benchmark = name.partition(".")
+    if method in methods.names():
+        kind = methods.find(method).Settings
+        assert not benchmark or benchmark in benchmarks.names()
     elif name != "rewire":
         kind = benchmarks.find(name).settings
     quoted = papers()[paper].settings[name]
@@ -65,6 +67,13 @@ def test_the_version_in_print_stands() -> None:
     assert (paper.version, number) == ("ACL 2022", "5")
     assert row.values == {"acc_at_1": 5.71, "acc_at_10": 24.31}
     assert row.std == {"acc_at_1": 0.58, "acc_at_10": 1.29}
+
+
+def test_masks_of_biolama_stand_under_the_method_that_made_them() -> None:
+    ((paper, number, row),) = published("BERT", "biolama", "ctd", "macro", "xfactr:confidence")
+    assert (number, row.values) == ("7", {"acc_at_1": 0.06, "acc_at_5": 1.20})
+    assert not published("BERT", "biolama", "ctd", "macro", "fill_mask")
+    assert paper.settings["xfactr.biolama"]["masks"] == 10
 
 
 def test_the_preprint_can_be_asked_for_by_name() -> None:

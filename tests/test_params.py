@@ -9,6 +9,8 @@ import yaml
 from medprobe import check
 from medprobe.core import params
 from medprobe.core.errors import BadInput
+from medprobe.methods.xfactr import Xfactr
+from medprobe.papers import papers
 
 ROOT = Path(__file__).parent.parent
 NEEDED: dict[str, Any] = {
@@ -166,6 +168,20 @@ def test_what_was_found_right_is_not_checked_again(
     path.write_text(path.read_text() + "# a comment\n")
     check.loaded(path)
     assert len(checked) == 2
+
+
+def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
+    own = params.load(ROOT / "params.yaml")
+    quoted = papers()["contrastive-probe-acl2022"].settings
+    masked = {
+        "xfactr": {"medlama": quoted["xfactr"], "biolama": quoted["xfactr.biolama"]},
+        "optiprompt": {"biolama": quoted["optiprompt"]},
+    }
+    changed = {"masked": masked, "seq2seq": {"generative": {"medlama": quoted["generative"]}}}
+    check.check(own.model_copy(update={"methods": changed}))
+    decoding = [Xfactr.Settings(**masked["xfactr"][name]) for name in ("medlama", "biolama")]
+    assert [one.masks for one in decoding] == [5, 10]
+    assert [one.length_normalisation for one in decoding] == [True, False]
 
 
 def test_the_projects_own_params_are_right() -> None:

@@ -1,11 +1,13 @@
 import pandas as pd
 import pytest
+import torch
 import transformers
 
 import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, section
 from medprobe.engine import masked
+from medprobe.engine.slots import masked_slots
 from medprobe.methods.xfactr import DECODINGS, Xfactr
 
 ANSWERS = ("pain", "acute renal failure")
@@ -123,6 +125,48 @@ def test_lengths_can_compete_by_sum(tiny_model):
     found = prober.predict(probing.task(queries, probing.candidates(), 10), "confidence")
     expected = slow(tiny_model("bert"), queries, "confidence", normalised=False)
     probing.same(found, expected)
+
+
+def test_as_biolama_texts_are_equal_by_the_rule_alone(tiny_model):
+    plain = {"masks": 2, "length_normalisation": False}
+    queries = probing.queries(probing.PROMPTS[:1], ["no such answer"])
+    first = method(tiny_model("bert"), **plain).predict(
+        probing.task(queries, probing.candidates(), 10), "confidence"
+    )
+    text = first["prediction"][0]
+
+    def rule(name):
+        return "same" if name in first["prediction"][:3].tolist() else name
+
+    task = probing.task(queries, probing.candidates(), 3, rule)
+    found = method(tiny_model("bert"), equal="text", **plain).predict(task, "confidence")
+    assert found["prediction"].tolist()[0] == text.removeprefix("##")
+    assert found["prediction"].nunique() == 3
+
+
+def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
+    queries = probing.queries(probing.PROMPTS[:1], ["no such answer"])
+    task = probing.task(queries, probing.candidates(), 10)
+    found = method(tiny_model("bert"), masks=1).predict(task, "confidence")["prediction"]
+    text = next(text for text in found if "a" in text and not text.startswith("##"))
+    accented = probing.queries(probing.PROMPTS[:1], [text.replace("a", "á")])  # the same tokens
+    task = probing.task(accented, probing.candidates(), 10)
+    for equal, hits in (("tokens", [text]), ("text", [])):
+        rows = method(tiny_model("bert"), masks=1, beam=10, equal=equal).predict(task, "confidence")
+        assert rows.loc[rows["hit"], "prediction"].tolist() == hits
+
+
+def test_the_bias_of_the_head_can_be_subtracted(tiny_model):
+    kept, subtracted = (method(tiny_model("bert"), bias=bias) for bias in ("kept", "subtracted"))
+    slots = masked_slots(kept.model.tokenizer, probing.PROMPTS[:1], ["q0"])
+    mask = kept.model.tokenizer.mask_token_id
+    asked = [slots[0].fill([mask])], [slots[0].positions(1)]
+    bias = kept.model.model.get_output_embeddings().bias
+    with torch.no_grad():
+        bias.normal_()
+        torch.testing.assert_close(
+            masked.logits_at(kept.model, *asked) - bias, masked.logits_at(subtracted.model, *asked)
+        )
 
 
 @pytest.mark.parametrize("decoding", ["confidence", "order", "independent"])

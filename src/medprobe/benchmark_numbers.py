@@ -29,8 +29,9 @@ def counts(benchmarks: Path) -> dict[str, pd.DataFrame]:
 
 
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
-    """One row a subset and model: the share of its distinct answers that are a single token inside
-    a sentence, and their tokens in the mean. Models without a folder are left out."""
+    """One row a subset and model: the share of a relation's distinct answers that are a single
+    token inside a sentence, in the mean over relations, and the tokens of all distinct answers in
+    the mean. Models without a folder are left out."""
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
     for folder in filter(Path.is_dir, models):

@@ -27,6 +27,16 @@ def biolama(text: str) -> str:
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
 
+def uncased(rule: Callable[[str], str]) -> Callable[[str], str]:
+    """A rule, letter case aside: for texts that a model writes itself, and whose case its tokenizer
+    may have taken.
+
+    >>> uncased(exact)("Chronic Pain")
+    'chronic pain'
+    """
+    return lambda text: rule(text).lower()
+
+
 RULES: Final[dict[str, Callable[[str], str]]] = {"exact": exact, "biolama": biolama}
 
 

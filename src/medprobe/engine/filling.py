@@ -21,6 +21,7 @@ from medprobe.engine.slots import Slot
 
 Initial = Literal["independent", "order", "confidence"]
 Refinement = Literal["none", "order", "confidence"]
+Cursor = Literal["own", "shared"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Decoding:
     beam: int = 5
     steps: int = 10
     normalised: bool = True  # compare lengths by the mean of the log-probabilities, not their sum
+    cursor: Cursor = "own"  # of refinement `order`; shared: X-FACTR's code moves it with every beam
 
     def score(self, beam: "Beam") -> float:
         """What beams compete by; with masks left, the most that filling them can leave it at."""
@@ -87,7 +89,7 @@ def fill(
     for _ in range(decoding.steps):
         for search in searches:
             if not search.done:
-                _mask_anew(search, decoding.refinement, mask)
+                _mask_anew(search, decoding, mask)
         active = [search for search in searches if not search.done]
         if not active:
             break
@@ -135,27 +137,32 @@ def _drop_losers(
             search.done = search.done or not search.beams
 
 
-def _mask_anew(search: Search, refinement: Refinement, mask: int) -> None:
+def _mask_anew(search: Search, decoding: Decoding, mask: int) -> None:
     """Set what the model reads next: the beams as they are while they hold masks, afterwards with
     the one token masked that refinement is to predict anew."""
     if mask in search.beams[0].tokens:
         search.inputs = [beam.tokens for beam in search.beams]
         return
     count = len(search.beams[0].tokens)
-    if refinement == "none":
+    if decoding.refinement == "none":
         search.done = True
-    elif refinement == "confidence":
-        least = [min(range(count), key=beam.log_probs.__getitem__) for beam in search.beams]
-        search.inputs = [
-            _with(beam.tokens, i, mask) for beam, i in zip(search.beams, least, strict=True)
-        ]
+        return
+    if decoding.refinement == "confidence":
+        places = [min(range(count), key=beam.log_probs.__getitem__) for beam in search.beams]
+    elif decoding.cursor == "shared":
+        places = [_turn(search, count) for _ in search.beams]
     else:
-        if search.cursor == count:
-            search.cursor = 0
-        if search.cursor == 0:
-            search.modified = False
-        search.inputs = [_with(beam.tokens, search.cursor, mask) for beam in search.beams]
-        search.cursor += 1
+        places = [_turn(search, count)] * len(search.beams)
+    pairs = zip(search.beams, places, strict=True)
+    search.inputs = [_with(beam.tokens, i, mask) for beam, i in pairs]
+
+
+def _turn(search: Search, count: int) -> int:
+    """The token that the cursor of refinement `order` stands at; it moves on."""
+    place = search.cursor % count
+    search.modified = search.modified and place > 0
+    search.cursor = place + 1
+    return place
 
 
 def _guess(
@@ -171,6 +178,7 @@ def _guess(
 
     def keep(item: int, log_prob: torch.Tensor) -> list[list[Guess]]:
         log_prob[:, special] = -torch.inf
+        log_prob[:, model.config.vocab_size :] = -torch.inf  # soft prompts are no words
         scores, tokens = log_prob.topk(min(beam, log_prob.shape[1]), dim=1)
         return [
             sorted(zip(ids, values, strict=True), key=lambda guess: (-guess[1], guess[0]))

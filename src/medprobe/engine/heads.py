@@ -31,6 +31,14 @@ def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
         hook.remove()
 
 
+def without_bias(network: Any) -> None:
+    """Take the bias off a language-model head for good: its logits are the products alone."""
+    head = network.get_output_embeddings()
+    if head.bias is not None:
+        with torch.no_grad():
+            head.bias.zero_()
+
+
 def of_targets(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:
     """The log-probability of one target token for each row of logits, (targets, vocabulary)."""
     wanted = torch.tensor(targets, device=logits.device)

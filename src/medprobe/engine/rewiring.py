@@ -28,6 +28,7 @@ class RewireSettings(Section):
     max_sentences: int = Field(10_000, gt=1)
     mask_ratio: float = Field(0.5, ge=0, le=1)  # a cut takes at most one word more than this share
     cut: Cut = "released"  # or tail: exactly the last words
+    blank: Literal["dropped", "kept"] = "dropped"  # pairs without a query or an answer
     max_length: int = Field(48, gt=2)  # tokens
     learning_rate: float = Field(2e-5, gt=0)
     weight_decay: float = Field(0.01, ge=0)
@@ -39,10 +40,17 @@ class RewireSettings(Section):
 
 
 def cut_tail(
-    sentence: str, mask: str, ratio: float, draw: random.Random, rule: Cut = "released"
+    sentence: str,
+    mask: str,
+    ratio: float,
+    draw: random.Random,
+    rule: Cut = "released",
+    *,
+    keep_blank: bool = False,
 ) -> tuple[str, str] | None:
     """`(query, answer)`: m of a sentence's n words are cut out, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask`
-    stands in their place; None where the sentence is too short for the cut.
+    stands in their place; None where the sentence is too short for the cut, but for `keep_blank`,
+    which gives what Python's slices then give, as the released code does.
 
     Words are what stands between blanks. As `released`, the cut starts one word early, so that the
     last "word" stays: in lines that end in a blank that one is empty. `tail` ignores blanks at the
@@ -57,16 +65,16 @@ def cut_tail(
     answer = " ".join(words[start : start + count])
     query = " ".join([*words[:start], mask, *words[start + count :]])
     whole = start >= 0 and answer.strip() and query.replace(mask, "").strip()
-    return (query, answer) if whole else None
+    return (query, answer) if whole or keep_blank else None
 
 
 def make_pairs(
     sentences: Sequence[str], mask: str, settings: RewireSettings, seed: str
 ) -> list[tuple[str, str]]:
     """One pair a sentence, in the order of the sentences; the cuts are drawn from `seed`."""
-    draw = random.Random(seed)
+    draw, keep_blank = random.Random(seed), settings.blank == "kept"
     cuts = [
-        cut_tail(line, mask, settings.mask_ratio, draw, settings.cut)
+        cut_tail(line, mask, settings.mask_ratio, draw, settings.cut, keep_blank=keep_blank)
         for line in sentences[: settings.max_sentences]
     ]
     return [pair for pair in cuts if pair]

@@ -4,6 +4,7 @@ T5's family reads a sentinel in the slot and writes the sentinels with what they
 reads a mask there and writes the whole text anew.
 """
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -77,18 +78,23 @@ def _blank(before: str, sentinels: bool) -> str:
 
 
 def generate(
-    model: Model, frames: Sequence[Frame], beams: int, cap: int, budget: int
+    model: Model, frames: Sequence[Frame], beams: int, cap: int, budget: int, *, own: bool = False
 ) -> list[list[tuple[list[int], float]]]:
     """The `beams` best token sequences that beam search writes for each frame, best first, with the
     mean log-probability of their tokens; of at most `cap` tokens each.
 
     T5's family starts behind the opening sentinel and ends with the closing one, BART's starts
-    behind the beginning of a text. What a frame gets does not depend on the others.
+    behind the beginning of a text. The checkpoint's `own` generation settings, such as n-grams that
+    may not come twice, hold beside these only if asked for. What a frame gets does not depend on
+    the others.
     """
     sentinels = writes_sentinels(model)
     start = frames[0].target.before[: 2 if sentinels else 1 + _bos(model)]
     ends = {model.tokenizer.eos_token_id, *(frames[0].target.after if sentinels else ())}
-    config = GenerationConfig(
+    if not own:
+        model.model.generation_config = GenerationConfig()
+    config = copy.deepcopy(model.model.generation_config)
+    config.update(
         num_beams=beams,
         num_return_sequences=beams,
         max_new_tokens=cap,
@@ -99,7 +105,6 @@ def generate(
         return_dict_in_generate=True,
         output_scores=True,
     )
-    model.model.generation_config = GenerationConfig()  # a checkpoint's habits do not apply
     counts = [beams * cap // STEPS_KEPT + 1] * len(frames)
 
     def compute(batch: list[int]) -> list[list[tuple[list[int], float]]]:

@@ -1,19 +1,127 @@
 """Soft prompts: trained vectors that stand in a sequence as tokens of their own.
 
 Their ids follow those of the vocabulary, so that all else of the engine works on them unchanged.
-Everything but the vectors is frozen.
+Everything but the vectors is frozen. How they are laid out, started and trained is a `Recipe`.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 import torch
 
+from medprobe.core.tables import SLOT
 from medprobe.engine.batching import padded
 from medprobe.engine.heads import narrowed
 from medprobe.engine.load import Model
+from medprobe.engine.slots import Slot, answer_ids, masked_slots
 
 Example = tuple[list[int], list[int], list[int]]  # token ids, masked positions, their tokens
+SUBJECT: Final = "[X]"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A relation's template, with one [X] and one [Y], and a subject to put for [X]."""
+
+    template: str
+    subject: str
+
+
+class Recipe(Protocol):
+    """Where vectors stand in a prompt, what they start from, and how they learn."""
+
+    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
+        """Each prompt with its vectors. `where` names each prompt in errors."""
+        ...
+
+    def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
+        """The tokens of each answer in this slot."""
+        ...
+
+    def start(self, template: str) -> torch.Tensor:
+        """The vectors before training, [vectors, hidden]."""
+        ...
+
+    def installed(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
+        """Within the block the model reads these vectors."""
+        ...
+
+    def orders(self, examples: int) -> Iterator[list[int]]:
+        """The order of the examples in one epoch after another, from torch's generator."""
+        ...
+
+    def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
+        """What moves the vectors."""
+        ...
+
+    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
+        """The share of the rate at each step, from 0, where `warm` of all `steps` warm up."""
+        ...
+
+    def losses(self, examples: Sequence[Example]) -> torch.Tensor:
+        """The mean negative log-probability of the answers' tokens, in one batch."""
+        ...
+
+
+class Spread:
+    """`count` vectors between subject and slot, started from tokens taken evenly from the words of
+    the template; Adam, and a new order each epoch."""
+
+    def __init__(self, model: Model, count: int) -> None:
+        self.model = model
+        self.count = count
+
+    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
+        """Subject, vectors, slot and a full stop, or slot, vectors and subject where the template
+        has them so."""
+        slot_first = [p.template.index(SLOT) < p.template.index(SUBJECT) for p in prompts]
+        texts = [
+            f"{SLOT} {prompt.subject} ." if first else f"{prompt.subject} {SLOT} ."
+            for prompt, first in zip(prompts, slot_first, strict=True)
+        ]
+        ids = soft_ids(self.model, self.count)
+        plain = masked_slots(self.model.tokenizer, texts, where)
+        return [
+            replace(slot, after=(*ids, *slot.after))
+            if first
+            else replace(slot, before=(*slot.before, *ids))
+            for slot, first in zip(plain, slot_first, strict=True)
+        ]
+
+    def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
+        """Those inside a sentence."""
+        return answer_ids(self.model.tokenizer, names, slot.left)
+
+    def start(self, template: str) -> torch.Tensor:
+        """Copies of tokens of the template's words, its full stop aside."""
+        words = template.replace(SUBJECT, " ").replace(SLOT, " ").split()
+        text = " ".join(words[:-1] if words[-1:] == ["."] else words) or "."
+        ids = self.model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
+        return of_tokens(self.model, [ids[i * len(ids) // self.count] for i in range(self.count)])
+
+    def installed(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
+        """As embeddings; the head has no rows for them."""
+        return installed(self.model, vectors)
+
+    def orders(self, examples: int) -> Iterator[list[int]]:
+        """A new one each."""
+        while True:
+            yield torch.randperm(examples).tolist()
+
+    def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
+        """Adam."""
+        return torch.optim.Adam([vectors], lr=rate)
+
+    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
+        """Up to 1 at the last step of the warm-up, of at least one, then down to 0."""
+        warm = max(1, warm)
+        return lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+
+    def losses(self, examples: Sequence[Example]) -> torch.Tensor:
+        """With padding hidden."""
+        return losses(self.model, examples)
 
 
 class SoftEmbedding(torch.nn.Module):
@@ -48,9 +156,9 @@ def soft_ids(model: Model, count: int) -> tuple[int, ...]:
     return tuple(range(first, first + count))
 
 
-def from_tokens(model: Model, ids: Sequence[int], count: int) -> torch.Tensor:
-    """`count` vectors, [count, hidden], copied from tokens taken evenly from `ids`."""
-    chosen = torch.tensor([ids[i * len(ids) // count] for i in range(count)], device=model.device)
+def of_tokens(model: Model, ids: Sequence[int]) -> torch.Tensor:
+    """Copies of these tokens' embeddings, [tokens, hidden], float32."""
+    chosen = torch.tensor(ids, device=model.device)
     weights: torch.Tensor = model.model.get_input_embeddings().weight[chosen]
     return weights.detach().float().clone()
 
@@ -63,6 +171,18 @@ def losses(model: Model, examples: Sequence[Example]) -> torch.Tensor:
     length = ids.shape[1]
     positions = [i * length + p for i, (_, masks, _) in enumerate(examples) for p in masks]
     tokens = [token for _, _, targets in examples for token in targets]
+    return loss_at(model, ids, attention, positions, tokens)
+
+
+def loss_at(
+    model: Model,
+    ids: torch.Tensor,
+    attention: torch.Tensor,
+    positions: Sequence[int],
+    tokens: Sequence[int],
+) -> torch.Tensor:
+    """The mean negative log-probability of `tokens` at `positions`, which count through the batch
+    of `ids` [rows, length], `attention` [rows, length] its mask."""
     with narrowed(model.model.base_model, positions):
         logits = model.model(ids, attention_mask=attention).logits[0]
     return torch.nn.functional.cross_entropy(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from medprobe.core import answers
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
@@ -17,7 +18,9 @@ from medprobe.methods import Method, Task
 
 
 class FillMask(Method):
-    """Ranks the vocabulary, special tokens left out. An answer of one token is a hit."""
+    """Ranks the vocabulary, special tokens left out. A token is a hit where an answer has no other,
+    or where it reads as one by the benchmark's rule, letter case aside.
+    """
 
     KINDS = ("masked",)
 
@@ -56,10 +59,12 @@ class FillMask(Method):
         rows = [slot.fill([mask]) for slot in slots]
         positions = [slot.positions(1) for slot in slots]
         best = masked.log_probs(self.model, rows, positions, self.model.token_budget, keep)
-        table = []
+        same, table = answers.uncased(task.normalise), []
         for query, slot, predictions in zip(task.queries.itertuples(), slots, best, strict=True):
             ids = answer_ids(self.model.tokenizer, list(query.answers), slot.left)
-            hits = {self.names[tokens[0]] for tokens in ids if len(tokens) == 1}
+            tokens = {self.names[found[0]] for found in ids if len(found) == 1}
+            right = {same(answer) for answer in query.answers}
             for row in ranking.rows(str(query.query_id), predictions):
-                table.append({**row, "hit": row["prediction"] in hits})
+                text = row["prediction"]
+                table.append({**row, "hit": text in tokens or same(text) in right})
         return pd.DataFrame(table)

@@ -5,13 +5,14 @@ off. See `engine.seq2seq`.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import Field
 
+from medprobe.core import answers
 from medprobe.core.params import EngineParams, Section
-from medprobe.engine import ranking, seq2seq
+from medprobe.engine import ranking, seq2seq, seq2seq_released
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
 from medprobe.methods import Method, Task
@@ -26,10 +27,14 @@ class Generative(Method):
     KINDS = ("seq2seq",)
 
     class Settings(Section):
-        """The paper's: ten beams, of which all are kept."""
+        """The paper's: ten beams, of which all are kept. Its published numbers were made by
+        `script: released` (`engine.seq2seq_released`).
+        """
 
         beams: int = Field(10, gt=0)
-        spare: int = Field(4, ge=0)  # tokens that may be written beyond the longest answer's
+        script: Literal["ours", "released"] = "ours"
+        spare: int = Field(4, ge=0)  # ours: tokens that may be written beyond the longest answer's
+        own_settings: bool = False  # ours: the checkpoint's generation settings hold as well
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -40,38 +45,64 @@ class Generative(Method):
         self.settings = settings
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best texts of each query; the candidates play no part. Nothing is written beyond
-        the length of the longest answer to these queries, plus `spare` tokens.
+        """The k best texts of each query; the candidates play no part. A hit equals an answer by
+        the benchmark's rule, letter case aside.
 
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
-        queries = task.queries
+        released = self.settings.script == "released"
+        texts = self._as_released(task) if released else self._texts(task)
+        same = answers.uncased(task.normalise)
+        rows = []
+        for query, of_query in zip(task.queries.itertuples(), texts, strict=True):
+            right = {same(answer) for answer in query.answers}
+            for row in ranking.rows(str(query.query_id), of_query[: task.k]):
+                text = row["prediction"]
+                near = rouge_l(text, list(query.answers))
+                rows.append({**row, "hit": same(text) in right, "rouge_l": near})
+        return pd.DataFrame(rows)
+
+    def _as_released(self, task: Task) -> list[list[tuple[str, float]]]:
+        prompts = task.queries["prompt"].tolist()
+        if not set(prompts) <= set(self.written[1]):
+            texts = seq2seq_released.texts(self.model, prompts, task.where, self.settings.beams)
+            self.written = 0, dict(zip(prompts, texts, strict=True))
+        return [self.written[1][prompt] for prompt in prompts]
+
+    def _texts(self, task: Task) -> list[list[tuple[str, float]]]:
+        """Each query's different texts, best first. Nothing is written beyond the length of the
+        longest answer to these queries, plus `spare` tokens."""
+        queries, settings = task.queries, self.settings
         frames = seq2seq.frames(self.model, queries["prompt"], task.where)
         for frame, query in zip(frames, task.where, strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
         prompts = queries["prompt"].tolist()
         if self.written[0] != cap or not set(prompts) <= set(self.written[1]):
-            budget = self.model.token_budget
-            sequences = seq2seq.generate(self.model, frames, self.settings.beams, cap, budget)
+            sequences = seq2seq.generate(
+                self.model,
+                frames,
+                settings.beams,
+                cap,
+                self.model.token_budget,
+                own=settings.own_settings,
+            )
             self.written = cap, dict(zip(prompts, sequences, strict=True))
-        rows = []
-        for query in queries.itertuples():
+        texts = []
+        for prompt in prompts:
             scores: dict[str, float] = {}
-            for ids, score in self.written[1][str(query.prompt)]:
-                text = self._answer(ids, str(query.prompt))
+            for ids, score in self.written[1][prompt]:
+                text = self._answer(ids, prompt)
                 scores[text] = max(score, scores.get(text, score))
-            best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: task.k]
-            for row in ranking.rows(str(query.query_id), best):
-                rows.append({**row, "rouge_l": rouge_l(row["prediction"], list(query.answers))})
-        return pd.DataFrame(rows)
+            texts.append(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+        return texts
 
-    def _cap(self, frames: list[seq2seq.Frame], answers: list[str]) -> int:
+    def _cap(self, frames: list[seq2seq.Frame], names: list[str]) -> int:
         """The most tokens to write: the longest answer, and what BART's family writes around it."""
         around = 0
         if not seq2seq.writes_sentinels(self.model):
             around = max(len(f.target.before) + len(f.target.after) for f in frames)
-        longest = max(len(ids) for ids in answer_ids(self.model.tokenizer, answers, " "))
+        longest = max(len(ids) for ids in answer_ids(self.model.tokenizer, names, " "))
         return longest + around + self.settings.spare
 
     def _answer(self, ids: list[int], prompt: str) -> str:
@@ -83,7 +114,7 @@ class Generative(Method):
         return text.removeprefix(before).removesuffix(after).strip()
 
 
-def rouge_l(text: str, answers: list[str]) -> float:
+def rouge_l(text: str, names: list[str]) -> float:
     """ROUGE-L's F of a text against the answer it is nearest to.
 
     >>> rouge_l("acute renal failure", ["chronic renal failure", "fever"])
@@ -92,4 +123,4 @@ def rouge_l(text: str, answers: list[str]) -> float:
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeL"])
-    return max(float(scorer.score(answer, text)["rougeL"].fmeasure) for answer in answers)
+    return max(float(scorer.score(name, text)["rougeL"].fmeasure) for name in names)

@@ -2,12 +2,13 @@
 place of a template's words.
 
 For each relation the vectors start from the manual template, learn from the train split, and those
-of the best epoch on the dev split answer the queries, by acc@1 and, where that is equal, by the
-loss; the language model stays as it is. Answers are decoded as by X-FACTR.
+of the best epoch on the dev split answer the queries; the language model stays as it is. Answers
+are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and `engine.soft_released.Released`.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import torch
@@ -15,13 +16,14 @@ from pydantic import Field
 
 from medprobe.core import answers
 from medprobe.core.errors import BadInput, quoted
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT, BenchmarkTables
-from medprobe.engine import filling, soft
-from medprobe.engine.decoded import predictions
+from medprobe.engine import filling, heads, soft
+from medprobe.engine.decoded import DecodingSettings, predictions
 from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
-from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
+from medprobe.engine.slots import Slot, check_window
+from medprobe.engine.soft_released import Released
 from medprobe.methods import Method, Task
 
 
@@ -31,17 +33,19 @@ class Optiprompt(Method):
     KINDS = ("masked",)
     SELECTING = frozenset({"seeds"})
 
-    class Settings(Section):
-        """BioLAMA's, but for the number of seeds."""
+    class Settings(DecodingSettings):
+        """BioLAMA's, but for the number of seeds and the recipe. Its published numbers were made by
+        `recipe: released`, and the rest as `DecodingSettings` says.
+        """
 
-        vectors: int = Field(5, gt=0)
+        recipe: Literal["spread", "released"] = "spread"
+        vectors: int = Field(5, gt=0)  # of the recipe `spread`
         seeds: int = Field(3, gt=0)
         epochs: int = Field(10, gt=0)
         batch: int = Field(16, gt=0)
         learning_rate: float = Field(3e-3, gt=0)
         warmup: float = Field(0.1, ge=0, lt=1)  # share of the steps, then falling to zero
         masks: int = Field(10, gt=0, le=10)
-        beam: int = Field(5, gt=0)
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -51,7 +55,16 @@ class Optiprompt(Method):
         self.model.model.requires_grad_(False)
         self.settings = settings
         self.seed = seed
-        self.decoding = Decoding("confidence", "none", settings.masks, settings.beam)
+        if settings.bias == "subtracted":
+            heads.without_bias(self.model.model)
+        self.recipe: soft.Recipe = (
+            Released(self.model)
+            if settings.recipe == "released"
+            else soft.Spread(self.model, settings.vectors)
+        )
+        self.decoding = Decoding(
+            masks=settings.masks, beam=settings.beam, normalised=settings.length_normalisation
+        )
 
     def passes(self) -> list[str]:
         """The seeds."""
@@ -78,18 +91,8 @@ class Optiprompt(Method):
         model's window.
         """
         vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
-        slots = self.slots(task.queries)
-        with soft.installed(self.model, vectors):
-            decoded = self._decode(slots, task.k)
-        return predictions(
-            self.model,
-            task.queries,
-            slots,
-            decoded,
-            k=task.k,
-            normalise=task.normalise,
-            replicate=pass_,
-        )
+        with self.recipe.installed(vectors):
+            return self._predictions(task.queries, task.k, task.normalise, pass_)
 
     def train(
         self,
@@ -100,40 +103,25 @@ class Optiprompt(Method):
     ) -> torch.Tensor:
         """The vectors, [vectors, hidden], of the epoch that is best on `dev`, the start counted; of
         the last one where `dev` is empty."""
-        text = f" {_words(train.iloc[0])}"
-        words = self.model.tokenizer(text, add_special_tokens=False)["input_ids"]
-        vectors = soft.from_tokens(self.model, words, self.settings.vectors).requires_grad_()
+        torch.manual_seed(seed)
+        vectors = self.recipe.start(_prompt(train.iloc[0]).template).requires_grad_()
         best = vectors.detach().clone()
-        with soft.installed(self.model, vectors):
+        with self.recipe.installed(vectors):
             most = self._quality(dev, normalise)
-            for _ in self._epochs(self._examples(train), vectors, seed):
+            for _ in self._epochs(self._examples(train), vectors):
                 quality = self._quality(dev, normalise)
                 if quality > most or dev.empty:
                     best, most = vectors.detach().clone(), quality
         return best
 
     def slots(self, queries: pd.DataFrame) -> list[Slot]:
-        """Each query as subject, vectors, slot and a full stop, or slot, vectors and subject where
-        the template has them so."""
+        """Each query with the vectors in place of its words. Raises BadInput for one that does not
+        hold its subject, or is too long."""
         where = [f"query {query}" for query in queries["query_id"]]
-        slot_first = [_slot_first(row) for _, row in queries.iterrows()]
-        texts = [
-            f"{SLOT} {subject} ." if first else f"{subject} {SLOT} ."
-            for subject, first in zip(queries["subject"], slot_first, strict=True)
-        ]
-        ids = soft.soft_ids(self.model, self.settings.vectors)
-        made = []
-        for slot, first, query in zip(
-            masked_slots(self.model.tokenizer, texts, where), slot_first, where, strict=True
-        ):
-            before, after = slot.before, slot.after
-            made.append(
-                Slot(before, (*ids, *after), slot.left)
-                if first
-                else Slot((*before, *ids), after, slot.left)
-            )
-            masks = self.settings.masks
-            check_window(made[-1], [[0] * masks], self.model.max_length, query, [f"{masks} masks"])
+        made = self.recipe.slots([_prompt(row) for _, row in queries.iterrows()], where)
+        masks = self.settings.masks
+        for slot, query in zip(made, where, strict=True):
+            check_window(slot, [[0] * masks], self.model.max_length, query, [f"{masks} masks"])
         return made
 
     def _examples(self, train: pd.DataFrame) -> list[soft.Example]:
@@ -145,48 +133,56 @@ class Optiprompt(Method):
             for identifier, name in zip(row.answer_ids, row.answers, strict=True):
                 labels.setdefault(identifier, name)
             names = list(labels.values())
-            for name, ids in zip(
-                names, answer_ids(self.model.tokenizer, names, slot.left), strict=True
-            ):
+            for name, ids in zip(names, self.recipe.answer_ids(names, slot), strict=True):
                 check_window(slot, [ids], self.model.max_length, f"query {row.query_id}", [name])
                 count = len(ids)
                 examples.append((slot.fill([mask] * count), slot.positions(count), ids))
         return examples
 
-    def _epochs(
-        self, examples: list[soft.Example], vectors: torch.Tensor, seed: int
-    ) -> Iterator[None]:
+    def _epochs(self, examples: list[soft.Example], vectors: torch.Tensor) -> Iterator[None]:
         """Train for one epoch after another, with the model's dropout."""
         settings = self.settings
-        torch.manual_seed(seed)
-        optimizer = torch.optim.Adam([vectors], lr=settings.learning_rate)
+        optimizer = self.recipe.optimizer(vectors, settings.learning_rate)
         steps = settings.epochs * -(-len(examples) // settings.batch)
-        warm = max(1, int(steps * settings.warmup))
-        scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
-        )
+        shares = self.recipe.schedule(int(steps * settings.warmup), steps)
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, shares)
+        orders = self.recipe.orders(len(examples))
         for _ in range(settings.epochs):
-            order = torch.randperm(len(examples)).tolist()
+            order = next(orders)
             self.model.model.train()
             for start in range(0, len(order), settings.batch):
                 batch = [examples[i] for i in order[start : start + settings.batch]]
                 optimizer.zero_grad()
-                soft.losses(self.model, batch).backward()
+                self.recipe.losses(batch).backward()
                 optimizer.step()
                 scheduler.step()
             self.model.model.eval()
             yield
 
     def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> tuple[float, float]:
-        """acc@1 on the dev split, then the loss, negated: few rows leave epochs equal by acc@1."""
+        """acc@1 on the dev split, then the loss, negated: few rows leave epochs equal by acc@1. As
+        released, acc@1 alone: the first of equal epochs is taken."""
         if dev.empty:
             return 0.0, 0.0
-        slots = self.slots(dev)
-        best = predictions(self.model, dev, slots, self._decode(slots, 1), k=1, normalise=normalise)
-        return float(best["hit"].mean()), -self._loss(self._examples(dev))
+        accuracy = float(self._predictions(dev, 1, normalise)["hit"].mean())
+        released = self.settings.recipe == "released"
+        return accuracy, 0.0 if released else -self._loss(self._examples(dev))
 
-    def _decode(self, slots: list[Slot], k: int) -> list[list[filling.Filling]]:
-        return filling.fill(self.model, slots, self.decoding, self.model.token_budget, k)
+    def _predictions(
+        self, queries: pd.DataFrame, k: int, normalise: Callable[[str], str], replicate: str = ""
+    ) -> pd.DataFrame:
+        """The k best texts of each query, with the vectors that are installed."""
+        slots, needed = self.slots(queries), self.settings.needed(k)
+        return predictions(
+            self.model,
+            queries,
+            slots,
+            filling.fill(self.model, slots, self.decoding, self.model.token_budget, needed),
+            k=k,
+            normalise=answers.uncased(normalise),
+            equal=self.settings.equal,
+            replicate=replicate,
+        )
 
     @torch.no_grad()
     def _loss(self, examples: list[soft.Example]) -> float:
@@ -212,24 +208,16 @@ def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.Data
     return table[own].reset_index(drop=True)
 
 
-def _parts(row: pd.Series) -> tuple[str, str, str]:
-    """The prompt before, between and after its subject and slot."""
-    prompt, subject = str(row["prompt"]), str(row["subject"])
-    without = prompt.replace(SLOT, "\0", 1)
-    if subject not in without:
-        raise BadInput(
-            f"query {row['query_id']}", f"the prompt does not hold its subject {quoted(subject)}"
-        )
-    before, _, after = without.partition(subject)
-    return before, subject, after
-
-
-def _slot_first(row: pd.Series) -> bool:
-    return "\0" in _parts(row)[0]
-
-
-def _words(row: pd.Series) -> str:
-    """The template's own words; a full stop where it has none."""
-    before, _, after = _parts(row)
-    words = f"{before} {after}".replace("\0", " ").split()
-    return " ".join(words[:-1] if words[-1:] == ["."] else words) or "."
+def _prompt(row: pd.Series) -> soft.Prompt:
+    """The template that a query was made from, and its subject. Raises BadInput where the prompt
+    does not hold the subject."""
+    subject = str(row["subject"])
+    before, slot, after = str(row["prompt"]).partition(SLOT)
+    if subject in before:
+        before = before.replace(subject, soft.SUBJECT, 1)
+    elif subject in after:
+        after = after.replace(subject, soft.SUBJECT, 1)
+    else:
+        problem = f"the prompt does not hold its subject {quoted(subject)}"
+        raise BadInput(f"query {row['query_id']}", problem)
+    return soft.Prompt(before + slot + after, subject)

@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
-from medprobe.core.params import EngineParams, Section
-from medprobe.engine.decoded import predictions
+from medprobe.core import answers
+from medprobe.core.params import EngineParams
+from medprobe.engine import heads
+from medprobe.engine.decoded import DecodingSettings, predictions
 from medprobe.engine.encode import encode
-from medprobe.engine.filling import Decoding, Filling, fill, text_of
+from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of
 from medprobe.engine.load import load
 from medprobe.engine.search import nearest
 from medprobe.engine.slots import Slot, check_window, masked_slots
@@ -22,7 +24,6 @@ from medprobe.methods import Method, Task
 
 INITIAL: Final = ("independent", "order", "confidence")
 REFINEMENT: Final = ("none", "order", "confidence")
-NAME_LENGTH: Final = 25  # tokens of a name that is matched
 DECODINGS: Final = tuple(f"{i}+{r}".removesuffix("+none") for i in INITIAL for r in REFINEMENT)
 
 
@@ -32,15 +33,16 @@ class Xfactr(Method):
     KINDS = ("masked",)
     SELECTING = frozenset({"decodings"})
 
-    class Settings(Section):
-        """The paper's: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps."""
+    class Settings(DecodingSettings):
+        """The paper's: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps. BioLAMA's
+        manual prompts: `confidence`, 10 masks, and the rest as `DecodingSettings` says.
+        """
 
         decodings: tuple[str, ...] = ("confidence", "order+order")
-        masks: int = Field(5, gt=0)
-        beam: int = Field(5, gt=0)
         max_iter: int = Field(10, gt=0)
-        length_normalisation: bool = True  # lengths compete by mean log-probability, else by sum
+        cursor: Cursor = "own"  # shared: refinement `order` as the released code has it
         match: Literal["none", "nearest"] = "none"  # put the nearest candidate for what is decoded
+        name_length: int = Field(20, gt=2)  # tokens of a name that is matched
 
         @model_validator(mode="after")
         def _sound(self) -> "Xfactr.Settings":
@@ -56,6 +58,8 @@ class Xfactr(Method):
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
         self.settings = settings
+        if settings.bias == "subtracted":
+            heads.without_bias(self.model.model)
         self.decoded: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
         self.known: tuple[list[str], np.ndarray[Any, Any]] | None = None  # names and vectors
 
@@ -82,7 +86,8 @@ class Xfactr(Method):
             slots,
             decoded,
             k=task.k,
-            normalise=task.normalise,
+            normalise=task.normalise if match else answers.uncased(task.normalise),
+            equal=self.settings.equal,
             named=self._matched(decoded, sorted(set(task.own["name"]))) if match else {},
             variant=pass_,
         )
@@ -90,16 +95,17 @@ class Xfactr(Method):
     def _texts(self, k: int) -> int:
         """How many texts are needed for k predictions: all, where some have the same nearest."""
         every = self.settings.masks * self.settings.beam
-        return every if self.settings.match == "nearest" else k
+        return every if self.settings.match == "nearest" else self.settings.needed(k)
 
     def _matched(self, decoded: list[list[Filling]], names: list[str]) -> dict[str, str]:
         """The name nearest to each decoded text, by the [CLS] vectors of the model's body."""
         body = replace(self.model, model=self.model.model.base_model)
         if self.known is None or self.known[0] != names:
-            self.known = names, encode(body, names, NAME_LENGTH)
+            self.known = names, encode(body, names, self.settings.name_length)
         fillings = (filling for of_prompt in decoded for filling in of_prompt)
         texts = sorted({text_of(self.model, filling.tokens) for filling in fillings})
-        indices, _ = nearest(encode(body, texts, NAME_LENGTH), self.known[1], names, 1)
+        vectors = encode(body, texts, self.settings.name_length)
+        indices, _ = nearest(vectors, self.known[1], names, 1)
         return {text: names[i] for text, i in zip(texts, indices[:, 0], strict=True)}
 
     def _fillings(
@@ -124,4 +130,5 @@ class Xfactr(Method):
             self.settings.beam,
             self.settings.max_iter,
             self.settings.length_normalisation,
+            self.settings.cursor,
         )

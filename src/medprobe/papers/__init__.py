@@ -42,7 +42,7 @@ class Paper(Section):
     version: str
     url: str
     stands: bool  # is it the version whose figures stand?
-    settings: dict[str, dict[str, Any]] = Field({})  # by section of params.yaml
+    settings: dict[str, dict[str, Any]] = Field({})  # by section, or method.benchmark
     details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     tables: dict[str, Table] = Field({})

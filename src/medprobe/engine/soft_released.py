@@ -1,0 +1,155 @@
+"""Soft prompts as BioLAMA's released code has them (Sung et al., EMNLP 2021; `run_optiprompt.py`
+with `--init_manual_template`): the recipe that its published numbers were made by.
+
+A vector stands for every token of the manual template, where it stood. Twenty rows are added to the
+vocabulary, as input and as output; what the template leaves over is in the softmax only. In
+training nothing is hidden: padding is read, and where its id is not 0, as in RoBERTa, it is masked
+and predicted as well.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, Final
+
+import torch
+
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT
+from medprobe.engine.batching import padded
+from medprobe.engine.load import Model
+from medprobe.engine.slots import Slot, no_tokens
+from medprobe.engine.soft import SUBJECT, Example, Prompt, installed, loss_at, of_tokens, soft_ids
+
+ROWS: Final = 20  # added to the vocabulary
+DEVIATION: Final = 0.02  # of the rows that no token of the template starts
+
+
+class Released:
+    """A `Recipe`: vectors started from the template's own tokens, AdamW without bias correction,
+    one order for all epochs, a first step that moves nothing."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
+        """The template's words as vectors; the subject's tokens are those of its text alone.
+
+        Raises BadInput for a template of more than twenty tokens.
+        """
+        begin, end = self._ids("", add_special_tokens=True)
+        made = []
+        for prompt, name in zip(prompts, where, strict=True):
+            words = _words(prompt.template)
+            count = len(self._template_ids(prompt.template))
+            if count > ROWS:
+                problem = f"the template has {count} tokens, as released there are {ROWS} vectors"
+                raise BadInput(name, problem, "shorten it, or choose recipe: spread")
+            vectors = iter(soft_ids(self.model, count))
+            ids: dict[str, list[int]] = {SUBJECT: self._ids(prompt.subject), SLOT: []}
+            parts = [
+                ids[word] if word in ids else [next(vectors) for _ in self._ids(f" {word}")]
+                for word in words
+            ]
+            at = words.index(SLOT)
+            before, after = chain.from_iterable(parts[:at]), chain.from_iterable(parts[at:])
+            made.append(Slot((begin, *before), (*after, end), ""))
+        return made
+
+    def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
+        """Those of the text alone, without a blank before it."""
+        ids = [self._ids(name) for name in names]
+        for name, of_name in zip(names, ids, strict=True):
+            if not of_name:
+                raise no_tokens(name)
+        return ids
+
+    def start(self, template: str) -> torch.Tensor:
+        """All twenty rows: copies of the template's tokens, then normal numbers."""
+        vectors = DEVIATION * torch.randn(ROWS, self.model.config.hidden_size)
+        copied = of_tokens(self.model, self._template_ids(template))
+        vectors[: len(copied)] = copied.cpu()
+        return vectors.to(self.model.device)
+
+    @contextmanager
+    def installed(self, vectors: torch.Tensor) -> Iterator[None]:
+        """As embeddings, and as rows of the head, whose bias is 0 for them."""
+
+        def widen(head: torch.nn.Module, inputs: Any, logits: torch.Tensor) -> torch.Tensor:
+            return torch.cat([logits, inputs[0] @ vectors.to(inputs[0].dtype).T], dim=-1)
+
+        hook = self.model.model.get_output_embeddings().register_forward_hook(widen)
+        try:
+            with installed(self.model, vectors):
+                yield
+        finally:
+            hook.remove()
+
+    def orders(self, examples: int) -> Iterator[list[int]]:
+        """The same each."""
+        order = torch.randperm(examples).tolist()
+        while True:
+            yield order
+
+    def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
+        """AdamW as transformers had it, with `correct_bias=False` and no weight decay."""
+        return Uncorrected([vectors], rate)
+
+    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
+        """From 0 up to 1 behind the warm-up, then down to 0."""
+        return lambda step: min(step / max(1, warm), (steps - step) / max(1, steps - warm))
+
+    def losses(self, examples: Sequence[Example]) -> torch.Tensor:
+        """Padding is read, and by a tokenizer whose padding is not 0 also masked and predicted."""
+        tokenizer = self.model.tokenizer
+        pad = tokenizer.pad_token_id
+        longest = max(len(row) for row, _, _ in examples)
+        rows, positions, tokens = [], [], []
+        for i, (row, masks, targets) in enumerate(examples):
+            rest = range(len(row), longest) if pad else range(0)
+            rows.append(row + [tokenizer.mask_token_id] * len(rest))
+            positions += [i * longest + p for p in (*masks, *rest)]
+            tokens += [*targets, *[pad] * len(rest)]
+        ids, attention = padded(rows, pad, self.model.device)
+        return loss_at(self.model, ids, torch.ones_like(attention), positions, tokens)
+
+    def _template_ids(self, template: str) -> list[int]:
+        """The tokens that vectors stand for."""
+        words = [word for word in _words(template) if word not in (SUBJECT, SLOT)]
+        return [i for word in words for i in self._ids(f" {word}")]
+
+    def _ids(self, text: str, add_special_tokens: bool = False) -> list[int]:
+        encoded = self.model.tokenizer(text, add_special_tokens=add_special_tokens, verbose=False)
+        ids: list[int] = encoded["input_ids"]
+        return ids
+
+
+def _words(template: str) -> list[str]:
+    """A template's words, [X] and [Y] among them.
+
+    >>> _words("[X]'s sign is [Y].")
+    ['[X]', "'s", 'sign', 'is', '[Y]', '.']
+    """
+    return template.replace(SUBJECT, f" {SUBJECT} ").replace(SLOT, f" {SLOT} ").split()
+
+
+class Uncorrected(torch.optim.Optimizer):
+    """Adam (Kingma and Ba, 2015) without the correction of its moments' bias: early steps are some
+    3 times as large. `torch.optim` has no such choice."""
+
+    def __init__(self, parameters: list[torch.Tensor], rate: float) -> None:
+        super().__init__(parameters, {"lr": rate, "betas": (0.9, 0.999), "eps": 1e-6})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """One step down the gradients."""
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for value in group["params"]:
+                state = self.state[value]
+                if not state:
+                    state.update(mean=torch.zeros_like(value), square=torch.zeros_like(value))
+                state["mean"].lerp_(value.grad, 1 - first)
+                state["square"].mul_(second).addcmul_(value.grad, value.grad, value=1 - second)
+                root = state["square"].sqrt().add_(group["eps"])
+                value.addcdiv_(state["mean"], root, value=-group["lr"])
