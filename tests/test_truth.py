@@ -136,6 +136,8 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
+    f"{SRC}/metrics/expert.py": ["score", "track", "compare"],
+    f"{SRC}/report/sections/expert.py": ["compare"],
     f"{SRC}/report/page.py": ["compare"],
     f"{SRC}/report/sections/models.py": ["compare"],
     f"{SRC}/stages/probe.py": ["probe-*"],
@@ -229,6 +231,10 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     "one more benchmark": (
         set_to("benchmarks.medlama.second", {"per_relation": 10}),
         ["build-medlama@second", "validate-medlama@second"],
+    ),
+    "one more expert evaluation": (
+        set_to("benchmarks.ratings", {"experts": {"sheets": "annotations/experts"}}),
+        ["build-ratings@experts", "validate-ratings@experts"],
     ),
     "a model's name in the papers": (set_to("models.masked.taught.published", "BERT"), ["compare"]),
     "the intervals": (set_to("score.bootstrap", 10), ["score", "track", "compare"]),

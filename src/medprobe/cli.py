@@ -268,6 +268,40 @@ def list_(what: str) -> None:
 
 
 @main.command()
+@click.argument("asked", type=click.Choice(["predictions", "prompts"]))
+@click.argument("benchmark")
+@click.argument("name")
+@click.option("--rater", "raters", multiple=True, required=True, help="Whose sheet; repeat it.")
+@click.option(
+    "--system", "systems", multiple=True, nargs=2, metavar="MODEL METHOD", help="Whose predictions."
+)
+@click.option("--queries", type=click.IntRange(1), help="How many; else 15, or 200 prompts.")
+@click.option("--form", type=click.Choice(["xlsx", "csv"]), default="xlsx", show_default=True)
+def annotate(
+    asked: str,
+    benchmark: str,
+    name: str,
+    *,
+    raters: tuple[str, ...],
+    systems: tuple[tuple[str, str], ...],
+    queries: int | None,
+    form: str,
+) -> None:
+    """Draw predictions or prompts of a BENCHMARK, and write a sheet for each rater below
+    data/annotations/NAME."""
+    from medprobe import check
+    from medprobe.commands import annotate as command
+
+    params = check.loaded()
+    params.builder(benchmark)
+    tables = [command.table_of(one, benchmark, places.PREDICTIONS) for one in systems]
+    folder = places.BENCHMARKS / benchmark
+    drawn = command.draw(asked, folder, tables, queries, params.seed)
+    target = command.write(drawn, name, raters, form, places.DATA)
+    click.echo(f"{target}: give each rater the sheet of that name, and put it back filled in")
+
+
+@main.command()
 def doctor() -> None:
     """Check params.yaml and dvc.yaml, and say which sources and models are there."""
     from medprobe import check

@@ -21,7 +21,8 @@ from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.tables import Metadata, candidate_hash, metric_of_predictions, read_table
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, rows_of, score_table, sweep
+from medprobe.metrics.expert import folders as rated
+from medprobe.metrics.results import COMPARISON, families, rows_of, score_table, sweep
 from medprobe.metrics.summary import MEANS
 from medprobe.tracking import lineage
 from medprobe.tracking.store import Content, Dataset, Result
@@ -45,8 +46,9 @@ def _key(path: Path, params: Params) -> str:
     """Hash of all that the numbers follow from: predictions, benchmark, rules of scoring."""
     facts = Scoring.of_model(places.MODELS / path.parent.parent.name, params).facts
     folder = places.BENCHMARKS / path.stem
-    files = fingerprint([path, *sorted(folder.glob("*.parquet")), *([facts] if facts else [])])
-    plugins = {"metrics": [metric_of_predictions(path)]}
+    tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
+    files = fingerprint([path, *tables, *([facts] if facts else [])])
+    plugins = {"metrics": families(path)}
     code = code_fingerprint("medprobe.metrics.results", plugins)
     text = f"{files} {code} {params.score!r} {params.seed} {params.track!r}"
     return hashlib.sha256(text.encode()).hexdigest()
@@ -100,10 +102,10 @@ def _named(
                 named[name] = numbers["value"]
                 there = EDGES & numbers.keys() if edges and relation in MEANS else set()
                 named |= {f"{name}.{edge}": numbers[edge] for edge in there}
-    return {_legal(name): number for name, number in named.items()}
+    return {legal(name): number for name, number in named.items()}
 
 
-def _legal(name: str) -> str:
+def legal(name: str) -> str:
     """A metric's name with the characters that MLflow takes."""
     return "".join(c if c.isalnum() or c in "_-.:/ " else "_" for c in name)
 
@@ -182,7 +184,7 @@ def _sweeps(rows: pd.DataFrame) -> dict[str, Sequence[tuple[int, float]]]:
         at = sweep(row["method"])
         if at and at[1] == int(at[1]):
             place = "/".join((row["subset"], row["relation"], row["metric"]))
-            name = _legal(f"by {at[0]}/{place}")
+            name = legal(f"by {at[0]}/{place}")
             series.setdefault(name, []).append((int(at[1]), row["value"]))
     return {name: sorted(steps) for name, steps in series.items()}
 
@@ -207,7 +209,7 @@ def _losses(
             epochs = part.index.get_level_values("epoch").tolist()
             for kind in ("train", "validation"):
                 name = f"{kind} loss/{variant or 'default'}"
-                series[_legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
+                series[legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
     return series
 
 
