@@ -10,6 +10,7 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
+import yaml
 
 import gated
 from made_up import METADATA, predictions, queries
@@ -29,6 +30,7 @@ from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.tracking import comparisons, runs
 
+ROOT = Path(__file__).parent.parent
 FACTS = Path("outputs/benchmarks/facts")
 TABLE = Path("outputs/predictions/taught/contrastive/facts.parquet")
 DRAWN = 80
@@ -411,8 +413,12 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
 
 
 def test_the_command(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
-    params = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
-    Path("params.yaml").write_text(params + "benchmarks: {medlama: {facts: {}}}\n")
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    needed = {
+        name: params[name] for name in ("seed", "engine", "rewire", "sweeps", "score", "track")
+    }
+    text = yaml.safe_dump({**needed, "benchmarks": {"medlama": {"facts": {}}}})
+    Path("params.yaml").write_text(text)
     words = "annotate predictions facts experts --rater anna --rater ben"
     run = click.testing.CliRunner().invoke
 

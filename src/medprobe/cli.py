@@ -154,12 +154,14 @@ def fetch(model: str | None) -> None:
 
 @main.command()
 @named("model", "set")
-def rewire(model: str, sentence_set: str) -> None:
+@click.option("--sweep", metavar="SETTING", help="A setting that is swept, with its --value.")
+@click.option("--value", help="Of the setting that is swept.")
+def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
     from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
-    run(model, sentence_set, check.loaded())
+    run(model, sentence_set, check.loaded(), (sweep, value) if sweep and value else None)
 
 
 @main.command()

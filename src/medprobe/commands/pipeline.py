@@ -17,6 +17,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS
 from medprobe.core.parts import LIBRARIES
 from medprobe.core.places import CHECKED, EXPECTATIONS
+from medprobe.engine.rewiring import SWEPT
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
@@ -47,6 +48,7 @@ def text() -> str:
         methods={name: methods.find(name) for name in methods.names()},
         kinds=MODEL_KINDS,
         sets=SETS,
+        swept=SWEPT,
         tools=TOOLS,
         checked=CHECKED.as_posix(),
         code=code,

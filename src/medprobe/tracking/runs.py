@@ -64,7 +64,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     about = _params(path, params, fresh)
-    sets = about.get(f"{method}.sets", [])  # that the model was rewired on
+    sets = _rewired(model, method, about)
     inputs = lineage.inputs(model, benchmark, sets, lineage.hashes())
     checkpoint = f"outputs/models/{model}"
     return Content(
@@ -164,9 +164,11 @@ def _parts(path: Path, folder: Path, scoring: Scoring) -> Parts:
     parts: Parts = {}
     for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
         about = {"variant": variant or "default", "replicate": replicate}
+        at = sweep(f":{variant}")
+        varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
         scores: Scores = scorer.score(rows, folder, quick)
         named = _named(_whole(scores.get(about["variant"], {})), many_relations=True)
-        parts[" · ".join(word for word in about.values() if word)] = (about, named)
+        parts[" · ".join(word for word in about.values() if word)] = (about | varied, named)
     return parts if len(parts) > 1 else {}
 
 
@@ -187,6 +189,15 @@ def _sweeps(rows: pd.DataFrame) -> dict[str, Sequence[tuple[int, float]]]:
             name = legal(f"by {at[0]}/{place}")
             series.setdefault(name, []).append((int(at[1]), row["value"]))
     return {name: sorted(steps) for name, steps in series.items()}
+
+
+def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
+    """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
+    sets: list[str] = about.get(f"{method}.sets", [])
+    start = f"{method}.sweeps."
+    swept = [(name.removeprefix(start), about[name]) for name in about if name.startswith(start)]
+    cells = [f"{name}+{key}-{value}" for name in sets for key, some in swept for value in some]
+    return [*sets, *(cell for cell in cells if (places.REWIRED / model / cell).is_dir())]
 
 
 def _losses(
