@@ -29,6 +29,7 @@ from medprobe.stages.build import build
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.tracking import comparisons, runs
+from project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parent.parent
 FACTS = Path("outputs/benchmarks/facts")
@@ -414,9 +415,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
 
 def test_the_command(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    needed = {
-        name: params[name] for name in ("seed", "engine", "rewire", "sweeps", "score", "track")
-    }
+    needed = {name: params[name] for name in NEEDED_SECTIONS}
     text = yaml.safe_dump({**needed, "benchmarks": {"medlama": {"facts": {}}}})
     Path("params.yaml").write_text(text)
     words = "annotate predictions facts experts --rater anna --rater ben"

@@ -116,8 +116,8 @@ def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
 
 
 def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
-    """Those that are named, of sets and models that were swept; a set not meant for the model, whose
-    folder is empty, is left out."""
+    """Those that are named, of sets and models that were swept; a set not meant for the model,
+    whose folder is empty, is left out."""
     for number, cell in enumerate(("set-0+mask_ratio-0.1", "set-0+learning_rate-1e-05"), 7):
         for step in (50, 100):
             rewired(places.REWIRED / "bert" / cell / f"step-{step}", number + step)

@@ -126,6 +126,10 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "sweeps/mask_ratio": ([2.0], "sweeps: mask_ratio"),
     "sweeps/temperature": ([0.1, 0.1], "sweeps.temperature: a value is there twice"),
     "sweeps/models": (["nobody"], "sweeps.models: 'nobody' is not among"),
+    "methods/masked/contrastive/medlama/sweeps": (
+        {"mask_ratio": [0.7]},
+        "sweeps.mask_ratio: '0.7' is not among none",
+    ),
     "benchmarks/medlamma": ({"a": {}}, "no builder 'medlamma' (did you mean 'medlama'?)"),
     "benchmarks/medlama/medlama/per_relations": (
         1,

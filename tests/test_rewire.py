@@ -243,10 +243,8 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
     assert found == {"bert/wiki": [1], "bert/pubmed": [], "biobert/pubmed": [2], "biobert/wiki": []}
     assert (places.LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
     rewire("biobert", "pubmed", params, ("temperature", "0.5"))
-    losses = [
-        (places.LOSSES / f"biobert/pubmed{x}.csv").read_text() for x in ("", "+temperature-0.5")
-    ]
-    assert losses[0] != losses[1]
+    plain, varied = (places.LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
+    assert plain.read_text() != varied.read_text()
     assert list(checkpoints(places.REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
     with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
         rewire("biobert", "pubmed", params, ("mask_ratio", "2"))

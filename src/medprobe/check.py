@@ -11,7 +11,7 @@ from medprobe.core import places
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.params import Choices, Params, Section, load, section
+from medprobe.core.params import SWEPT, Choices, Params, Section, load, section
 
 PARAMS: Final = Path("params.yaml")
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
@@ -61,7 +61,7 @@ def _right(kind: type[Section], choices: Choices, where: str) -> None:
 
 def _sweeps(params: Params) -> None:
     """Values, models and sets of sweeps are right, each value on its own."""
-    from medprobe.engine.rewiring import SWEPT, RewireSettings
+    from medprobe.engine.rewiring import RewireSettings
 
     swept = params.sweeps.model_dump() if params.sweeps else {}
     for model in swept.get("models", ()):
@@ -129,9 +129,9 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
         for name in choices.get(SETS, []):
             _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
         for setting, values in choices.get(SWEEPS, {}).items():
-            there = params.sweeps.model_dump()[setting] if params.sweeps else ()
+            swept = params.sweeps.model_dump()[setting] if params.sweeps else ()
             for value in values:
-                _known(value, there, f"{where}.{benchmark}.{SWEEPS}.{setting}")
+                _known(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
 
 
 def _known(name: object, there: Any, where: str) -> None:

@@ -14,10 +14,9 @@ from medprobe import benchmarks, methods
 from medprobe.check import SETS
 from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
-from medprobe.core.params import MODEL_KINDS
+from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES
 from medprobe.core.places import CHECKED, EXPECTATIONS
-from medprobe.engine.rewiring import SWEPT
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")

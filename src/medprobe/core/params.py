@@ -6,7 +6,7 @@ class `Settings`; `check.py` holds all of `params.yaml` against these classes, t
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -53,6 +53,8 @@ Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC'
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
 NAMED: Final = ("seed", "engine.precision", "rewire", "sweeps", "score", "track")  # by dvc.yaml
+Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
+SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
 Choices = dict[str, Any]  # settings that the file they belong to types
 
 

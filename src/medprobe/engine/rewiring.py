@@ -19,7 +19,6 @@ from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
 
 Cut = Literal["released", "tail"]
-SWEPT: Final = ("mask_ratio", "learning_rate", "temperature", "max_sentences")  # one at a time
 STATE: Final = "training.pt"  # beside the newest kept checkpoint: what the next step needs
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, Section, Swept
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
@@ -47,7 +47,7 @@ class Contrastive(Method):
 
         sets: tuple[str, ...] = Field(min_length=1)  # of sentence_sets, each a replicate
         step: int | None = None  # whose checkpoint is probed; none: the last
-        sweeps: dict[str, tuple[float | int, ...]] = {}  # of params.yaml's sweeps: those to probe
+        sweeps: dict[Swept, tuple[float | int, ...]] = Field({})  # those to probe of params.yaml's
         layers: tuple[int, ...] = ()  # more layers to probe at `step`, beside the last
         distance: Distance = "l2"
         pooling: Pooling = "cls"
@@ -91,9 +91,8 @@ class Contrastive(Method):
 
     def _cells(self) -> list[str]:
         """The values of sweeps, as their folders name them."""
-        return [
-            f"{key}-{value}" for key, values in self.settings.sweeps.items() for value in values
-        ]
+        swept = self.settings.sweeps.items()
+        return [f"{setting}-{value}" for setting, values in swept for value in values]
 
     def _steps(self, name: str) -> dict[int, Path]:
         """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
