@@ -384,13 +384,14 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     params = Params.model_validate(
         {
             "benchmarks": {"medlama": {"facts": {}}},
-            "models": {"masked": {"taught": {}, "untaught": {}}},
+            "models": {"masked": {"taught": {"published": "PubMedBERT"}, "untaught": {}}},
             "score": {"bootstrap": 50},
         }
     )
     score(params)
     compare(params)
     page = Path("reports/index.html").read_text()
+    assert "Published of PubMedBERT (ACL 2022): hits 8.67 %, rated right 22 %." in page
     assert "By experts" in page and "anna: 800 of 800; ben: 800 of 800" in page
     assert "acc@10, corrected" in page and "Fleiss" in page and "Cohen" in page
     table = pd.read_csv("reports/comparison.csv")

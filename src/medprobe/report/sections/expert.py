@@ -3,6 +3,7 @@
 import pandas as pd
 
 from medprobe.metrics.expert import RATED, Evaluation, Expert
+from medprobe.papers import published
 from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, metric
 from medprobe.report.results import Results
@@ -60,7 +61,21 @@ def _scores(results: Results, benchmark: str, one: Evaluation) -> list[Block]:
         "that of all queries, moved by how far experts and answers differ on those rated. Hits and "
         "predictions rated right are shares of the first ten predictions."
     )
-    return [*_progress(one), *paragraph(about), Table(heads, body)]
+    printed = _published(results, benchmark, one.subset)
+    return [*_progress(one), *paragraph(about), Table(heads, body), *paragraph(*printed)]
+
+
+def _published(results: Results, benchmark: str, subset: str) -> list[str]:
+    """What the papers print of the models here that are theirs."""
+    return [
+        f"Published of {row.model} ({paper.version}): "
+        + ", ".join(f"{metric(name).title} {value:g} %" for name, value in row.values.items())
+        + "."
+        for name in sorted({*results.published.values()})
+        for paper, _, row in published(
+            name, results.printed(benchmark), f"{subset}/{RATED}", "micro", "contrastive"
+        )
+    ]
 
 
 def _facts(rated: pd.DataFrame) -> Table:
