@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, audit: Path) -> Iterator[P
     made.replace(**SMALL)
     made.works("medprobe", "sample")
     made.works("dvc", "add", "data", "--quiet")
-    made.works("medprobe", "repro", MEDPROBE_AUDIT=str(audit), PYTHONPATH=str(audit))
+    heard = os.pathsep.join([str(audit), os.environ.get("PYTHONPATH", "")])
+    made.works("medprobe", "repro", MEDPROBE_AUDIT=str(audit), PYTHONPATH=heard)
     made.commit("The first numbers")
     yield made
 
