@@ -34,6 +34,9 @@ SMALL: dict[str, Any] = {
     "score": {"bootstrap": 50},
 }
 
+# The sections that params.yaml must have.
+NEEDED_SECTIONS = ("seed", "engine", "rewire", "sweeps", "score", "track")
+
 # Written into every process that Python starts: which files of the package it has imported.
 AUDIT = """
 import atexit, json, os, sys

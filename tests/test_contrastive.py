@@ -20,6 +20,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, section
 from medprobe.engine.load import load
 from medprobe.methods.contrastive import Contrastive
+from medprobe.metrics.results import sweep
 
 REAL = Path(__file__).parents[2] / "shared/data/medlama"
 NAMES = [
@@ -116,6 +117,31 @@ def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
     for row in QUERIES.itertuples():
         expected = slow(method.checkpoint, NAMES, row.prompt, 4)
         assert predictions(table, row.query_id, k=4) == expected
+
+
+def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
+    """Those that are named, of sets and models that were swept; a set not meant for the model,
+    whose folder is empty, is left out."""
+    for number, cell in enumerate(("set-0+mask_ratio-0.1", "set-0+learning_rate-1e-05"), 7):
+        for step in (50, 100):
+            rewired(places.REWIRED / "bert" / cell / f"step-{step}", number + step)
+    (places.REWIRED / "bert/wiki-0").mkdir()
+    swept = {"mask_ratio": (0.1, 0.3), "learning_rate": (1e-5,)}
+    method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
+    passes = [*method.passes()]
+    cells = ["set-0/mask_ratio-0.1", "set-0/learning_rate-1e-05"]
+    assert passes == ["set-0", "set-1", "set-0/step-50", *cells, "set-1/step-50", "original"]
+    folder = places.REWIRED / "bert/set-0+mask_ratio-0.1/step-100"
+    assert method.inputs(cells[0]) == [folder]
+    table = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[0])
+    assert set(table["variant"]) == {"mask_ratio-0.1"} and set(table["replicate"]) == {"set-0"}
+    query = QUERIES.iloc[0]
+    expected = slow(folder, NAMES, query["prompt"], 3)
+    assert predictions(table, query["query_id"], "mask_ratio-0.1") == expected
+    rate = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[1])["variant"].iloc[0]
+    assert sweep(f"contrastive:{rate}") == ("learning_rate", 0.00001)
+    with pytest.raises(BadInput, match="none of wiki-0 is for bert; see the models of sentence"):
+        prober(sets=("wiki-0",)).passes()
 
 
 def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gated
-from medprobe.benchmarks import lipid, lipid_annotated
+from medprobe.benchmarks import lipid
 from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
-from medprobe.benchmarks.lipid.sheet import draw_sheet, read_sheet
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources.mentions import Mentions
@@ -249,53 +248,3 @@ def test_appearances_of_entities(tmp_path: Path) -> None:
         1.0,
     ]
     assert table.loc["gene", "prompts"] == 1
-
-
-def sheet(tmp_path: Path, *said: str) -> Path:
-    """A sheet of five prompts, filled in by two annotators."""
-    verbs = ["acts", "cools", "heals", "helps", "rests"]
-    names = ["Aspirin", "Aspirin", "BRX2", "BRX2", "BRX2"]
-    texts = [f"{name} {verb}." for name, verb in zip(names, verbs, strict=True)]
-    benchmark = build(tmp_path, [record(n, text) for n, text in enumerate(texts)])
-    benchmark.write(tmp_path / "out")
-    head, *lines = (tmp_path / "out/annotation.csv").read_text().splitlines()
-    assert all(line.endswith(",,") for line in lines)
-    filled = [line[:-1] + words for line, words in zip(sorted(lines), said, strict=True)]
-    (tmp_path / "sheet.csv").write_text("\n".join([head, *filled]) + "\n")
-    return tmp_path / "sheet.csv"
-
-
-def test_a_filled_sheet_gives_kappa(tmp_path: Path) -> None:
-    path = sheet(tmp_path, "yes,yes", "yes,no", "no,no", " Yes ,yes", "no,no")
-    table = read_sheet(path).set_index("subset")
-    assert table["items"].to_dict() == {"chem": 2, "gene": 3, "all": 5}
-    assert table.loc["gene", "kappa"] == 1
-    assert table.loc["chem", ["agreed", "kappa"]].tolist() == [0.5, 0.0]
-    # 4 of 5 agreed; by chance 3/5 * 2/5 + 2/5 * 3/5 = 0.48
-    assert table.loc["all", "kappa"] == pytest.approx((0.8 - 0.48) / (1 - 0.48))
-
-
-def test_the_same_seed_draws_the_same_sheet(tmp_path: Path) -> None:
-    records = [record(number, f"Aspirin has {number} uses.") for number in range(40)]
-    records.append(record(50, "BRX2 acts."))
-    queries = build(tmp_path, records).queries
-    a, b, c = (draw_sheet(queries, seed, size=10) for seed in (1, 1, 2))
-    assert a.equals(b) and not a.equals(c)
-    assert a["subset"].value_counts().to_dict() == {"chem": 5, "gene": 1}
-
-
-def test_a_filled_sheet_is_read_by_the_build(tmp_path: Path) -> None:
-    path = sheet(tmp_path, "yes,yes", "yes,no", "no,no", "yes,yes", "no,no")
-    (tmp_path / "lipid").mkdir()
-    path.rename(tmp_path / "lipid/annotation.csv")
-    found = lipid_annotated.build(tmp_path, lipid.Settings(), 0).notes["agreement"]
-    assert found["subset"].tolist() == ["chem", "gene", "all"]
-
-
-def test_an_answer_that_is_neither_is_named(tmp_path: Path) -> None:
-    path = sheet(tmp_path, "yes,yes", "yes,", "no,no", "yes,yes", "no,no")
-    with pytest.raises(BadInput, match=r"sheet\.csv, line 3: factual_2 is ''; write yes or no"):
-        read_sheet(path)
-    path.write_text("query_id\n1\n")
-    with pytest.raises(BadInput, match="no column subset"):
-        read_sheet(path)

@@ -103,3 +103,17 @@ def test_the_names_that_a_paper_prints_are_known() -> None:
     printed = {row.relation for row in rows} - {"macro", "weighted"}
     assert printed == set(concepts().values()), "a disease in the tables has no concept"
     assert len(concepts()) == len(printed), "two diseases of the tables have one concept"
+
+
+def test_the_experts_counts_give_the_shares_that_are_printed() -> None:
+    """The preprint counts what the version in print gives in per cent."""
+    counts = papers()["contrastive-probe-v1"].tables["5"].numbers
+    table = papers()["contrastive-probe-acl2022"].tables["figure 8"]
+    [row], printed = table.rows, table.numbers["predictions"]
+    at_10 = [n for one in counts.values() for name, n in one.items() if name.startswith("top_10")]
+    assert sum(at_10) == printed["all"] == 150
+    perfect = counts["score 5"]
+    assert perfect["top_10_hit"] == printed["answers_rated_5"]
+    assert perfect["top_10_hit"] + perfect["top_10_miss"] == printed["rated_5"]
+    assert row.values["hits_of_10"] == round(100 * printed["answers_rated_5"] / 150, 2)
+    assert row.values["rated_right_of_10"] == 100 * printed["rated_5"] / 150

@@ -17,6 +17,10 @@ NEEDED: dict[str, Any] = {
     "seed": 1,
     "engine": {"precision": "float32"},
     "rewire": {},
+    "sweeps": {
+        **{"models": [], "sets": [], "mask_ratio": [], "learning_rate": []},
+        **{"temperature": [], "max_sentences": []},
+    },
     "score": {},
     "track": {},
 }
@@ -118,7 +122,16 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "rewire/stepss": (1, "rewire: unknown key stepss (did you mean 'steps'?)"),
     "train/taught/layer": (3, "train.taught: unknown key layer (did you mean 'layers'?)"),
     "train/taught/kind": ("causal", "a recipe of kind causal, the model is listed as masked"),
-    "sentence_sets/set-0/steps": (1, "sentence_sets.set-0: unknown key steps"),
+    "sentence_sets/set-0/steps": (1, "sentence_sets.set-0.steps"),
+    "sentence_sets/set-0/rewire": ({"stepp": 1}, "sentence_sets.set-0.rewire: unknown key stepp"),
+    "sentence_sets/set-0/models": (["taugt"], "'taugt' is not among taught"),
+    "sweeps/mask_ratio": ([2.0], "sweeps: mask_ratio"),
+    "sweeps/temperature": ([0.1, 0.1], "sweeps.temperature: a value is there twice"),
+    "sweeps/models": (["nobody"], "sweeps.models: 'nobody' is not among"),
+    "methods/masked/contrastive/medlama/sweeps": (
+        {"mask_ratio": [0.7]},
+        "sweeps.mask_ratio: '0.7' is not among none",
+    ),
     "benchmarks/medlamma": ({"a": {}}, "no builder 'medlamma' (did you mean 'medlama'?)"),
     "benchmarks/medlama/medlama/per_relations": (
         1,

@@ -2,7 +2,9 @@
 
 import ast
 import json
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import yaml
 from dvc.repo import Repo
 from mlflow import MlflowClient
 
-from project import AUDIT, SMALL, Project
+from project import AUDIT, ROOT, SMALL, Project
 
 COMMAND = {"cli.py", "check.py", "lineage.py"}  # of every command, for what is no number
 
@@ -31,7 +33,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, audit: Path) -> Iterator[P
     made.replace(**SMALL)
     made.works("medprobe", "sample")
     made.works("dvc", "add", "data", "--quiet")
-    made.works("medprobe", "repro", MEDPROBE_AUDIT=str(audit), PYTHONPATH=str(audit))
+    heard = os.pathsep.join([str(audit), os.environ.get("PYTHONPATH", "")])
+    made.works("medprobe", "repro", MEDPROBE_AUDIT=str(audit), PYTHONPATH=heard)
     made.commit("The first numbers")
     yield made
 
@@ -164,3 +167,34 @@ def test_params_are_refused_before_anything_runs(project: Project) -> None:
     path.write_text(before)
     assert refused.returncode == 2
     assert "unknown key stepp (did you mean 'step'?)" in refused.stdout
+
+
+def test_a_filled_sheet_is_picked_up(project: Project) -> None:
+    """The commands of docs/expert-evaluation.md, in their order."""
+    document = (ROOT / "docs/expert-evaluation.md").read_text()
+    lines = re.findall(r"^(?:medprobe|dvc) .*$", document, re.MULTILINE)
+    draw, _, *after = [shlex.split(line.partition("#")[0]) for line in lines]
+    project.works(*draw, "--form", "csv")
+    sheets = project.folder / "data/annotations/experts"
+    for number, rater in enumerate(("anna", "ben")):
+        table = pd.read_csv(sheets / f"{rater}.csv", dtype=str, keep_default_na=False)
+        said = ["5" if (line + number) % 3 == 0 else "1" for line in range(len(table))]
+        table.assign(rating=said).to_csv(sheets / f"{rater}.csv", index=False)
+    params = project.params()
+    [settings] = re.findall(r"^```yaml\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+    params["benchmarks"] |= yaml.safe_load(settings)["benchmarks"]
+    project.write_params(params)
+    said = "".join(project.works(*command) for command in after)
+    ran = set(re.findall(r"Running stage '([^']+)'", said))
+    stages = {"build-ratings@experts", "validate-ratings@experts", "score", "track", "compare"}
+    assert ran == stages
+    table = pd.read_csv(project.folder / "reports/comparison.csv")
+    assert "full/rated:experts" in set(table["subset"])
+    assert (project.folder / "reports/experts-agreement.csv").is_file()
+    sheet = pd.read_csv(sheets / "ben.csv", dtype=str).assign(rating="1")
+    (sheets / "ben.csv").unlink()  # it is pinned, and may be a link into the cache
+    sheet.to_csv(sheets / "ben.csv", index=False)
+    assert "build-ratings@experts" in project.works("dvc", "status")
+    said = "".join(project.works(*command) for command in after)
+    assert set(re.findall(r"Running stage '([^']+)'", said)) == stages
+    assert "Running stage" not in project.works("dvc", "repro")

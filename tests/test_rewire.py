@@ -213,6 +213,43 @@ def test_the_stage_puts_checkpoints_and_losses_into_their_places(
         rewire("min", "set-0", params)
 
 
+def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    for name in ("pubmed", "wiki"):
+        (places.SENTENCES / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    for name in ("bert", "biobert"):
+        (places.MODELS / name).symlink_to(tiny_model("bert"))
+    params = Params.model_validate(
+        {
+            "models": {"masked": {"bert": {}, "biobert": {}}},
+            "sentence_sets": {
+                "pubmed": {"models": ["biobert"]},
+                "wiki": {"models": ["bert"], "rewire": {"steps": 1}},
+            },
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 2},
+        }
+    )
+    for model in ("bert", "biobert"):
+        for name in ("pubmed", "wiki"):
+            rewire(model, name, params)
+    found = {
+        str(path.relative_to(places.REWIRED)): list(checkpoints(path))
+        for path in places.REWIRED.glob("*/*")
+    }
+    assert found == {"bert/wiki": [1], "bert/pubmed": [], "biobert/pubmed": [2], "biobert/wiki": []}
+    assert (places.LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
+    rewire("biobert", "pubmed", params, ("temperature", "0.5"))
+    plain, varied = (places.LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
+    assert plain.read_text() != varied.read_text()
+    assert list(checkpoints(places.REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
+    with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
+        rewire("biobert", "pubmed", params, ("mask_ratio", "2"))
+
+
 def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:

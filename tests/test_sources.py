@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from medprobe import benchmarks
+from medprobe.commands import annotate
 from medprobe.commands.sample import sample
 from medprobe.core import params
 from medprobe.core.errors import BadInput
@@ -35,7 +37,7 @@ BUILDERS: dict[str, dict[str, Any]] = {
     "biolama": {},
     "lama": {"distractors": {"squad": "lama/Squad/other-entities.txt"}},
     "lipid": {},
-    "lipid_annotated": {},
+    "ratings": {"sheets": "annotations/facts"},
     "diskne": {"negatives": 2},
     "diskne_released": {},
     "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
@@ -64,10 +66,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         released()
         sys.addaudithook(listen)
         build("lipid", params.Params(benchmarks={"lipid": {"lipid": {}}}))
-        sheet = Path("outputs/benchmarks/lipid/annotation.csv").read_text().splitlines()
-        Path("data/lipid").mkdir()
-        filled = [sheet[0], *(f"{line.removesuffix(',,')},yes,yes" for line in sheet[1:])]
-        Path("data/lipid/annotation.csv").write_text("\n".join(filled))
+        folder = Path("outputs/benchmarks/lipid")
+        drawn = annotate.draw("prompts", folder, [], 20, 1)
+        made = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
+        sheet = pd.read_csv(made / "anna.csv", keep_default_na=False)
+        sheet.assign(rating="yes").to_csv(made / "anna.csv", index=False)
         yield
 
 
@@ -115,9 +118,7 @@ def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
     assert list(told.columns) == ["source", "what", "name", "rows"]
     read_from = [Path(one) for one in told.loc[told["source"] != "", "source"]]
     assert all(any(one.is_relative_to(source) for source in sources) for one in read_from)
-    assert {s for s in sources if any(one.is_relative_to(s) for one in read_from)} >= {
-        source for source in sources if source != Path("lipid/annotation.csv")
-    }
+    assert {s for s in sources if any(one.is_relative_to(s) for one in read_from)} == {*sources}
     assert (told["rows"] > 0).all()
     assert tables.builder == builder
     assert set(tables.queries["benchmark"]) == {"mine"}

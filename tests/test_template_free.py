@@ -251,8 +251,8 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
         "template-free-parallel.svg",
         "template-free-perplexity.svg",
         "template-free-templates.svg",
-        "template-free-frequent-template-based.svg",
-        "template-free-frequent-template-free.svg",
+        "template-free-frequent-good.svg",
+        "template-free-frequent-poor.svg",
         "template-free-distractors.svg",
     }
     page = html(results, made.parts)

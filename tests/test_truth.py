@@ -18,6 +18,7 @@ import yaml
 from dvc.repo import Repo
 
 from medprobe.commands import pipeline
+from project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", "expectations", "src"]
@@ -136,6 +137,8 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
+    f"{SRC}/metrics/expert.py": ["score", "track", "compare"],
+    f"{SRC}/report/sections/expert.py": ["compare"],
     f"{SRC}/report/page.py": ["compare"],
     f"{SRC}/report/sections/models.py": ["compare"],
     f"{SRC}/stages/probe.py": ["probe-*"],
@@ -210,6 +213,18 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         set_to("sentence_sets.set-2", {}),
         ["validate-sentences@set-2", "rewire*@*-set-2"],
     ),
+    "a setting of one sentence set": (
+        set_to("sentence_sets.set-1", {"rewire": {"temperature": 0.05}}),
+        ["rewire*@*-set-1"],
+    ),
+    "one more value of a sweep": (
+        all_of(
+            set_to("sweeps.models", ["taught"]),
+            set_to("sweeps.sets", ["set-0"]),
+            set_to("sweeps.learning_rate", [1.0e-5]),
+        ),
+        ["rewire-learning_rate@taught-set-0-1e-05"],
+    ),
     "one more model": (NEW_MODEL, ["*@newcomer*", "compare"]),
     "one more model of the hub": (
         all_of(
@@ -234,6 +249,10 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         set_to("models.masked.taught.published", "BERT"),
         ["track", "compare"],
     ),
+    "one more expert evaluation": (
+        set_to("benchmarks.ratings", {"experts": {"sheets": "annotations/experts"}}),
+        ["build-ratings@experts", "validate-ratings@experts"],
+    ),
     "the intervals": (set_to("score.bootstrap", 10), ["score", "track", "compare"]),
     "the seed": (
         set_to("seed", 1),
@@ -255,7 +274,7 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
     """Models of one kind only, from a folder, on one benchmark: no stage of anything else."""
     with kept(project / "params.yaml"):
         content = yaml.safe_load((project / "params.yaml").read_text())
-        small = {name: content[name] for name in ("seed", "engine", "rewire", "score", "track")}
+        small = {name: content[name] for name in NEEDED_SECTIONS}
         (project / "model").mkdir(exist_ok=True)
         small |= {
             "folders": {"mine": "model"},

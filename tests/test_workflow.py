@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from medprobe.commands.sample import sample
+from project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parents[1]
 WORKFLOW = ROOT / ".github/workflows/data-quality.yml"
@@ -78,7 +79,7 @@ def project(tmp_path: Path, world: Path) -> Project:
             "sample": {"queries": 20, "reserve": 8},
             "benchmarks": {"biolama": {"biolama": {}}},
         }
-        few = {key: params[key] for key in ("seed", "engine", "rewire", "score", "track")}
+        few = {key: params[key] for key in NEEDED_SECTIONS}
         (tmp_path / "params.yaml").write_text(yaml.safe_dump({**few, **small}))
         shutil.copytree(world, tmp_path / "data")
         if leak:

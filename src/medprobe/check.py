@@ -11,10 +11,11 @@ from medprobe.core import places
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput, nearest, text
 from medprobe.core.files import replacing
-from medprobe.core.params import Choices, Params, Section, load, section
+from medprobe.core.params import SWEPT, Choices, Params, Section, load, section
 
 PARAMS: Final = Path("params.yaml")
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
+SWEEPS: Final = "sweeps"  # and one of this name the values of sweeps that it probes
 
 
 def loaded(path: Path = PARAMS) -> Params:
@@ -45,8 +46,11 @@ def check(params: Params) -> None:
 
     _right(SampleSettings, params.sample, "sample")
     _right(RewireSettings, params.rewire, "rewire")
-    for name, settings in params.sentence_sets.items():
-        _right(Section, settings, f"sentence_sets.{name}")
+    for name, one in params.sentence_sets.items():
+        _right(RewireSettings, params.rewire | one.rewire, f"sentence_sets.{name}.rewire")
+        for model in one.models or ():
+            _known(model, params.models.all(), f"sentence_sets.{name}.models")
+    _sweeps(params)
     _benchmarks(params)
     _models(params)
     for kind, methods in params.methods.items():
@@ -56,6 +60,22 @@ def check(params: Params) -> None:
 
 def _right(kind: type[Section], choices: Choices, where: str) -> None:
     section(kind, choices, f"params.yaml: {where}")
+
+
+def _sweeps(params: Params) -> None:
+    """Values, models and sets of sweeps are right, each value on its own."""
+    from medprobe.engine.rewiring import RewireSettings
+
+    swept = params.sweeps.model_dump() if params.sweeps else {}
+    for model in swept.get("models", ()):
+        _known(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
+    for name in swept.get("sets", ()):
+        _known(name, params.sentence_sets, "sweeps.sets")
+    for setting in SWEPT:
+        for value in swept.get(setting, ()):
+            _right(RewireSettings, {setting: value}, "sweeps")
+        if len({*swept.get(setting, ())}) < len(swept.get(setting, ())):
+            raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
 
 
 def _benchmarks(params: Params) -> None:
@@ -111,11 +131,16 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
         _right(plugin.Settings, choices, f"{where}.{benchmark}")
         for name in choices.get(SETS, []):
             _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
+        for setting, values in choices.get(SWEEPS, {}).items():
+            swept = params.sweeps.model_dump()[setting] if params.sweeps else ()
+            for value in values:
+                _known(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
 
 
-def _known(name: str | None, there: Any, where: str) -> None:
+def _known(name: object, there: Any, where: str) -> None:
     if name is not None and name not in there:
-        problem = f"'{name}' is not among {', '.join(there) or 'none'}{nearest(name, [*there])}"
+        known = [str(one) for one in there]
+        problem = f"'{name}' is not among {', '.join(known) or 'none'}{nearest(str(name), known)}"
         raise BadInput(f"params.yaml: {where}", problem)
 
 

@@ -155,12 +155,14 @@ def fetch(model: str | None) -> None:
 
 @main.command()
 @named("model", "set")
-def rewire(model: str, sentence_set: str) -> None:
+@click.option("--sweep", metavar="SETTING", help="A setting that is swept, with its --value.")
+@click.option("--value", help="Of the setting that is swept.")
+def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
     from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
-    run(model, sentence_set, check.loaded())
+    run(model, sentence_set, check.loaded(), (sweep, value) if sweep and value else None)
 
 
 @main.command()
@@ -266,6 +268,40 @@ def list_(what: str) -> None:
     from medprobe.commands.list_ import list_ as show
 
     show(what, check.loaded())
+
+
+@main.command()
+@click.argument("asked", type=click.Choice(["predictions", "prompts"]))
+@click.argument("benchmark")
+@click.argument("name")
+@click.option("--rater", "raters", multiple=True, required=True, help="Whose sheet; repeat it.")
+@click.option(
+    "--system", "systems", multiple=True, nargs=2, metavar="MODEL METHOD", help="Whose predictions."
+)
+@click.option("--queries", type=click.IntRange(1), help="How many; else 15, or 200 prompts.")
+@click.option("--form", type=click.Choice(["xlsx", "csv"]), default="xlsx", show_default=True)
+def annotate(
+    asked: str,
+    benchmark: str,
+    name: str,
+    *,
+    raters: tuple[str, ...],
+    systems: tuple[tuple[str, str], ...],
+    queries: int | None,
+    form: str,
+) -> None:
+    """Draw predictions or prompts of a BENCHMARK, and write a sheet for each rater below
+    data/annotations/NAME."""
+    from medprobe import check
+    from medprobe.commands import annotate as command
+
+    params = check.loaded()
+    params.builder(benchmark)
+    tables = [command.table_of(one, benchmark, places.PREDICTIONS) for one in systems]
+    folder = places.BENCHMARKS / benchmark
+    drawn = command.draw(asked, folder, tables, queries, params.seed)
+    target = command.write(drawn, name, raters, form, places.DATA)
+    click.echo(f"{target}: give each rater the sheet of that name, and put it back filled in")
 
 
 @main.command()

@@ -14,7 +14,7 @@ from medprobe import benchmarks, methods
 from medprobe.check import SETS
 from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
-from medprobe.core.params import MODEL_KINDS
+from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES
 from medprobe.core.places import CHECKED, EXPECTATIONS
 from medprobe.quality.suites import folders
@@ -47,6 +47,7 @@ def text() -> str:
         methods={name: methods.find(name) for name in methods.names()},
         kinds=MODEL_KINDS,
         sets=SETS,
+        swept=SWEPT,
         tools=TOOLS,
         checked=CHECKED.as_posix(),
         code=code,

@@ -6,7 +6,7 @@ class `Settings`; `check.py` holds all of `params.yaml` against these classes, t
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -52,7 +52,9 @@ MODEL_KINDS: Final[tuple[ModelKind, ...]] = ("masked", "encoder", "causal", "seq
 Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC's
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
-NAMED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # by dvc.yaml, always
+NAMED: Final = ("seed", "engine.precision", "rewire", "sweeps", "score", "track")  # by dvc.yaml
+Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
+SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
 Choices = dict[str, Any]  # settings that the file they belong to types
 
 
@@ -85,6 +87,24 @@ class Models(Section):
         raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, [*self.all()])}")
 
 
+class SentenceSet(Section):
+    """A file of data/sentences, a replicate of Contrastive-Probe."""
+
+    models: tuple[Name, ...] | None = None  # those that are rewired on it; none: all
+    rewire: Choices = {}  # settings that differ from those of the section `rewire`
+
+
+class Sweeps(Section):
+    """Settings of rewiring that are varied one at a time, and of which models on which sets."""
+
+    models: tuple[Name, ...]
+    sets: tuple[Name, ...]
+    mask_ratio: tuple[float | int, ...]
+    learning_rate: tuple[float | int, ...]
+    temperature: tuple[float | int, ...]
+    max_sentences: tuple[int, ...]
+
+
 class ScoreParams(Section):
     """How predictions become numbers."""
 
@@ -108,8 +128,9 @@ class Params(Section):
     fetch: dict[Name, HubModel] = {}  # a model: where on the hub it is
     folders: dict[Name, Path] = {}  # a model: the folder of its checkpoint
     models: Models = Models()
-    sentence_sets: dict[Name, Choices] = {}  # files of data/sentences, each a replicate
+    sentence_sets: dict[Name, SentenceSet] = {}  # files of data/sentences, each a replicate
     rewire: Choices = {}
+    sweeps: Sweeps | None = None
     benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: a name of one's own: its settings
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}  # kind: method: benchmark: …
     score: ScoreParams = ScoreParams()

@@ -9,7 +9,9 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.metrics import catalog
 from medprobe.metrics.results import primary, subsets, sweep, where
+from medprobe.metrics.summary import MEANS
 
+HIGHEST: Final = 9  # relations that are drawn, as in the paper
 START: Final = "original"  # the variant of a model that is not rewired: step 0
 
 
@@ -30,11 +32,7 @@ def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
 
 def _sweep(rows: pd.DataFrame, method: str, name: str) -> list[Drawing]:
     """Lines over the settings `name-<number>` of a method."""
-    of_method = [one for one in rows["method"].unique() if one.startswith(f"{method}:")]
-    places = {one: at[1] for one in of_method if (at := sweep(one)) and at[0] == name}
-    if name == "step":
-        places[f"{method}:{START}"] = 0.0
-    points = rows.assign(at=rows["method"].map(places)).dropna(subset="at")
+    points = _points(rows, method, name)
     if points["at"].nunique() < 2:
         return []
     one = points.iloc[0]
@@ -46,3 +44,53 @@ def _sweep(rows: pd.DataFrame, method: str, name: str) -> list[Drawing]:
     note = "; 0 is the model before rewiring." if 0.0 in set(points["at"]) else "."
     title = f"{one['benchmark']}-{one['subset']}-{method}-{name}"
     return [Drawing(title, svg, caption + note)]
+
+
+def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
+    """The rows of a sweep, with the place `at` of each."""
+    of_method = [one for one in rows["method"].unique() if one.startswith(f"{method}:")]
+    places = {one: at[1] for one in of_method if (at := sweep(one)) and at[0] == name}
+    if name == "step":
+        places[f"{method}:{START}"] = 0.0
+    return rows.assign(at=rows["method"].map(places)).dropna(subset="at")
+
+
+def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
+    """For each sweep and model, on the main subset: a line a relation over the settings, those that
+    reach highest, and the micro mean. Bands are the deviation over replicates where there are
+    several (Meng et al., ACL 2022, Figure 4), else intervals."""
+    if metadata.many_relations or rows.empty:
+        return []
+    subset = subsets(rows, metadata)[0]
+    chosen = where(rows, subset=subset, metric=primary(rows, metadata))
+    chosen = chosen[~chosen["relation"].isin({*MEANS} - {"micro"})]
+    drawings = []
+    for model, of_model in chosen.groupby("model", sort=True):
+        names = of_model["method"].map(lambda method: (method.partition(":")[0], sweep(method)))
+        for method, name in sorted({(name, at[0]) for name, at in names if at}):
+            points = _points(of_model, method, name)
+            singles = points[points["relation"] != "micro"]
+            best = singles.groupby("relation")["value"].max().nlargest(HIGHEST).index
+            if points["at"].nunique() < 2 or len(best) < 2:
+                continue
+            lines = points[points["relation"].isin({*best, "micro"})]
+            lines = lines.sort_values("relation", key=lambda names: names == "micro", kind="stable")
+            drawings.append(_by_relation(lines, str(model), method, name))
+    return drawings
+
+
+def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Drawing:
+    one = points.iloc[0]
+    metric = catalog()[one["metric"]]
+    words = name.replace("-", " ").replace("_", " ")
+    deviation = points.get("std", pd.Series(float("nan"), points.index)).astype(float)
+    points = points.assign(
+        low=(points["value"] - deviation).fillna(points["low"]),
+        high=(points["value"] + deviation).fillna(points["high"]),
+        relation=points["relation"].str.replace("_", " "),
+    )
+    svg = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
+    bands = "deviation over replicates" if deviation.notna().any() else "intervals"
+    where_ = f"{one['benchmark']}, {one['subset']}"
+    caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
+    return Drawing(f"{one['benchmark']}-{model}-{method}-{name}-relations", svg, caption)

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, Section, Swept
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
@@ -30,15 +30,15 @@ KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
 
 class Contrastive(Method):
     """Ranks candidates by nearness. Variants: "" (rewired, at `step`), "original" (not rewired),
-    "step-<n>" (at other steps), "layer-<n>" (at `step`, other layers). The sentence set is the
-    replicate.
+    "step-<n>" (at other steps), "layer-<n>" (at `step`, other layers), "<setting>-<value>" (rewired
+    with this setting varied). The sentence set is the replicate.
 
     Score: negative squared distance, or cosine. A query whose own subject stands at rank 1 is
     common; the share can be counted from the prediction table (prediction equals the subject).
     """
 
     KINDS = ("masked", "encoder")
-    SELECTING = frozenset({"sets", "step"})
+    SELECTING = frozenset({"sets", "step", "sweeps"})
 
     class Settings(Section):
         """The paper's choice. `candidates`: `all` names; `without_subject`: all but the query's own
@@ -48,6 +48,7 @@ class Contrastive(Method):
 
         sets: tuple[str, ...] = Field(min_length=1)  # of sentence_sets, each a replicate
         step: int | None = None  # whose checkpoint is probed; none: the last
+        sweeps: dict[Swept, tuple[float | int, ...]] = Field({})  # those to probe of params.yaml's
         layers: tuple[int, ...] = ()  # more layers to probe at `step`, beside the last
         distance: Distance = "l2"
         pooling: Pooling = "cls"
@@ -65,29 +66,46 @@ class Contrastive(Method):
         self.known: dict[tuple[str, int], np.ndarray[Any, Any]] = {}
 
     def passes(self) -> list[str]:
-        """`<set>` for the checkpoint of the chosen step, `<set>/step-<n>` for the others, and
-        `original`; the latter alone for a checkpoint from elsewhere than outputs/models, which
-        nothing rewired.
+        """`<set>` for the checkpoint of the chosen step, `<set>/step-<n>` for the others,
+        `<set>/<setting>-<value>` for those of sweeps, and `original`; the latter alone for a
+        checkpoint from elsewhere than outputs/models, which nothing rewired. Sets that are not
+        meant for the model are left out.
 
         Raises BadInput where a set was not rewired, or has no checkpoint of the chosen step.
         """
         chosen: list[str] = []
         others: list[str] = []
         for name in self.settings.sets if self.checkpoint.parent == MODELS else ():
-            folder = self._rewired(name)
-            steps = checkpoints(folder)
+            steps = self._steps(name)
             if not steps:
-                remedy = f"add {name} to sentence_sets in params.yaml, or take it out of the sets"
-                raise BadInput(
-                    folder, "the model was not rewired on this set", f"{remedy} of {KEY}"
-                )
+                continue
             main = self.settings.step or max(steps)
-            if main not in steps:
-                remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
-                raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
             chosen.append(name)
             others += [f"{name}/step-{step}" for step in steps if step != main]
+            for cell in self._cells():
+                if self._rewired(f"{name}+{cell}").is_dir() and self._steps(f"{name}+{cell}"):
+                    others.append(f"{name}/{cell}")
+        if self.checkpoint.parent == MODELS and not chosen:
+            problem = f"none of {', '.join(self.settings.sets)} is for {self.checkpoint.name}"
+            raise BadInput(KEY, problem, "see the models of sentence_sets in params.yaml")
         return [*chosen, *others, ORIGINAL]
+
+    def _cells(self) -> list[str]:
+        """The values of sweeps, as their folders name them."""
+        swept = self.settings.sweeps.items()
+        return [f"{setting}-{value}" for setting, values in swept for value in values]
+
+    def _steps(self, name: str) -> dict[int, Path]:
+        """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
+        folder = self._rewired(name)
+        steps = checkpoints(folder)
+        if not folder.is_dir():
+            remedy = f"add {name} to sentence_sets in params.yaml, or take it out of the sets"
+            raise BadInput(folder, "the model was not rewired on this set", f"{remedy} of {KEY}")
+        if steps and self.settings.step not in (None, *steps):
+            remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
+            raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
+        return steps
 
     def inputs(self, pass_: str) -> list[Path]:
         """The one checkpoint of the pass."""
@@ -126,16 +144,22 @@ class Contrastive(Method):
         """The checkpoint of a pass."""
         if pass_ == ORIGINAL:
             return self.checkpoint
-        name, _, step = pass_.partition("/")
-        folder = self._rewired(name)
-        return folder / (step or f"step-{self.settings.step or max(checkpoints(folder))}")
+        name, _, more = pass_.partition("/")
+        if more.startswith("step-"):
+            return self._rewired(name) / more
+        folder = self._rewired(f"{name}+{more}" if more else name)
+        return folder / f"step-{self.settings.step or max(checkpoints(folder))}"
 
     def _variants(self, pass_: str) -> tuple[str, str, list[int]]:
         """`(replicate, variant, layers)` of a pass."""
         if pass_ == ORIGINAL:
             return "", ORIGINAL, [-1]
-        replicate, _, step = pass_.partition("/")
-        return replicate, step, [-1] if step else [-1, *self.settings.layers]
+        replicate, _, more = pass_.partition("/")
+        if not more:
+            return replicate, "", [-1, *self.settings.layers]
+        setting, _, number = more.partition("-")
+        value = np.format_float_positional(float(number), trim="-")  # 0.00002, not 2e-05
+        return replicate, f"{setting}-{value}", [-1]
 
     def _model(self, pass_: str) -> Model:
         """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""

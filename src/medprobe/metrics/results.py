@@ -38,13 +38,22 @@ def prediction_tables(folder: Path) -> Iterator[Path]:
     yield from paths
 
 
+def families(path: Path) -> list[str]:
+    """The families that score a prediction table: its own, and experts' ratings beside accuracy."""
+    own = metric_of_predictions(path)
+    return [own, "expert"] if own == "accuracy" else [own]
+
+
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
-    """The scores of a prediction table on the benchmark in `folder`, by its family of metrics."""
-    scorer, predictions = metrics.find(metric_of_predictions(path)), read_predictions(path)
+    """The scores of a prediction table on the benchmark in `folder`, by its families of metrics."""
+    predictions, scores = read_predictions(path), Scores()
     try:
-        return scorer.score(predictions, folder, scoring)
+        for name in families(path):
+            for variant, subsets in metrics.find(name).score(predictions, folder, scoring).items():
+                scores.setdefault(variant, {}).update(subsets)
     except BadInput as error:
         raise BadInput(path, str(error)) from None
+    return scores
 
 
 def comparison(folder: Path = SCORES) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from medprobe.report.results import Results
 from medprobe.report.sections import (
     calibration,
     differences,
+    expert,
     f1,
     lengths,
     models,
@@ -35,6 +36,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     sweeps.section,
     lengths.section,
     differences.section,
+    expert.section,
     published.section,
     statistics.section,
 )

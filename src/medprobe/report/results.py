@@ -6,6 +6,7 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.metrics import results as questions
+from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
 
 __all__ = ["LEVEL", "Results", "family", "overlap", "without_controls"]
@@ -24,6 +25,9 @@ class Results:
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
     trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
     losses: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    expert: dict[str, list[tuple[Evaluation, pd.DataFrame]]] = field(
+        default_factory=dict
+    )  # by benchmark: what was rated, and confusion tables with model and method
     template_free: dict[str, pd.DataFrame] = field(default_factory=dict)  # its analyses
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
     twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin

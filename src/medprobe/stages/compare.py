@@ -12,6 +12,7 @@ from medprobe.core.params import Params
 from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, trajectory
 from medprobe.figures.rows import systems
+from medprobe.metrics import expert
 from medprobe.metrics.results import (
     COMPARISON,
     comparison,
@@ -45,6 +46,8 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         **{f"template-free-{name}": table for name, table in results.template_free.items()},
         **{f"{name}-trajectory": table for name, table in results.trajectories.items()},
         **{f"{name}-curves": table for name, table in results.losses.items()},
+        **{f"{one.name}-ratings": t for some in results.expert.values() for one, t in some},
+        **{f"{one.name}-agreement": one.agreement for s in results.expert.values() for one, _ in s},
     }
     with replacing(out) as folder:
         (folder / "figures").mkdir(parents=True)
@@ -84,6 +87,11 @@ def _results(params: Params) -> Results:
             ),
         ),
         losses=_each(probed, lambda name: losses.table(tables[name])),
+        expert={
+            name: [(one, expert.confusions(one, tables[name].values())) for one in rated]
+            for name in probed
+            if (rated := expert.evaluations(places.BENCHMARKS / name))
+        },
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},

@@ -12,24 +12,39 @@ from rich.progress import Progress
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, section
+from medprobe.core.params import EngineParams, Params, SentenceSet, section
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.engine.load import load
 from medprobe.engine.rewiring import STATE, RewireSettings, make_pairs, train
 from medprobe.sources.sentences import read_sentences
 
 
-def rewire(model: str, sentence_set: str, params: Params) -> None:
+def rewire(
+    model: str, sentence_set: str, params: Params, swept: tuple[str, str] | None = None
+) -> None:
     """Rewire a model and write `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so
-    many steps, and `outputs/losses/<model>/<set>.csv`.
+    many steps, and `outputs/losses/<model>/<set>.csv`. With `swept`, a setting and its value in a
+    sweep, these are called `<set>+<setting>-<value>`.
+
+    A sentence set that is not meant for the model leaves the folder empty, and no losses.
     """
-    settings = section(RewireSettings, params.rewire, "params.yaml: rewire")
+    own = params.sentence_sets.get(sentence_set, SentenceSet())
+    varied = {swept[0]: swept[1]} if swept else {}
+    choices = params.rewire | own.rewire | varied
+    settings = section(RewireSettings, choices, "params.yaml: rewire")
     params.models.kind(model)
+    name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
+    target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
+    if own.models is not None and model not in own.models:
+        with replacing(target) as path:
+            path.mkdir()
+        _write_losses([], losses)
+        return
     rewire_folder(
         places.MODELS / model,
         places.SENTENCES / f"{sentence_set}.txt",
-        places.REWIRED / model / sentence_set,
-        places.LOSSES / model / f"{sentence_set}.csv",
+        target,
+        losses,
         settings,
         engine=params.engine,
         seed=params.seed,
@@ -72,11 +87,15 @@ def rewire_folder(
             progress.update(task, completed=step, description=about)
 
         of_steps = train(model, pairs, settings, seed=drawn, folder=parts, done=done)
-    with replacing(losses) as path, path.open("w", newline="", encoding="utf-8") as stream:
+    _write_losses(of_steps, losses)
+    finish(parts, target)
+
+
+def _write_losses(losses: list[float], target: Path) -> None:
+    with replacing(target) as path, path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["step", "loss"])
-        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(of_steps, start=1))
-    finish(parts, target)
+        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(losses, start=1))
 
 
 def finish(parts: Path, target: Path) -> None:

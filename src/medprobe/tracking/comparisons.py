@@ -1,5 +1,5 @@
-"""What MLflow is told of all results together: the paired tests of each benchmark, and the
-comparison of template-based and template-free data sets."""
+"""What MLflow is told of all results together: the paired tests of each benchmark, what experts
+said of it, and the comparison of template-based and template-free data sets."""
 
 import hashlib
 import json
@@ -12,10 +12,14 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.core.parts import fingerprint
 from medprobe.core.tables import read_about
+from medprobe.metrics import expert
 from medprobe.metrics.results import comparison
 from medprobe.metrics.significance import paired_tests
-from medprobe.tracking.store import Content, Result
+from medprobe.tracking.lineage import UNKNOWN, hashes
+from medprobe.tracking.runs import legal
+from medprobe.tracking.store import Content, Dataset, Result
 
 LOGGED: Final = ("difference", "p_holm", "smallest_difference")
 
@@ -28,6 +32,10 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         key = _key(single, {benchmark}, repr(params.score), params.seed, kinds)
         content = partial(_tests, benchmark, params)
         made.append(Result(benchmark, "all", "paired-tests", key, content))
+        for folder in expert.folders(places.BENCHMARKS / benchmark):
+            key = _key(single, {benchmark}, fingerprint([folder]))
+            content = partial(_ratings, benchmark, folder.name)
+            made.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
     builders = _compared(single)
     if builders:
         models = params.models.model_dump(mode="json")
@@ -65,6 +73,37 @@ def _tests(benchmark: str, params: Params) -> Content:
     about = {"seed": params.seed, **params.score.model_dump(mode="json")}
     files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
     return Content(metrics, params=about, files=files)
+
+
+def _ratings(benchmark: str, name: str) -> Content:
+    """How far raters agree and what they rated, and ratings against answers; items go by their
+    numbers."""
+    rated = expert.evaluations(places.BENCHMARKS / benchmark)
+    one = next(found for found in rated if found.name == name)
+    metrics = {
+        legal("/".join(("agreement", row["of"], row["measure"], row["raters"]))): row["value"]
+        for row in one.agreement.dropna(subset="value").to_dict("records")
+    }
+    for row in one.rated.to_dict("records"):
+        place = f"rated/{row['subset']}/{row['rater']}"
+        metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
+    tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
+    files = {
+        "agreement": one.agreement,
+        "rated": one.rated,
+        "ratings": one.ratings[["item", "rater", "rating", "right"]],
+        "confusion": expert.confusions(one, tables),
+    }
+    return Content(
+        {key: float(value) for key, value in metrics.items()},
+        params={"asked": one.asked, "queries": len(one.queries), "items": len(one.items)},
+        files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
+        datasets=[Dataset(f"outputs/benchmarks/{name}", _digest(name))],
+    )
+
+
+def _digest(name: str) -> str:
+    return hashes().get(f"outputs/benchmarks/{name}", UNKNOWN)
 
 
 def _template_free(builders: dict[str, str], params: Params) -> Content:

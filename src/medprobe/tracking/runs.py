@@ -21,7 +21,8 @@ from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.tables import Metadata, candidate_hash, metric_of_predictions, read_table
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, rows_of, score_table, sweep
+from medprobe.metrics.expert import folders as rated
+from medprobe.metrics.results import COMPARISON, families, rows_of, score_table, sweep
 from medprobe.metrics.summary import MEANS
 from medprobe.tracking import lineage
 from medprobe.tracking.store import Content, Dataset, Result
@@ -46,8 +47,9 @@ def _key(path: Path, params: Params) -> str:
     metadata = Metadata.read(places.ABOUT / f"{path.stem}.json")
     facts = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params).facts
     folder = places.BENCHMARKS / path.stem
-    files = fingerprint([path, *sorted(folder.glob("*.parquet")), *([facts] if facts else [])])
-    plugins = {"metrics": [metric_of_predictions(path)]}
+    tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
+    files = fingerprint([path, *tables, *([facts] if facts else [])])
+    plugins = {"metrics": families(path)}
     code = code_fingerprint("medprobe.metrics.results", plugins)
     text = f"{files} {code} {metadata.cluster} {params.score!r} {params.seed} {params.track!r}"
     return hashlib.sha256(text.encode()).hexdigest()
@@ -63,7 +65,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     about = _params(path, params, fresh)
-    sets = about.get(f"{method}.sets", [])  # that the model was rewired on
+    sets = _rewired(model, method, about)
     inputs = lineage.inputs(model, benchmark, sets, lineage.hashes())
     checkpoint = f"outputs/models/{model}"
     return Content(
@@ -101,10 +103,10 @@ def _named(
                 named[name] = numbers["value"]
                 there = EDGES & numbers.keys() if edges and relation in MEANS else set()
                 named |= {f"{name}.{edge}": numbers[edge] for edge in there}
-    return {_legal(name): number for name, number in named.items()}
+    return {legal(name): number for name, number in named.items()}
 
 
-def _legal(name: str) -> str:
+def legal(name: str) -> str:
     """A metric's name with the characters that MLflow takes."""
     return "".join(c if c.isalnum() or c in "_-.:/ " else "_" for c in name)
 
@@ -163,9 +165,11 @@ def _parts(path: Path, folder: Path, scoring: Scoring) -> Parts:
     parts: Parts = {}
     for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
         about = {"variant": variant or "default", "replicate": replicate}
+        at = sweep(f":{variant}")
+        varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
         scores: Scores = scorer.score(rows, folder, quick)
         named = _named(_whole(scores.get(about["variant"], {})), many_relations=True)
-        parts[" · ".join(word for word in about.values() if word)] = (about, named)
+        parts[" · ".join(word for word in about.values() if word)] = (about | varied, named)
     return parts if len(parts) > 1 else {}
 
 
@@ -183,9 +187,18 @@ def _sweeps(rows: pd.DataFrame) -> dict[str, Sequence[tuple[int, float]]]:
         at = sweep(row["method"])
         if at and at[1] == int(at[1]):
             place = "/".join((row["subset"], row["relation"], row["metric"]))
-            name = _legal(f"by {at[0]}/{place}")
+            name = legal(f"by {at[0]}/{place}")
             series.setdefault(name, []).append((int(at[1]), row["value"]))
     return {name: sorted(steps) for name, steps in series.items()}
+
+
+def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
+    """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
+    sets: list[str] = about.get(f"{method}.sets", [])
+    start = f"{method}.sweeps."
+    swept = [(name.removeprefix(start), about[name]) for name in about if name.startswith(start)]
+    cells = [f"{name}+{key}-{value}" for name in sets for key, some in swept for value in some]
+    return [*sets, *(cell for cell in cells if (places.REWIRED / model / cell).is_dir())]
 
 
 def _losses(
@@ -208,7 +221,7 @@ def _losses(
             epochs = part.index.get_level_values("epoch").tolist()
             for kind in ("train", "validation"):
                 name = f"{kind} loss/{variant or 'default'}"
-                series[_legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
+                series[legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
     return series
 
 

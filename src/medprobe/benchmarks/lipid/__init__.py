@@ -15,7 +15,6 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
-from medprobe.benchmarks.lipid.sheet import draw_sheet
 from medprobe.core.params import Section
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import pubmed
@@ -42,7 +41,7 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build LIPID, one subset an entity list. Only the annotation sheet is drawn at random.
+    """Build LIPID, one subset an entity list. Nothing is drawn.
 
     Raises BadInput for broken files, empty lists, and names that stand twice in a list.
     """
@@ -67,7 +66,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     notes = {
         "dropped": _counts(dropped),
         "appearances": appearances(queries),
-        "annotation": draw_sheet(queries, seed),
     }
     read = [
         *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),

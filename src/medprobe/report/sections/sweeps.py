@@ -1,7 +1,7 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
-from medprobe.figures.sweeps import START, drawn
-from medprobe.report.blocks import Part, paragraph, part
+from medprobe.figures.sweeps import START, by_relation, drawn
+from medprobe.report.blocks import Part, folded, paragraph, part
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
 from medprobe.report.verdicts import verdict
@@ -13,6 +13,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         "By setting of the method",
         paragraph(*_rewiring(results, benchmark)),
         drawn(results.rows(benchmark), results.benchmarks[benchmark]),
+        folded("By relation", by_relation(results.rows(benchmark), results.benchmarks[benchmark])),
     )
 
 

@@ -117,15 +117,14 @@ def _overconfidence(results: Results) -> list[Part]:
     shares, often = (results.template_free.get(name) for name in ("overconfidence", "frequent"))
     if shares is None or often is None:
         return []
-    means = often.groupby(["kind", "name", "place"], as_index=False)["share"].mean()
-    drawn = means.rename(columns={"share": "value"})
-    drawn = drawn.assign(low=drawn["value"], high=drawn["value"])
+    drawn = often.assign(value=often["share"], low=often["share"], high=often["share"])
+    drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
     labels = ("the most frequent entities, by place", "queries with it in the top ten, per cent")
     drawings: list[Block] = []
-    for kind, some in drawn.groupby("kind", sort=True):
+    for model, some in drawn.groupby("model", sort=True):
         svg = plots.curves(some, "place", "name", labels, True)
-        caption = f"How often the same entities come first: {kind} sets."
-        drawings.append(Drawing(f"template-free-frequent-{kind}", svg, caption))
+        caption = f"How often {model} has the same entities among its ten best answers."
+        drawings.append(Drawing(f"template-free-frequent-{model}", svg, caption))
     columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share", "chance"]
     sentences = [
         f"On {kind} sets a model's favourite entity is in its ten best answers to "
@@ -134,8 +133,13 @@ def _overconfidence(results: Results) -> list[Part]:
         for kind, row in shares.groupby("kind")[[*columns[3:], "times_chance"]].mean().iterrows()
     ]
     formats = {**dict.fromkeys(columns, "{:.1%}"), "times_chance": "{:.1f}"}
-    table = _table(shares, formats)
-    return part("The same answers again and again", paragraph(*sentences), drawings, [table])
+    return part(
+        "The same answers again and again",
+        paragraph(*sentences),
+        drawings[:1],
+        folded("Other models", drawings[1:]),
+        [_table(shares, formats)],
+    )
 
 
 def _distractors(results: Results) -> list[Part]:

@@ -1,0 +1,87 @@
+"""How far raters agree, beyond what chance would give.
+
+Cohen's kappa (1960) of each two raters, plain and with quadratic weights (1968); Fleiss' kappa
+(1971) of all raters over the items that all rated; Krippendorff's alpha (2011) over all ratings,
+which may be missing. Values are not a number where all ratings are one and the same.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Final, Literal
+
+import pandas as pd
+
+COLUMNS: Final = ["of", "measure", "raters", "items", "value"]
+Row = tuple[str, str, str, int, float]
+
+
+def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
+    """A row a measure: `of` what (`rating`, and where the scale is ordinal `right`, the verdict),
+    `measure`, `raters`, `items` that it is over, `value`.
+
+    `ratings` has the columns `item, rater, rating, right`, a row a rating.
+    """
+    rows = list(_measures(ratings, "rating", ordinal))
+    if ordinal:
+        rows += _measures(ratings.assign(right=ratings["right"].astype(str)), "right", False)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[Row]:
+    labels = sorted(ratings[of].unique())
+    codes = ratings.assign(code=ratings[of].map(labels.index))
+    table = codes.pivot_table(index="item", columns="rater", values="code", aggfunc="first")
+    for a, b in combinations(table.columns, 2):
+        both = table[[a, b]].dropna().astype(int)
+        pair = f"{a}, {b}"
+        agreed = float((both[a] == both[b]).mean()) if len(both) else float("nan")
+        yield of, "agreed", pair, len(both), agreed
+        yield of, "Cohen's kappa", pair, len(both), _cohen(both[a], both[b], None)
+        if ordinal:
+            weighted = _cohen(both[a], both[b], "quadratic")
+            yield of, "Cohen's kappa, quadratic weights", pair, len(both), weighted
+    if table.shape[1] > 1:
+        whole = table.dropna().astype(int)
+        yield of, "Fleiss' kappa", "all", len(whole), _fleiss(whole)
+        level: Literal["ordinal", "nominal"] = "ordinal" if ordinal else "nominal"
+        several = int((table.notna().sum(axis=1) > 1).sum())
+        yield of, f"Krippendorff's alpha, {level}", "all", several, _alpha(table, level)
+
+
+def _cohen(a: pd.Series, b: pd.Series, weights: str | None) -> float:
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({*a, *b}) < 2:
+        return float("nan")
+    return float(cohen_kappa_score(a, b, weights=weights))
+
+
+def _fleiss(table: pd.DataFrame) -> float:
+    from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+    if table.empty or len(pd.unique(table.to_numpy().ravel())) < 2:
+        return float("nan")
+    return float(fleiss_kappa(aggregate_raters(table.to_numpy())[0]))
+
+
+def _alpha(table: pd.DataFrame, level: Literal["ordinal", "nominal"]) -> float:
+    import krippendorff
+
+    paired = table[table.notna().sum(axis=1) > 1]
+    if len(pd.unique(paired.stack())) < 2:
+        return float("nan")
+    values = paired.to_numpy(float).T
+    return float(krippendorff.alpha(reliability_data=values, level_of_measurement=level))
+
+
+def rated(items: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
+    """How far each rater came: `rater, subset, items, rated, right`, a row a rater and subset."""
+    subsets = items.set_index("item")["subset"]
+    total = subsets.value_counts()
+    rows = [
+        (rater, subset, int(total[subset]), len(part), int(part["right"].sum()))
+        for (rater, subset), part in ratings.groupby(
+            ["rater", ratings["item"].map(subsets).rename("subset")], sort=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=["rater", "subset", "items", "rated", "right"])

@@ -1,0 +1,443 @@
+"""Expert evaluation: what raters are shown, what is read back, and what it says of systems whose
+true accuracy is known."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import click.testing
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+import yaml
+
+import gated
+from made_up import METADATA, predictions, queries
+from medprobe.benchmarks.ratings import Settings, agreement
+from medprobe.cli import main
+from medprobe.commands import annotate
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, ScoreParams
+from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predictions
+from medprobe.metrics import Scoring, expert
+from medprobe.metrics.results import score_table
+from medprobe.report.numbers import catalog
+from medprobe.sources.sheets import read_items, read_ratings
+from medprobe.stages.build import build
+from medprobe.stages.compare import compare
+from medprobe.stages.score import score
+from medprobe.tracking import comparisons, runs
+from project import NEEDED_SECTIONS
+
+ROOT = Path(__file__).parent.parent
+FACTS = Path("outputs/benchmarks/facts")
+TABLE = Path("outputs/predictions/taught/contrastive/facts.parquet")
+DRAWN = 80
+Truth = dict[tuple[str, str], bool]
+
+
+@pytest.fixture
+def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Truth:
+    """A benchmark of 300 queries whose answers lack half of what is true, with two systems'
+    predictions of it; which predictions are true."""
+    monkeypatch.chdir(tmp_path)
+    gold = (["some answer"], ["A"], "full")
+    rows = [
+        (f"q{i}", "facts", f"may_{i % 4}", f"drug {i}", f"S{i}", f"drug {i} may treat [Y] .", *gold)
+        for i in range(300)
+    ]
+    names = pd.DataFrame([("some answer", "A", "", "full")], columns=CANDIDATE_COLUMNS)
+    asked = queries(*rows)
+    BenchmarkTables(asked, names, builder="medlama").write(FACTS)
+    METADATA.write(Path("outputs/about/facts.json"))
+    known: Truth = {}
+    for model, rate in (("taught", 0.08), ("untaught", 0.02)):
+        draw = random.Random(model)
+        ranked = []
+        for query in asked["query_id"]:
+            for rank, name in enumerate(draw.sample([f"=name {n}" for n in range(30)], 10), 1):
+                right = known.setdefault((query, name), draw.random() < rate)
+                gold = right and draw.random() < 0.5
+                ranked.append(("", "", query, rank, name, name, -float(rank), gold))
+                ranked.append(("original", "", query, rank, f"{name}?", "", -float(rank), False))
+        table = predictions(ranked)
+        write_predictions(
+            table, places.PREDICTIONS / model / "contrastive/facts.parquet", "accuracy"
+        )
+    return known
+
+
+def draw(
+    *raters: str,
+    asked: str = "predictions",
+    tables: tuple[Path, ...] = (TABLE,),
+    size: int | None = DRAWN,
+    form: str = "csv",
+) -> Path:
+    asked_of = tables if asked == "predictions" else ()
+    items = annotate.draw(asked, FACTS, asked_of, size, 7)
+    return annotate.write(items, "experts", raters, form, Path("data"))
+
+
+def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
+    """Fill in a sheet as a rater does who mistakes right for wrong, and wrong for right, with a
+    known chance."""
+    items = read_items(sheet.parent).set_index("item")
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False).assign(rating="")
+    chance = random.Random(sheet.stem)
+    for line, item in enumerate(table["item"][:rows]):
+        one = items.loc[item]
+        right = truth[one["query_id"], one["answer"]] != (chance.random() < error)
+        table.loc[line, "rating"] = "5" if right else chance.choice("1234")
+    table.to_csv(sheet, index=False)
+
+
+def built(**settings: Any) -> expert.Evaluation:
+    about = {"sheets": "annotations/experts"} | settings
+    build("experts", Params(benchmarks={"ratings": {"experts": about}}))
+    [one] = expert.evaluations(FACTS)
+    return one
+
+
+def numbers(path: Path = TABLE) -> dict[str, dict[str, float]]:
+    scores = score_table(path, FACTS, Scoring(ScoreParams(bootstrap=500), 1))
+    return scores["default"].get("full/rated:experts", {}).get("micro", {})
+
+
+def test_a_sheet_says_nothing_of_the_model_and_the_seed_draws_it(truth: Truth) -> None:
+    other = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
+    folder = draw("anna", "ben", tables=(TABLE, other))
+    sheet = pd.read_csv(folder / "anna.csv", dtype=str, keep_default_na=False)
+    assert list(sheet) == ["item", "text", "answer", "rating", "comment"]
+    assert (folder / "anna.csv").read_bytes() == (folder / "ben.csv").read_bytes()
+    assert "taught" not in (folder / "anna.csv").read_text()
+    items = read_items(folder)
+    table = pd.concat([pd.read_parquet(TABLE), pd.read_parquet(other)])
+    pooled = table[table["query_id"].isin(items["query_id"]) & (table["variant"] == "")]
+    pairs = items[["query_id", "answer"]].apply(tuple, axis=1)
+    assert sorted(pairs) == sorted({*pooled[["query_id", "prediction"]].apply(tuple, axis=1)})
+    assert items["query_id"].nunique() == DRAWN
+    # a query's items stand together, in an order that is not that of the ranks
+    assert len(items["query_id"][items["query_id"] != items["query_id"].shift()]) == DRAWN
+    rank = pd.read_parquet(TABLE).set_index(["query_id", "prediction"])["rank"]
+    ranks = rank.reindex(pd.MultiIndex.from_frame(items[["query_id", "answer"]])).dropna()
+    assert 0 < np.corrcoef(ranks, range(len(ranks)))[0, 1] + 0.2 < 0.4
+    again = annotate.draw("predictions", FACTS, [TABLE, other], DRAWN, 7)
+    assert again["answer"].tolist() == items["answer"].tolist()
+    another = annotate.draw("predictions", FACTS, [TABLE, other], DRAWN, 8)
+    assert set(another["query_id"]) != set(again["query_id"])
+    with pytest.raises(BadInput, match="is there already; choose another name"):
+        draw("anna")
+
+
+def test_the_papers_sizes_are_the_defaults(truth: Truth) -> None:
+    assert len(read_items(draw("anna", size=None))) == 15 * 10
+    items = annotate.draw("prompts", FACTS, [], None, 1)
+    assert len(items) == 200 and items["query_id"].is_unique
+    assert items["text"].str.contains("may treat some answer .").all()
+
+
+def test_experts_find_the_true_accuracy(truth: Truth) -> None:
+    """Three raters, each wrong in 1 of 50 ratings: by majority hardly one in a thousand."""
+    folder = draw("anna", "ben", "cleo")
+    for name in ("anna", "ben", "cleo"):
+        fill(folder / f"{name}.csv", truth, 0.02)
+    built()
+    found = numbers()
+    table = pd.read_parquet(TABLE).query("variant == ''")
+    right = [truth[pair] for pair in zip(table["query_id"], table["prediction"], strict=True)]
+    table = table.assign(right=right)
+    drawn = table[table["query_id"].isin(read_items(folder)["query_id"])]
+    for k in (1, 10):
+        of_drawn, of_all = (
+            t[t["rank"] <= k].groupby("query_id")["right"].any().mean() for t in (drawn, table)
+        )
+        by_gold = table[table["rank"] <= k].groupby("query_id")["hit"].any().mean()
+        assert found[f"expert_acc_at_{k}"]["value"] == pytest.approx(of_drawn, abs=0.02)
+        corrected = found[f"corrected_acc_at_{k}"]
+        assert corrected["low"] <= of_all <= corrected["high"]
+        assert corrected["high"] - corrected["low"] < 0.3
+        if k == 10:  # half of what is true is no answer: the interval leaves that number out
+            assert by_gold < corrected["low"]
+    assert found["hits_of_10"]["value"] == pytest.approx(drawn["hit"].mean())
+    assert found["rated_right_of_10"]["value"] == pytest.approx(drawn["right"].mean(), abs=0.005)
+    assert all(one["n"] == DRAWN for one in found.values())
+
+
+def test_the_corrected_interval_holds_as_often_as_it_says() -> None:
+    """Over many draws of the rated queries, by the estimator itself."""
+    generator = np.random.default_rng(0)
+    gold = generator.random(1000) < 0.2
+    true = gold | (generator.random(1000) < 0.3)
+    holds = 0
+    for seed in range(200):
+        drawn = np.random.default_rng(seed).choice(1000, 60, replace=False)
+        difference = true[drawn].astype(float) - gold[drawn]
+        found = expert._corrected(
+            gold.astype(float), difference, Scoring(ScoreParams(bootstrap=300), seed)
+        )
+        holds += found["low"] <= true.mean() <= found["high"]
+    assert 180 <= holds <= 199
+
+
+def test_agreement_is_near_what_the_error_rates_say() -> None:
+    """Two raters who both err with chance e on items of which a share p is right: they agree with
+    chance (1-e)^2 + e^2, by chance alone with q^2 + (1-q)^2, where q = p(1-e) + (1-p)e."""
+    p, e, n = 0.3, 0.1, 6000
+    generator = np.random.default_rng(1)
+    true = generator.random(n) < p
+    parts = []
+    for rater in ("anna", "ben", "cleo"):
+        said = true ^ (generator.random(n) < e)
+        rating = np.where(said, "yes", "no")
+        items = [f"i{number}" for number in range(n)]
+        parts.append(pd.DataFrame({"item": items, "rater": rater, "rating": rating, "right": said}))
+    q = p * (1 - e) + (1 - p) * e
+    observed, by_chance = (1 - e) ** 2 + e**2, q**2 + (1 - q) ** 2
+    kappa = (observed - by_chance) / (1 - by_chance)
+    found = agreement(pd.concat(parts), ordinal=False)
+    kappas = found[found["measure"].str.contains("kappa|alpha")]
+    assert len(kappas) == 3 + 1 + 1
+    assert kappas["value"].tolist() == pytest.approx([kappa] * 5, abs=0.03)
+    assert found.loc[found["measure"] == "agreed", "value"].tolist() == pytest.approx(
+        [observed] * 3, abs=0.02
+    )
+
+
+def test_agreement_by_hand() -> None:
+    said = {"anna": [*"55132"], "ben": [*"51133"]}
+    parts = [
+        pd.DataFrame({"item": range(5), "rater": rater, "rating": ratings})
+        for rater, ratings in said.items()
+    ]
+    ratings = pd.concat(parts)
+    found = agreement(ratings.assign(right=ratings["rating"] == "5"), ordinal=True)
+    value = found.set_index(["of", "measure"])["value"]
+    # 3 of 5 agreed; by chance 2*1 + 1*2 + 1*2 + 1*0 of 25
+    assert value["rating", "Cohen's kappa"] == pytest.approx((0.6 - 0.24) / (1 - 0.24))
+    assert value["right", "agreed"] == 0.8
+    one = agreement(parts[0].assign(right=False), ordinal=True)
+    assert one.empty  # nobody to agree with
+
+
+def test_a_sheet_filled_to_the_middle_counts_as_far_as_it_is(truth: Truth) -> None:
+    folder = draw("anna", "ben")
+    fill(folder / "anna.csv", truth, 0.0, rows=255)
+    one = built()
+    assert one.rated[["rater", "items", "rated"]].values.tolist() == [["anna", 800, 255]]
+    found = numbers()
+    assert found["expert_acc_at_10"]["n"] == 25  # whole queries only, right or wrong
+    assert found["expert_acc_at_1"]["n"] in (25, 26)
+    fill(folder / "anna.csv", truth, 0.0, rows=4)
+    assert numbers()  # what was built stands until it is built anew
+    built()
+    assert "expert_acc_at_10" not in numbers()
+
+
+def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    built()
+    untaught = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
+    assert numbers(untaught) == {}
+    scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1))
+    assert [*scores["original"]] == ["full", *(s for s in scores["original"] if "answer" in s)]
+
+
+def test_the_threshold_is_a_setting(truth: Truth) -> None:
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    strict = built()
+    lenient = built(right=4)
+    fours = (strict.ratings["rating"] == "4").sum()
+    assert fours > 100
+    assert lenient.ratings["right"].sum() == strict.ratings["right"].sum() + fours
+
+
+def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    one = built()
+    table = expert.confusions(one, [TABLE])
+    at_10 = table[table["k"] == 10]
+    assert table[table["k"] == 1]["count"].sum() == DRAWN
+    assert at_10["count"].sum() == 10 * DRAWN
+    perfect = at_10[at_10["rating"] == "5"].set_index("gold")["count"]
+    found = numbers()
+    assert perfect.sum() == round(10 * DRAWN * found["rated_right_of_10"]["value"])
+    assert perfect[True] == round(10 * DRAWN * found["hits_of_10"]["value"])  # no answer is wrong
+    assert set(at_10.loc[at_10["gold"].astype(bool), "rating"]) == {"5"}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("replace:item,text:items,text", r"no column 'item' \(did you mean 'items'\?\)"),
+        ("replace:,rating,:,score,", "no column 'rating'; keep the first line as it was written"),
+        ("rating:6", r"line 2: rating '6'; write one of: 1, 2, 3, 4, 5"),
+        ("rating:yes", r"line 2: rating 'yes'; write one of"),
+        ("twice", r"line 802: item 'experts-001' stands on line 2 too; keep one"),
+        ("other", r"line 2: item 'others-001' is of another sheet; keep what `medprobe annotate`"),
+        ("empty", "no rating in any sheet; build it when a sheet is filled in"),
+        ("gone", "no sheet; put the raters' sheets there"),
+        ("latin", "not UTF-8 at byte 0; save it as UTF-8"),
+        ("zip", "no spreadsheet; save it as .xlsx or .csv"),
+        ("both", "anna.csv is there too; keep one sheet a rater"),
+        ("items", r"no items\.parquet; make the sheets by `medprobe annotate`"),
+    ],
+)
+def test_a_bad_sheet_is_refused_in_one_line(truth: Truth, line: str, says: str) -> None:
+    sheet = draw("anna") / "anna.csv"
+    fill(sheet, truth, 0.0)
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    what, _, change = line.partition(":")
+    if what == "replace":
+        sheet.write_text(sheet.read_text().replace(*change.split(":"), 1))
+    elif what == "rating":
+        table.loc[0, "rating"] = change
+        table.to_csv(sheet, index=False)
+    elif what == "twice":
+        pd.concat([table, table[:1]]).to_csv(sheet, index=False)
+    elif what == "other":
+        table.loc[0, "item"] = "others-001"
+        table.to_csv(sheet, index=False)
+    elif what == "empty":
+        table.assign(rating="").to_csv(sheet, index=False)
+    elif what == "gone":
+        sheet.rename(sheet.with_suffix(".txt"))
+    elif what == "latin":
+        sheet.write_bytes(b"\xe9" + sheet.read_bytes())
+    elif what == "zip":
+        sheet.rename(sheet.with_suffix(".xlsx"))
+    elif what == "both":
+        sheet.with_suffix(".xlsx").write_bytes(b"")
+    elif what == "items":
+        (sheet.parent / "items.parquet").unlink()
+    with pytest.raises(BadInput, match=says):
+        built()
+    assert not Path("outputs/benchmarks/experts").exists()
+
+
+def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:
+    folder = draw("anna", form="xlsx")
+    book = openpyxl.load_workbook(folder / "anna.xlsx")
+    sheet = book["items"]
+    items = read_items(folder)
+    assert [cell.value for cell in sheet["C"]][1:] == items["answer"].tolist()
+    assert {cell.data_type for cell in sheet["C"]} == {"s"}  # "=name 3" is no formula
+    [allowed] = sheet.data_validations.dataValidation
+    assert allowed.formula1 == '"1,2,3,4,5"'
+    assert book["scale"]["B6"].value == "perfectly answers the query"
+    for line, rating in ((2, 5), (3, 1.0), (4, " 3 ")):
+        sheet.cell(line, 4).value = rating
+    book.save(folder / "anna.xlsx")
+    (folder / "~$anna.xlsx").write_bytes(b"of a program that has it open")
+    found = read_ratings(folder, items)
+    assert found.values.tolist() == [
+        ["anna", items["item"][number], rating] for number, rating in enumerate("513")
+    ]
+
+
+def test_csv_of_programs_with_a_decimal_comma(truth: Truth) -> None:
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    before = read_ratings(folder, read_items(folder))
+    table = pd.read_csv(folder / "anna.csv", dtype=str, keep_default_na=False)
+    table.to_csv(folder / "anna.csv", index=False, sep=";", encoding="utf-8-sig")
+    assert read_ratings(folder, read_items(folder)).equals(before)
+
+
+def test_prompts_that_state_facts(truth: Truth) -> None:
+    folder = draw("anna", "ben", asked="prompts", size=50)
+    for name, share in (("anna", 45), ("ben", 40)):
+        sheet = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+        said = ["Yes"] * share + ["no"] * (50 - share)
+        sheet.assign(rating=said).to_csv(folder / f"{name}.csv", index=False)
+    one = built()
+    assert one.rated["right"].tolist() == [45, 40]
+    value = one.agreement.set_index("measure")["value"]
+    assert value["agreed"] == 0.9
+    assert numbers() == {}  # prompts say nothing of a system
+
+
+def test_what_is_built_passes_its_gate(truth: Truth) -> None:
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    built()
+    tables = BenchmarkTables.read(Path("outputs/benchmarks/experts"))
+    given = {"queries": tables.queries, "candidates": tables.candidates, **tables.others}
+    del given["items"]
+    settings = Settings(sheets=Path("annotations/experts"))
+    assert gated.failing("ratings", given, settings) == []
+    twice = given["ratings"].assign(item=given["ratings"]["item"].iloc[0])
+    failing = gated.failing("ratings", given | {"ratings": twice}, settings)
+    assert [check["type"] for check in failing] == ["expect_compound_columns_to_be_unique"]
+
+
+def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
+    folder = draw("anna", "ben")
+    for name in ("anna", "ben"):
+        fill(folder / f"{name}.csv", truth, 0.05)
+    built()
+    params = Params.model_validate(
+        {
+            "benchmarks": {"medlama": {"facts": {}}},
+            "models": {"masked": {"taught": {"published": "PubMedBERT"}, "untaught": {}}},
+            "score": {"bootstrap": 50},
+        }
+    )
+    score(params)
+    compare(params)
+    page = Path("reports/index.html").read_text()
+    assert "Published of PubMedBERT (ACL 2022): hits 8.67 %, rated right 22 %." in page
+    assert "By experts" in page and "anna: 800 of 800; ben: 800 of 800" in page
+    assert "acc@10, corrected" in page and "Fleiss" in page and "Cohen" in page
+    table = pd.read_csv("reports/comparison.csv")
+    assert set(table["metric"]) <= set(catalog())
+    assert (table["subset"] == "full/rated:experts").any()
+    assert pd.read_csv("reports/experts-ratings.csv")["count"].sum() == 2 * (DRAWN + 10 * DRAWN)
+    result = runs.of(TABLE, params, fresh=True)
+    content = result.content()
+    assert content.metrics["full/rated:experts/micro/corrected_acc_at_10"] > 0
+    [told] = [one for one in comparisons.results([result], params) if "ratings" in one.method]
+    ratings = told.content()
+    assert ratings.metrics["rated/full/anna"] == 800
+    assert 0.5 < ratings.metrics["agreement/right/Cohen_s kappa/anna_ ben"] < 1
+    for text in (page, *ratings.files.values()):
+        assert "=name" not in text
+    fill(folder / "ben.csv", truth, 0.3)
+    built()
+    assert runs.of(TABLE, params, fresh=True).key != result.key
+    [later] = [one for one in comparisons.results([result], params) if "ratings" in one.method]
+    assert later.key != told.key
+
+
+def test_the_command(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    needed = {name: params[name] for name in NEEDED_SECTIONS}
+    text = yaml.safe_dump({**needed, "benchmarks": {"medlama": {"facts": {}}}})
+    Path("params.yaml").write_text(text)
+    words = "annotate predictions facts experts --rater anna --rater ben"
+    run = click.testing.CliRunner().invoke
+
+    done = run(main, [*words.split(), "--system", "taught", "contrastive"])
+    assert done.exit_code == 0, done.output
+    folder = Path("data/annotations/experts")
+    assert {path.name for path in folder.iterdir()} == {"items.parquet", "anna.xlsx", "ben.xlsx"}
+    done = run(main, [*words.split(), "--system", "taught", "contrastiv"])
+    assert done.exit_code == 2 and len(done.output.strip().splitlines()) == 1
+    assert "no such predictions (did you mean 'taught contrastive'?)" in done.output
+
+
+def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:
+    with pytest.raises(BadInput, match="a sheet for 'anna' twice; name each rater once"):
+        draw("anna", "anna")
+    with pytest.raises(BadInput, match="a sheet for 'a/b'; name each rater once, in letters"):
+        draw("a/b")
+    with pytest.raises(BadInput, match="no --system; name a model and a method"):
+        draw("anna", tables=())
+    with pytest.raises(BadInput, match="--system is for predictions; leave it out"):
+        annotate.draw("prompts", FACTS, [TABLE], None, 1)
+    assert not Path("data").exists()
