@@ -81,19 +81,24 @@ def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], P
     ]
     yield ("sample",), places.DATA
     for benchmark in sorted({benchmark for _, _, benchmark in jobs}):
-        yield ("build", benchmark), places.ABOUT / f"{benchmark}.json"
-        yield ("validate", benchmark), places.VALIDATION / benchmark / "passed"
+        of = ("--benchmark", benchmark)
+        yield ("build", *of), places.ABOUT / f"{benchmark}.json"
+        yield ("validate", *of), places.VALIDATION / benchmark / "passed"
     for kind, models in params.models.by_kind().items():
         for model in models:
             of_kind = [job for job in jobs if job[0] == kind]
             if of_kind and model in params.train:
-                yield ("train", model), places.MODELS / model
+                yield ("train", "--model", model), places.MODELS / model
             if any(method == "contrastive" for _, method, _ in of_kind):
                 for chosen in params.sentence_sets:
-                    yield ("rewire", model, chosen), places.REWIRED / model / chosen
+                    yield (
+                        ("rewire", "--model", model, "--set", chosen),
+                        places.REWIRED / model / chosen,
+                    )
             for _, method, benchmark in of_kind:
                 out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-                yield ("probe", model, method, benchmark), out
+                options = ("--model", model, "--method", method, "--benchmark", benchmark)
+                yield ("probe", *options), out
 
 
 def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:

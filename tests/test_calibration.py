@@ -8,6 +8,7 @@ import pytest
 from bench import calibration as bench
 
 from made_up import METADATA
+from medprobe.cli import main
 from medprobe.core.params import load
 from medprobe.metrics.results import COMPARISON
 from medprobe.report.results import Results
@@ -115,14 +116,17 @@ def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
     alone = [step for step, _ in bench.steps(params, {"classifier"})]
     assert alone == [
         ("sample",),
-        ("build", "diskne"),
-        ("validate", "diskne"),
-        ("train", "taught"),
-        ("probe", "taught", "classifier", "diskne"),
-        ("train", "untaught"),
-        ("probe", "untaught", "classifier", "diskne"),
+        ("build", "--benchmark", "diskne"),
+        ("validate", "--benchmark", "diskne"),
+        ("train", "--model", "taught"),
+        ("probe", "--model", "taught", "--method", "classifier", "--benchmark", "diskne"),
+        ("train", "--model", "untaught"),
+        ("probe", "--model", "untaught", "--method", "classifier", "--benchmark", "diskne"),
     ]
     every = [step for step, _ in bench.steps(params, set())]
     assert set(alone) < set(every)
-    assert ("rewire", "taught", "set-0") in every
+    assert ("rewire", "--model", "taught", "--set", "set-0") in every
     assert len(set(every)) == len(every)
+    for step in every:
+        command = main.commands[step[0]]
+        command.make_context(step[0], list(step[1:]))  # the command line knows its options

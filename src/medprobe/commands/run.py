@@ -71,7 +71,10 @@ def scored(
     prober: Method, tables: BenchmarkTables, scoring: Scoring, model: str, out: Path | None
 ) -> pd.DataFrame:
     """What a prober's predictions are worth: rows of the comparison."""
-    jobs = [(task, pass_) for pass_ in prober.passes() for task in prober.tasks(tables, K)]
+    tasks = prober.tasks(tables, K)
+    jobs = [
+        (task, pass_) for pass_ in prober.passes() for task in tasks if prober.asks(pass_, task)
+    ]
     console = Console(stderr=True)
     shown = track(jobs, model, console=console, disable=not console.is_terminal)
     parts = [prober.predict(task, pass_) for task, pass_ in shown]
