@@ -56,10 +56,12 @@ class Expert(Scorer):
                     scores.setdefault(str(variant) or "default", {})[part] = {"micro": found}
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """One row a rated query, a cluster of its own: the queries were drawn at random."""
         rated = of_predictions(benchmark)
         parts = [judged(one, predictions).assign(subset=one.subset) for one in rated]
-        return pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
+        table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
+        return table.assign(cluster=table["query_id"], weight=1.0)
 
 
 @dataclass(frozen=True)
@@ -181,25 +183,23 @@ def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
 
 def _mean(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict[str, float]:
     numbers = _by_query(rows, name)
-    draws = _draws(numbers, scoring, np.random.default_rng(scoring.seed))
+    draws = _draws(numbers, scoring, scoring.seed)
     return _numbers(numbers.mean(), draws, len(numbers), scoring)
 
 
 def _corrected(
     every: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
 ) -> dict[str, float]:
-    """acc@k of `every` query, plus the mean of the `differences` on those that were rated, both
-    resampled: the rated ones were drawn at random."""
-    generator = np.random.default_rng(scoring.seed)
-    draws = _draws(every, scoring, generator) + _draws(differences, scoring, generator)
+    """acc@k of `every` query, plus the mean of the `differences` on those that were rated, each
+    resampled by itself: the rated ones were drawn at random."""
+    draws = _draws(every, scoring, scoring.seed) + _draws(differences, scoring, scoring.seed + 1)
     value = every.mean() + differences.mean()
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
 
 
-def _draws(
-    numbers: np.ndarray[Any, Any], scoring: Scoring, generator: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    return resampled_means(numbers[:, None], scoring.params.bootstrap, generator)
+def _draws(numbers: np.ndarray[Any, Any], scoring: Scoring, seed: int) -> np.ndarray[Any, Any]:
+    sizes = np.ones(len(numbers))
+    return resampled_means(numbers[:, None], sizes, scoring.params.bootstrap, seed)
 
 
 def _numbers(
