@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from medprobe.figures.rows import Drawing
 from medprobe.report.blocks import Block, Chapter, Table
+from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 from medprobe.report.sections import (
@@ -43,13 +44,14 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
 
 
 def chapters(results: Results) -> list[Chapter]:
-    """All of the page but its head: a chapter for each benchmark, and one across them."""
+    """All of the page but its head: the leaderboard, a chapter for each benchmark, and one across
+    them."""
     found = []
     for benchmark, about in results.benchmarks.items():
         parts = [part for section in SECTIONS for part in section(results, benchmark)]
         lines = [f"{about.description}.", about.citation]
         found.append(Chapter(benchmark, benchmark, lines, parts))
-    return [*found, *template_free(results)]
+    return [*leaderboard(results), *found, *template_free(results)]
 
 
 def render(results: Results, shown: Sequence[Chapter]) -> str:
