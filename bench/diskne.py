@@ -121,7 +121,10 @@ def building() -> None:
     )
     begin = time.perf_counter()
     kept = replaceable(positives, tree, vectors, 10, Counter())
-    made = assemble(kept, choose(kept, tree, vectors, 10, 1), names)
+    negatives = choose(kept, tree, vectors, 10, 1)
+    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    kept, negatives = kept.assign(row=kept.index), negatives.assign(row=negatives["position"])
+    made = assemble(kept, negatives, preferred)
     by_target = names.groupby("cui")["name"].agg(list)
     splits = split(made, {cui: by_target[cui] for cui in cuis}, 0.1, 1)
     seconds = time.perf_counter() - begin

@@ -152,9 +152,10 @@ def test_f1_as_released(case: dict[str, Any]) -> None:
             "query_id": case["example_ids"],
             "label": case["labels"],
             "prediction": [str(said) for said in case["predictions"]],
+            "score": [float(said) for said in case["predictions"]],
         }
     )
-    ours, as_released = f1(outcomes(rows).sum(axis=1)[0])
+    ours, as_released = f1(outcomes(rows).counts.sum(axis=1)[0])
     assert math.isclose(as_released, RELEASED["f1"][case["id"]], abs_tol=1e-12)
     said, true = rows["prediction"] == "1", rows["label"] == 1
     right = 2 * (said & true).sum()
