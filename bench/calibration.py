@@ -43,6 +43,7 @@ beside those of its own world.
 
 A cell holds the taught model's value with its interval, and the untaught one's; shares are in per
 cent. Without the premise (`hypothesis-only`) nothing is asked about, so nothing is to be apart.
+Methods and seeds that are not in the table have not been measured.
 """
 
 
