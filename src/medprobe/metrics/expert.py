@@ -25,7 +25,7 @@ from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_tabl
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.intervals import interval, resampled_means
-from medprobe.metrics.summary import DIGITS, KEYS
+from medprobe.metrics.summary import DIGITS, KEYS, read_queries
 
 RATED: Final = "rated"  # of a part's name
 AMONG: Final = 0.9  # of a system's first predictions must be among the items
@@ -56,10 +56,12 @@ class Expert(Scorer):
                     scores.setdefault(str(variant) or "default", {})[part] = {"micro": found}
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path) -> pd.DataFrame:
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """The rated queries were drawn one by one: each is a cluster of its own."""
         rated = of_predictions(benchmark)
         parts = [judged(one, predictions).assign(subset=one.subset) for one in rated]
-        return pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
+        table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
+        return table.assign(cluster=table["query_id"], weight=1.0)
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,7 @@ def _scores(
 ) -> dict[str, dict[str, float]]:
     """Each metric's value, interval and number of queries, of one variant."""
     table = judged(evaluation, predictions)
-    queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
-    gold = values(predictions, queries)
+    gold = values(predictions, read_queries(benchmark, scoring.cluster))
     gold = gold[gold["subset"] == evaluation.subset]
     keys = ["replicate", "query_id"]
     table = table.merge(gold[[*keys, *(f"acc_at_{k}" for k in KS)]], on=keys)
@@ -181,7 +182,7 @@ def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
 
 def _mean(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict[str, float]:
     numbers = _by_query(rows, name)
-    draws = _draws(numbers, scoring, np.random.default_rng(scoring.seed))
+    draws = _draws(numbers, scoring, scoring.seed)
     return _numbers(numbers.mean(), draws, len(numbers), scoring)
 
 
@@ -190,16 +191,15 @@ def _corrected(
 ) -> dict[str, float]:
     """acc@k of `every` query, plus the mean of the `differences` on those that were rated, both
     resampled: the rated ones were drawn at random."""
-    generator = np.random.default_rng(scoring.seed)
-    draws = _draws(every, scoring, generator) + _draws(differences, scoring, generator)
+    seed = scoring.seed
+    draws = _draws(every, scoring, seed) + _draws(differences, scoring, seed + 1)
     value = every.mean() + differences.mean()
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
 
 
-def _draws(
-    numbers: np.ndarray[Any, Any], scoring: Scoring, generator: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    return resampled_means(numbers[:, None], scoring.params.bootstrap, generator)
+def _draws(numbers: np.ndarray[Any, Any], scoring: Scoring, seed: int) -> np.ndarray[Any, Any]:
+    sizes = np.ones(len(numbers))
+    return resampled_means(numbers[:, None], sizes, scoring.params.bootstrap, seed)
 
 
 def _numbers(
