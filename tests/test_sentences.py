@@ -82,7 +82,7 @@ def test_a_clear_difference_is_called_one() -> None:
     told = said(differences.section(found, "facts"))
     assert "1 of 1 pair of models under one method differs in acc@1 by more than chance" in told
     assert "a permutation test that turns round queries;" in told
-    assert "A true difference of about 22.9 points would be found four times in five" in told
+    assert "A true difference of about 23.1 points would be found four times in five" in told
 
 
 def test_a_difference_of_few_queries_names_no_winner() -> None:
