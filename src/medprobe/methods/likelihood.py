@@ -8,7 +8,7 @@ ACL 2020), each token masked in turn, and in a variant each whole word.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,9 @@ from pydantic import Field
 
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import causal, masked, ranking, seq2seq
+from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head, inspect
+from medprobe.engine.likeliest import likeliest
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
 from medprobe.methods import Method, Task
@@ -50,7 +52,6 @@ class Likelihood(Method):
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
         self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
-        self.known = ranking.Remembered()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant.
@@ -59,33 +60,31 @@ class Likelihood(Method):
         name that does not fit into the model's window.
         """
         names = sorted(set(task.own["name"]))
-        score = self._masked if self.kind == "masked" else self._written
-        scored = score(task.queries["prompt"].tolist(), task.where, names)
-        rows = []
-        for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
-            for variant, scores in variants.items():
-                order = ranking.best(scores, task.k, ranking.TIES)
-                rows += ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
+        rows = self._by_mask(task, names) if self.kind == "masked" else self._written(task, names)
         return pd.DataFrame(rows)
 
-    def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
-        """Scores under a model that writes from left to right, prompt by prompt."""
-        read = self.known.scores(prompts, names, lambda: self._read(prompts, where, names))
-        for totals, counts in read:
-            yield names, {"": totals, "per_token": totals / counts}
-
-    def _read(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[np.ndarray]:
-        """For each prompt, [2, names]: the log-likelihood of the filled prompt, and its tokens."""
+    def _written(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+        """Rows under a model that writes from left to right."""
+        prompts = task.queries["prompt"].tolist()
         if self.kind == "seq2seq":
-            frames = seq2seq.frames(self.model, prompts, where)
+            frames = seq2seq.frames(self.model, prompts, task.where)
             slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
         else:
             start = causal.start_ids(self.model)
-            slots, sources = text_slots(self.model.tokenizer, prompts, where, start), []
-        for before, after in causal.of_names(self.model, slots, where, names, sources):
-            totals = [sum(before) + sum(scores) for scores in after]
-            counts = [len(before) + len(scores) for scores in after]
-            yield np.array([totals, counts])
+            slots, sources = text_slots(self.model.tokenizer, prompts, task.where, start), []
+        found = likeliest(self.model, slots, task.where, names, task.k, sources=sources)
+        for query, of_query in zip(task.queries["query_id"], found, strict=True):
+            for variant, ranked in zip(VARIANTS, of_query.rankings, strict=True):
+                best = [(names[i], score) for i, score in ranked.names]
+                yield from ranking.rows(query, best, variant)
+
+    def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+        """Rows under a masked model."""
+        scored = self._masked(task.queries["prompt"].tolist(), task.where, names)
+        for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
+            for variant, scores in variants.items():
+                order = ranking.best(scores, task.k)
+                yield from ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
 
     def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a masked model, prompt by prompt."""
