@@ -21,8 +21,9 @@ import torch
 from bench.made import CPU, gpt2, names, queries
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal, ranking
-from medprobe.engine.likeliest import Reader, likeliest
+from medprobe.engine.likeliest import likeliest
 from medprobe.engine.load import Model, load, use_threads
+from medprobe.engine.reader import Reader
 from medprobe.engine.slots import answer_ids, text_slots
 
 K = 10
@@ -43,12 +44,12 @@ def compare(label: str, model: Model, prompts: list[str], offered: list[str]) ->
         tokens += len(slot.before) + sum(len(rest) - 1 for rest in rests)
         totals = np.array([sum(before) + sum(scores) for scores in after])
         counts = np.array([len(before) + len(scores) for scores in after])
-        for ranked, scores in zip(of_query.rankings, (totals, totals / counts), strict=True):
+        for ranked, scores in zip(of_query, (totals, totals / counts), strict=True):
             lists += 1
             same += [i for i, _ in ranked.names] == ranking.best(scores, K).tolist()
     scored = time.process_time() - start
     count, read = len(prompts), sum(reader.tokens_read for reader in readers)
-    opened = sum(of_query.opened for of_query in found) / count
+    opened = sum(reader.nodes_read for reader in readers) / count
     print(
         f"{label}: {count} queries, {len(offered):,} names; a query {opened:,.0f} nodes, "
         f"{read / count:,.0f} of {tokens / count:,.0f} tokens ({tokens / read:.1f}×), "

@@ -42,7 +42,7 @@ class Aim:
 
     k: int
     answers: tuple[int, ...] = ()
-    most: int = 0  # nodes opened, those on the way to answers aside; 0: as many as it takes
+    most: int = 0  # nodes to open, those on the way to answers and to a first leaf aside; 0: all
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
         open_ = worth.any(0) | wanted
         nodes, tops, sums, wanted = nodes[open_], tops[open_], sums[open_], wanted[open_]
         bounds, worth = bounds[:, open_], worth[:, open_]
-        if not len(nodes) or (aim.most and opened >= aim.most and not wanted.any()):
+        enough = aim.most and opened >= aim.most and len(leaves) and not wanted.any()
+        if enough or not len(nodes):
             break
         if not by_name and read > ENOUGH * (trie.size + after * trie.leaf.sum()):
             below = [trie.leaves(node) for node in nodes]

@@ -104,10 +104,7 @@ def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list
 
 def body(model: Model) -> torch.nn.Module:
     """What the head stands on."""
-    network = model.model
-    found: torch.nn.Module = (
-        network.get_decoder() if network.config.is_encoder_decoder else network.base_model
-    )
+    found: torch.nn.Module = model.model.get_decoder()  # OPT's head passes its base model by
     return found
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.best_first import VARIANTS
@@ -34,12 +35,22 @@ class Likelihood(Method):
     KINDS = ("causal", "seq2seq", "masked")
 
     class Settings(Section):
-        """How masked models are scored; nothing to choose for others.
+        """What is looked for, and how masked models are scored.
+
+        With `ranks`, each row also has `answer_rank`: the place of the query's best answer among
+        all candidates, or the first place after them where none is a candidate.
+
+        Causal and encoder-decoder models are searched (`engine.best_first`), a ranking that is
+        exact. With `most_nodes` a search ends after so many nodes; each row then says whether it is
+        `certain` that nothing unread comes before it, and whether that holds for the answer
+        (`answer_rank_certain`), whose rank is else the best possible.
 
         Each of a masked model's scores takes a pass for every token, so that only names which mask
         average ranks among the best `shortlist` are scored; 0 is all names.
         """
 
+        ranks: bool = False
+        most_nodes: int = Field(0, ge=0)  # of the trie, for each query; 0: as many as it takes
         shortlist: int = Field(50, ge=0)
         masked: Literal["answer", "prompt"] = "prompt"  # which tokens are masked in turn
         whole_word: bool = True  # score words masked as a whole, too
@@ -50,6 +61,9 @@ class Likelihood(Method):
         self.checkpoint = checkpoint
         able = inspect(checkpoint).kinds
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
+        if self.kind == "masked" and settings.ranks and settings.shortlist:
+            problem = "ranks of answers need the scores of all names"
+            raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
         self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
 
@@ -72,19 +86,58 @@ class Likelihood(Method):
         else:
             start = causal.start_ids(self.model)
             slots, sources = text_slots(self.model.tokenizer, prompts, task.where, start), []
-        found = likeliest(self.model, slots, task.where, names, task.k, sources=sources)
-        for query, of_query in zip(task.queries["query_id"], found, strict=True):
-            for variant, ranked in zip(VARIANTS, of_query.rankings, strict=True):
+        answers = self._answers(task, names)
+        found = likeliest(
+            self.model,
+            slots,
+            task.where,
+            names,
+            task.k,
+            sources=sources,
+            answers=answers,
+            most=self.settings.most_nodes,
+        )
+        for query, rankings in zip(task.queries["query_id"], found, strict=True):
+            for variant, ranked in zip(VARIANTS, rankings, strict=True):
+                more: dict[str, Any] = {}
+                if self.settings.ranks:
+                    more["answer_rank"] = ranked.rank or len(names) + 1
+                if self.settings.ranks and self.settings.most_nodes:
+                    more["answer_rank_certain"] = ranked.rank_certain
                 best = [(names[i], score) for i, score in ranked.names]
-                yield from ranking.rows(query, best, variant)
+                rows = ranking.rows(query, best, variant)
+                for row, certain in zip(rows, ranked.certain, strict=True):
+                    sure = {"certain": certain} if self.settings.most_nodes else {}
+                    yield {**row, **more, **sure}
 
     def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""
+        answers = self._answers(task, names)
         scored = self._masked(task.queries["prompt"].tolist(), task.where, names)
-        for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
+        for query, right, (among, variants) in zip(
+            task.queries["query_id"], answers, scored, strict=True
+        ):
             for variant, scores in variants.items():
-                order = ranking.best(scores, task.k)
-                yield from ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
+                order = ranking.best(scores, len(names) if self.settings.ranks else task.k)
+                more: dict[str, Any] = {}
+                if self.settings.ranks:
+                    places = np.flatnonzero(np.isin(order, right))
+                    more["answer_rank"] = int(places.min(initial=len(names))) + 1
+                best = [(among[i], scores[i]) for i in order[: task.k]]
+                for row in ranking.rows(query, best, variant):
+                    yield {**row, **more}
+
+    def _answers(self, task: Task, names: list[str]) -> list[list[int]]:
+        """For each query the indices of the names that are right, where their ranks are wanted."""
+        if not self.settings.ranks:
+            return [[] for _ in task.where]
+        alike: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            alike.setdefault(task.normalise(name), []).append(i)
+        return [
+            sorted({i for answer in answers for i in alike.get(task.normalise(answer), [])})
+            for answers in task.queries["answers"]
+        ]
 
     def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a masked model, prompt by prompt."""
