@@ -49,6 +49,7 @@ class Made:
             return -1.5 * self.before + self.off(self.before), np.array(firsts)
         row = self.tokens(trie, node)
         start = len(trie.tokens(trie.parents[top])) + 1
+        assert len(row) >= start + bool(trie.leaf[node])  # there is something to read
         self.read += len(row) - start + 1
         spent = sum(self.log_prob(row[: i + 1]) + self.off(1) for i in range(start, len(row)))
         return spent, np.array(firsts)

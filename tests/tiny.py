@@ -26,7 +26,7 @@ ARCHITECTURES = ("bert", "bert-cased", "roberta", "gpt2", "t5", "bart", "encoder
 
 
 def model(arch: str, folder: Path, seed: int = 0) -> Path:
-    """Write a tiny random checkpoint of `arch`, one of ARCHITECTURES or CAUSAL; returns its folder."""
+    """Write a tiny random checkpoint of `arch` (of ARCHITECTURES or CAUSAL); returns its folder."""
     tokenizer = _TOKENIZERS[arch]()
     torch.manual_seed(seed)
     network = _NETWORKS[arch](tokenizer)

@@ -72,7 +72,6 @@ def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
     lengths = before + after + trie.longest
     costs = trie.spans + after * trie.leaf
     slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])
-    known = trie.leaf & (trie.spans + after <= 1)  # read with their parent
     ways = np.array(sorted({node for leaf in aim.answers for node in trie.way(leaf)}), dtype=int)
     [(start, firsts)] = yield [(ROOT, ROOT)]
     nodes, sums = trie.children[ROOT], start + firsts
@@ -80,7 +79,7 @@ def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
     leaves, totals = np.empty(0, dtype=int), np.empty(0)
     opened, read, by_name = 0, 0, False
     while True:
-        here = known[nodes] & (tops == nodes)
+        here = trie.leaf[nodes] & (trie.longest[nodes] - trie.starts[tops] + after <= 1)  # known
         leaves, totals = np.append(leaves, nodes[here]), np.append(totals, sums[here])
         nodes, tops, sums = nodes[~here], tops[~here], sums[~here]
         scores = np.stack([totals, totals / lengths[leaves]])

@@ -34,6 +34,7 @@ class Trie:
     rows: tuple[tuple[int, ...], ...]  # of a leaf: the indices of the sequences that end there
     names: np.ndarray  # of a leaf: how many sequences end there, [nodes]
     spans: np.ndarray  # tokens of each edge, [nodes]
+    starts: np.ndarray  # tokens from the root to each node's own, [nodes]
     longest: np.ndarray  # tokens from the root to the farthest leaf below, [nodes]
     ends: np.ndarray  # one more than the last node below each, [nodes]
     size: int  # tokens of all distinct sequences
@@ -79,6 +80,7 @@ class Trie:
             rows=tuple(rows),
             names=np.array([len(of_node) for of_node in rows]),
             spans=np.array([len(edge) for edge in edges]),
+            starts=np.array(depths) - [len(edge) for edge in edges],
             longest=np.array(depths) + np.array(below),
             ends=np.array(ends),
             size=sum(map(len, keys)),
