@@ -36,7 +36,7 @@ def compare(label: str, model: Model, prompts: list[str], offered: list[str]) ->
     start = time.process_time()
     found = likeliest(model, slots, prompts, offered, K, watch=readers.append)
     searched = time.process_time() - start
-    tokens, same, lists = 0, 0, 0
+    tokens, same, lists, apart = 0, 0, 0, 0.0
     start = time.process_time()
     for slot, of_query in zip(slots, found, strict=True):
         rests = [[*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.left)]
@@ -44,8 +44,12 @@ def compare(label: str, model: Model, prompts: list[str], offered: list[str]) ->
         tokens += len(slot.before) + sum(len(rest) - 1 for rest in rests)
         totals = np.array([sum(before) + sum(scores) for scores in after])
         counts = np.array([len(before) + len(scores) for scores in after])
-        for ranked, scores in zip(of_query, (totals, totals / counts), strict=True):
+        for ranked, scores, n in zip(
+            of_query, (totals, totals / counts), (counts, 1 + 0 * counts), strict=True
+        ):
             lists += 1
+            off = [abs(score - scores[i]) / n[i] for i, score in ranked.names]
+            apart = max(apart, *off)
             same += [i for i, _ in ranked.names] == ranking.best(scores, K).tolist()
     scored = time.process_time() - start
     count, read = len(prompts), sum(reader.tokens_read for reader in readers)
@@ -54,7 +58,7 @@ def compare(label: str, model: Model, prompts: list[str], offered: list[str]) ->
         f"{label}: {count} queries, {len(offered):,} names; a query {opened:,.0f} nodes, "
         f"{read / count:,.0f} of {tokens / count:,.0f} tokens ({tokens / read:.1f}×), "
         f"{searched / count:.3f} CPU s of {scored / count:.3f} ({scored / searched:.2f}×); "
-        f"{same} of {lists} lists the same",
+        f"{same} of {lists} lists the same, scores within {apart:.1e} nats a token",
         flush=True,
     )
 

@@ -11,7 +11,7 @@ import probing
 import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine import causal, kept, likeliest, ranking, seq2seq
+from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, text_slots
 from medprobe.methods.likelihood import Likelihood
@@ -48,8 +48,8 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     answers = [[3, 50]] * len(slots)
     slow = list(all_scores(model, slots, sources))
     read = []
-    for room in (kept.KEPT_BYTES, 1):  # without room for anything but prompts, much is read again
-        monkeypatch.setattr(kept, "KEPT_BYTES", room)
+    for room in (reader.KEPT_BYTES, 1):  # without room for anything but prompts, much is read again
+        monkeypatch.setattr(reader, "KEPT_BYTES", room)
         found = likeliest.likeliest(
             model, slots, PROMPTS, NAMES, 7, sources=sources, answers=answers, watch=read.append
         )

@@ -11,9 +11,9 @@ from typing import Final
 from medprobe.engine import best_first, causal
 from medprobe.engine.best_first import Aim, Ask, Found, Ranked, Reading
 from medprobe.engine.load import Model
-from medprobe.engine.reader import Prompt, Reader
+from medprobe.engine.reader import Reader
 from medprobe.engine.slots import Slot, answer_ids, check_window
-from medprobe.engine.trie import Tokens, Trie
+from medprobe.engine.trie import Prompt, Tokens, Trie
 
 AT_ONCE: Final = 64  # prompts whose nodes share batches
 

@@ -1,7 +1,9 @@
 """Reads nodes of tries behind prompts, those of many prompts in a batch.
 
-The keys and values of what was read are kept and serve all that comes behind, as far as `kept` has
-room; what found none is read again.
+The keys and values of what was read are kept and serve all that comes behind, as far as there is
+room; what found none is read again. A token's keys and values in all layers are one row of a table,
+and a text that was read is the list of its rows: texts share the rows of what they begin with, and
+any texts of one length make a cache that a model reads on from.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,38 +20,11 @@ from medprobe.engine import causal
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.best_first import Read
 from medprobe.engine.heads import bounded, narrowed
-from medprobe.engine.kept import Kept, flat, unflat
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot
-from medprobe.engine.trie import ROOT, Tokens, Trie
+from medprobe.engine.trie import ROOT, Prompt, Tokens
 
+KEPT_BYTES: Final = 2**30
 BEHIND: Final = 4  # so many kept tokens cost a batch as much as one that is read
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A slot, the trie of what may stand in it, and what an encoder reads."""
-
-    slot: Slot
-    trie: Trie
-    source: Tokens
-
-    @property
-    def before(self) -> int:
-        """Tokens before the slot that are scored: all but the first."""
-        return len(self.slot.before) - 1
-
-    def tokens(self, top: int, node: int) -> Tokens:
-        """The tokens from the first of `top` on; a leaf's go on to the end of the prompt."""
-        if node == ROOT:
-            return self.slot.before
-        tokens = self.trie.tokens(node, top)
-        return tokens + self.slot.after if self.trie.leaf[node] else tokens
-
-    def firsts(self, node: int) -> list[int]:
-        """The first token of each child; -1 where it has none."""
-        children = self.trie.children[node].tolist()
-        return [next(iter(self.tokens(child, child)), -1) for child in children]
 
 
 @dataclass(frozen=True)
@@ -164,7 +139,7 @@ class Reader:
             lengths = torch.tensor([len(of_one) for of_one in encoded], device=device)[place]
             mask = (torch.arange(states.shape[1], device=device) < lengths[:, None]).long()
             hidden = states.new_zeros(*states.shape[:2], self.model.config.hidden_size)
-            across = unflat(states, self.shapes)
+            across = _unflat(states, self.shapes)
         return {
             "past_key_values": EncoderDecoderCache(cache, across),
             "encoder_outputs": BaseModelOutput(last_hidden_state=hidden),
@@ -176,7 +151,7 @@ class Reader:
         if isinstance(cache, EncoderDecoderCache):
             if not len(rows[0].behind):
                 width = max(len(self.prompts[row.prompt].source) for row in rows)
-                states, self.shapes = flat(cache.cross_attention_cache, width)
+                states, self.shapes = _flat(cache.cross_attention_cache, width)
                 for row, of_row in zip(rows, states, strict=True):
                     source = len(self.prompts[row.prompt].source)
                     self.encoded[row.prompt] = of_row[:source].clone()
@@ -184,7 +159,7 @@ class Reader:
         inner = [i for i, row in enumerate(rows) if row.firsts]
         if not inner:
             return
-        states, shapes = flat(cache, length)
+        states, shapes = _flat(cache, length)
         for i in inner:
             row = rows[i]
             own = self.kept.store(states[i, : len(row.fed)], shapes)
@@ -214,3 +189,59 @@ def _reads(rows: Sequence[_Row], logits: torch.Tensor) -> list[Read]:
         reads.append((float(values[start:middle].sum()), firsts))
         start = end
     return reads
+
+
+class Kept:
+    """A table that holds as many tokens as fit into `KEPT_BYTES`, or `least` where that is more."""
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+        self.table: torch.Tensor | None = None
+        self.free: list[int] = []
+        self.shapes: list[tuple[int, int]] = []  # heads and their size: of keys, of values, …
+
+    def store(self, states: torch.Tensor, shapes: list[tuple[int, int]]) -> np.ndarray | None:
+        """Keep the states of some tokens, [tokens, width], as `_flat` makes them; returns their
+        rows, or None where there is no room."""
+        if self.table is None:
+            width = states.shape[1] * states.element_size()
+            room = max(KEPT_BYTES // width, self.least)
+            self.table, self.shapes = states.new_empty(room, states.shape[1]), shapes
+            self.free = list(range(room))[::-1]
+        if len(states) > len(self.free):
+            return None
+        rows = np.array([self.free.pop() for _ in states], dtype=int)
+        self.table[torch.from_numpy(rows).to(states.device)] = states
+        return rows
+
+    def room(self, tokens: int) -> bool:
+        """Is there room for so many, and as many again for what is read behind them?"""
+        return self.table is not None and len(self.free) >= 2 * tokens
+
+    def release(self, rows: np.ndarray) -> None:
+        self.free += rows.tolist()
+
+    def cache(self, texts: Sequence[np.ndarray]) -> DynamicCache:
+        """The cache of texts that are given by their rows, all of one length."""
+        assert self.table is not None
+        rows = torch.from_numpy(np.stack(texts)).to(self.table.device)
+        return _unflat(self.table[rows], self.shapes)
+
+
+def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[tuple[int, int]]]:
+    """The keys and values of the last tokens of a cache, [texts, tokens, width], and the shape of
+    each part of the width."""
+    parts = [part for layer in cache.layers for part in (layer.keys, layer.values)]
+    last = [part[:, :, part.shape[2] - tokens :].transpose(1, 2) for part in parts]
+    shapes = [(part.shape[2], part.shape[3]) for part in last]
+    return torch.cat([part.flatten(2) for part in last], dim=-1), shapes
+
+
+def _unflat(states: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> DynamicCache:
+    """The cache of states [texts, tokens, width]."""
+    widths = [heads * size for heads, size in shapes]
+    parts = [
+        part.unflatten(-1, shape).transpose(1, 2)
+        for part, shape in zip(states.split(widths, dim=-1), shapes, strict=True)
+    ]
+    return DynamicCache(list(zip(parts[::2], parts[1::2], strict=True)))

@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from medprobe.engine.slots import Slot
+
 Tokens = tuple[int, ...]
 
 ROOT: Final = 0
@@ -106,6 +108,32 @@ class Trie:
     def tokens(self, node: int, top: int = ROOT) -> Tokens:
         """The tokens from the first of `top` to this node's end."""
         return tuple(token for of_node in self.way(node, top) for token in self.edges[of_node])
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A slot, the trie of what may stand in it, and what an encoder reads."""
+
+    slot: Slot
+    trie: Trie
+    source: Tokens
+
+    @property
+    def before(self) -> int:
+        """Tokens before the slot that are scored: all but the first."""
+        return len(self.slot.before) - 1
+
+    def tokens(self, top: int, node: int) -> Tokens:
+        """The tokens from the first of `top` on; a leaf's go on to the end of the prompt."""
+        if node == ROOT:
+            return self.slot.before
+        tokens = self.trie.tokens(node, top)
+        return tokens + self.slot.after if self.trie.leaf[node] else tokens
+
+    def firsts(self, node: int) -> list[int]:
+        """The first token of each child; -1 where it has none."""
+        children = self.trie.children[node].tolist()
+        return [next(iter(self.tokens(child, child)), -1) for child in children]
 
 
 def _branches(keys: Sequence[Tokens], depth: int, low: int, high: int) -> Iterator[tuple[int, int]]:
