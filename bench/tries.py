@@ -50,7 +50,7 @@ def compare(label: str, model: Model, prompts: list[str], offered: list[str]) ->
             lists += 1
             off = [abs(score - scores[i]) / n[i] for i, score in ranked.names]
             apart = max(apart, *off)
-            same += [i for i, _ in ranked.names] == ranking.best(scores, K).tolist()
+            same += [i for i, _ in ranked.names[:K]] == ranking.best(scores, K).tolist()
     scored = time.process_time() - start
     count, read = len(prompts), sum(reader.tokens_read for reader in readers)
     opened = sum(reader.nodes_read for reader in readers) / count

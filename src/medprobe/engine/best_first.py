@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from medprobe.engine import ranking
 from medprobe.engine.trie import ROOT, Trie
 
 Read = tuple[float, np.ndarray]  # see `search`
@@ -142,7 +143,7 @@ def _best(bounds: np.ndarray, worth: np.ndarray, width: int) -> np.ndarray:
 class Ranked:
     """One variant's ranking."""
 
-    names: list[tuple[int, float]]  # the k best: index and score, best first
+    names: list[tuple[int, float]]  # the k best, and ties (`ranking.best`): index and score
     certain: list[bool]  # is it certain that nothing unread comes before?
     rank: int | None = None  # of the best answer among all, where one was asked for
     rank_certain: bool = True
@@ -171,7 +172,8 @@ def order(
         scores[unsure] = alone(int(found.leaves[unsure]))
     rows = [(row, place) for place, leaf in enumerate(found.leaves) for row in trie.rows[leaf]]
     rows.sort(key=lambda item: (-scores[item[1]], item[0]))
-    best = [(row, float(scores[place])) for row, place in rows[: aim.k]]
+    ranked = np.array([scores[place] for _, place in rows])
+    best = [(rows[i][0], float(ranked[i])) for i in ranking.best(ranked, aim.k, ranking.TIES)]
     sure = float(found.bounds[variant]) + slack
     rank, place = next(
         ((i, place) for i, (_, place) in enumerate(rows, start=1) if answers[place]), (None, 0)

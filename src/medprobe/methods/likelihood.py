@@ -118,12 +118,12 @@ class Likelihood(Method):
             task.queries["query_id"], answers, scored, strict=True
         ):
             for variant, scores in variants.items():
-                order = ranking.best(scores, len(names) if self.settings.ranks else task.k)
                 more: dict[str, Any] = {}
                 if self.settings.ranks:
-                    places = np.flatnonzero(np.isin(order, right))
+                    places = np.flatnonzero(np.isin(ranking.best(scores, len(names)), right))
                     more["answer_rank"] = int(places.min(initial=len(names))) + 1
-                best = [(among[i], scores[i]) for i in order[: task.k]]
+                order = ranking.best(scores, task.k, ranking.TIES)
+                best = [(among[i], scores[i]) for i in order]
                 for row in ranking.rows(query, best, variant):
                     yield {**row, **more}
 

@@ -33,12 +33,9 @@ class Accuracy(Scorer):
         Metric("acc_at_10", "acc@10", "higher", 0.0, 1.0, _AT_K, tested=True),
         Metric("acc_at_1_tied", "acc@1, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_5_tied", "acc@5, ties shared", "higher", 0.0, 1.0, _TIED),
-<<<<<<< HEAD
         Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
-=======
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
->>>>>>> 139f072 (Ranks of answers, a bound on opened nodes, and today's causal families in the tests; OPT's head reads where it should)
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
     )
 
@@ -54,17 +51,10 @@ class Accuracy(Scorer):
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query of the subsets that were probed.
 
-<<<<<<< HEAD
-    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers in [0, 1]
-    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
-    `subject_at_1`. `queries` are as `read_queries` gives them. Raises BadInput where a prediction's
-    query is not among them.
-=======
-    Columns: `variant, replicate, query_id, subset, relation` and one of numbers for each
-    metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores; `subject_at_1`;
-    `reciprocal_rank` and `names_ahead`, where predictions carry `answer_rank`.
-    Raises BadInput where a prediction's query is not in the query table.
->>>>>>> 139f072 (Ranks of answers, a bound on opened nodes, and today's causal families in the tests; OPT's head reads where it should)
+    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers for
+    each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
+    `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`; `subject_at_1`. `queries`
+    are as `read_queries` gives them. Raises BadInput where a prediction's query is not among them.
     """
     strange = ~predictions["query_id"].isin(queries["query_id"])
     for query in predictions.loc[strange, "query_id"].head(1):
