@@ -138,11 +138,23 @@ def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
     assert set(scores["full/answer-length:1-10"]) == {"micro"}
 
 
+def test_ranks_of_answers_become_metrics() -> None:
+    asked = queries(query(0), query(1))
+    table = predictions(ranked("full-may_treat-0", "x.."), ranked("full-may_treat-1", "..."))
+    table["answer_rank"] = [1, 1, 1, 8, 8, 8]
+    got = values(table, asked)
+    assert got["reciprocal_rank"].tolist() == [1, 1 / 8]
+    assert got["names_ahead"].tolist() == [0, 7]
+    without = values(table.drop(columns="answer_rank"), asked)
+    assert "reciprocal_rank" not in without and "names_ahead" not in without
+
+
 def test_every_metric_says_direction_range_and_source() -> None:
     asked = queries(query(0))
-    made = values(predictions(ranked("full-may_treat-0", "x")), asked).columns
+    table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1)
+    made = values(table, asked).columns
     metrics = catalog()
-    assert {name for name in made if "_at_" in name} == {
+    assert {name for name in made if name in metrics} == {
         metric.name for metric in find("accuracy").METRICS
     }
     for name, metric in metrics.items():

@@ -134,6 +134,7 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/engine/decoded.py": ["probe-xfactr*", "probe-optiprompt*"],  # the rule for hits
     f"{SRC}/engine/rewiring.py": ["rewire*"],
     f"{SRC}/engine/causal.py": ["probe-likelihood*", "probe-perplexity*", "probe-rank_change*"],
+    f"{SRC}/engine/reader.py": ["probe-likelihood*"],
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],

@@ -21,11 +21,12 @@ SIZE = 32  # hidden units
 LAYERS = 2
 POSITIONS = 128
 
+CAUSAL = ("llama", "mistral", "qwen3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
 ARCHITECTURES = ("bert", "bert-cased", "roberta", "gpt2", "t5", "bart", "encoder")
 
 
 def model(arch: str, folder: Path, seed: int = 0) -> Path:
-    """Write a tiny random checkpoint of `arch` (one of ARCHITECTURES) and return its folder."""
+    """Write a tiny random checkpoint of `arch` (of ARCHITECTURES or CAUSAL); returns its folder."""
     tokenizer = _TOKENIZERS[arch]()
     torch.manual_seed(seed)
     network = _NETWORKS[arch](tokenizer)
@@ -79,6 +80,28 @@ def _t5_tokenizer() -> Any:
     return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=100)
 
 
+def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
+    """BPE over text whose blanks are "▁", as Llama and Gemma have it: letters, and words of TEXT
+    joined from the left."""
+    vocabulary = [*specials, "▁", *sorted({*TEXT.replace(" ", "").replace("\n", "")})]
+    merges = []
+    for word in [f"▁{word}" for word in _words(TEXT)]:
+        for end in range(2, min(len(word), 6) + 1):
+            if word[:end] not in vocabulary:
+                vocabulary.append(word[:end])
+                merges.append((word[: end - 1], word[end - 1]))
+    places = {piece: place for place, piece in enumerate(vocabulary)}
+    return kind(vocab=places, merges=merges, model_max_length=POSITIONS)
+
+
+def _gpt2_tokenizer() -> Any:
+    return _byte_tokenizer(transformers.GPT2Tokenizer, ["<|endoftext|>"])
+
+
+def _llama_tokenizer() -> Any:
+    return _joined_tokenizer(transformers.LlamaTokenizer, ["<unk>", "<s>", "</s>"])
+
+
 _ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: _bert_tokenizer(lower=True),
@@ -86,7 +109,17 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "encoder": lambda: _bert_tokenizer(lower=True),
     "roberta": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
     "bart": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
-    "gpt2": lambda: _byte_tokenizer(transformers.GPT2Tokenizer, ["<|endoftext|>"]),
+    "gpt2": _gpt2_tokenizer,
+    "llama": _llama_tokenizer,
+    "mistral": _llama_tokenizer,
+    "gemma3_text": lambda: _joined_tokenizer(
+        transformers.GemmaTokenizer, ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    ),
+    "qwen3": lambda: _byte_tokenizer(transformers.Qwen2Tokenizer, ["<|endoftext|>"]),
+    "gpt_neox": lambda: _byte_tokenizer(transformers.GPTNeoXTokenizer, ["<|endoftext|>"]),
+    "opt": _gpt2_tokenizer,
+    "phi": _gpt2_tokenizer,
+    "biogpt": _gpt2_tokenizer,  # its own is not a fast one
     "t5": _t5_tokenizer,
 }
 
@@ -133,6 +166,31 @@ def _gpt2(tokenizer: Any) -> Any:
     )
 
 
+def _causal(kind: str, **more: Any) -> Callable[[Any], Any]:
+    """A network of the family `kind`; the windows of those that have one are shorter than texts."""
+
+    def network(tokenizer: Any) -> Any:
+        config = transformers.AutoConfig.for_model(
+            kind,
+            vocab_size=len(tokenizer),
+            hidden_size=SIZE,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=2,
+            intermediate_size=2 * SIZE,
+            max_position_embeddings=POSITIONS,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            **more,
+        )
+        return transformers.AutoModelForCausalLM.from_config(config)
+
+    return network
+
+
+_GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
+
+
 def _t5(tokenizer: Any) -> Any:
     return transformers.T5ForConditionalGeneration(
         transformers.T5Config(
@@ -177,5 +235,13 @@ _NETWORKS: dict[str, Callable[[Any], Any]] = {
     "roberta": _roberta,
     "bart": _bart,
     "gpt2": _gpt2,
+    "llama": _causal("llama", **_GROUPED),
+    "mistral": _causal("mistral", sliding_window=6, **_GROUPED),
+    "qwen3": _causal("qwen3", **_GROUPED),
+    "gemma3_text": _causal("gemma3_text", sliding_window=6, **_GROUPED),
+    "gpt_neox": _causal("gpt_neox"),
+    "opt": _causal("opt", ffn_dim=2 * SIZE, word_embed_proj_dim=SIZE),
+    "phi": _causal("phi"),
+    "biogpt": _causal("biogpt"),
     "t5": _t5,
 }

@@ -4,7 +4,7 @@ What many texts begin with is read once; its keys and values serve all of them.
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,6 @@ from medprobe.core.errors import BadInput
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.heads import bounded, narrowed, of_targets
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot, answer_ids, check_window
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
 
@@ -46,27 +45,6 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
         return in_batches([len(row) for row in rows], budget, compute)
 
 
-def of_names(
-    model: Model,
-    slots: Sequence[Slot],
-    where: Sequence[str],
-    names: Sequence[str],
-    sources: Sequence[Sequence[int]] = (),
-) -> Iterator[tuple[list[float], list[list[float]]]]:
-    """For each slot the log-probabilities of the tokens before it, and for each name those of its
-    tokens and of what follows them.
-
-    `sources` is what an encoder-decoder model reads for each slot. `where` names each prompt in
-    errors. Raises BadInput for a name that tokenises to nothing, a name that does not fit into the
-    model's window.
-    """
-    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
-    for slot, query, source in zip(slots, where, sources or [()] * len(slots), strict=True):
-        check_window(slot, ids[slot.left], model.max_length, query, names)
-        rests = [[*answer, *slot.after] for answer in ids[slot.left]]
-        yield continuations(model, slot.before, rests, model.token_budget, source)
-
-
 def continuations(
     model: Model, prefix: Sequence[int], rests: Rows, budget: int, source: Sequence[int] = ()
 ) -> tuple[list[float], list[list[float]]]:
@@ -80,8 +58,8 @@ def continuations(
     with torch.inference_mode():
         more = _encoded(model, source) if source else {}
         ids = torch.tensor([list(prefix)], device=model.device)
-        with narrowed(_body(model), range(len(prefix))):
-            out = model.model(**_inputs(model, ids), **more, use_cache=True)
+        with narrowed(body(model), range(len(prefix))):
+            out = model.model(**written(model, ids), **more, use_cache=True)
         logits = out.logits[0].float()
         last = logits[-1].log_softmax(-1)
         firsts = last[torch.tensor([rest[0] for rest in rests], device=model.device)].tolist()
@@ -118,22 +96,20 @@ def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list
     ids, _ = padded(inputs, model.tokenizer.pad_token_id or 0, model.device)
     length = ids.shape[1]
     positions = [i * length + j for i, row in enumerate(inputs) for j in range(len(row))]
-    with narrowed(_body(model), positions):
-        logits = model.model(**_inputs(model, ids), **more).logits[0].float()
+    with narrowed(body(model), positions):
+        logits = model.model(**written(model, ids), **more).logits[0].float()
     scores = iter(of_targets(logits, [token for row in targets for token in row]))
     return [[next(scores) for _ in row] for row in targets]
 
 
-def _body(model: Model) -> torch.nn.Module:
+def body(model: Model) -> torch.nn.Module:
     """What the head stands on."""
-    network = model.model
-    body: torch.nn.Module = (
-        network.get_decoder() if network.config.is_encoder_decoder else network.base_model
-    )
-    return body
+    found: torch.nn.Module = model.model.get_decoder()  # OPT's head passes its base model by
+    return found
 
 
-def _inputs(model: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+def written(model: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Token ids under the name by which the model takes what it writes."""
     return {"decoder_input_ids" if model.model.config.is_encoder_decoder else "input_ids": ids}
 
 

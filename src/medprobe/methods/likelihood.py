@@ -8,15 +8,18 @@ ACL 2020), each token masked in turn, and in a variant each whole word.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import causal, masked, ranking, seq2seq
+from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head, inspect
+from medprobe.engine.likeliest import likeliest
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
 from medprobe.methods import Method, Task
@@ -32,12 +35,22 @@ class Likelihood(Method):
     KINDS = ("causal", "seq2seq", "masked")
 
     class Settings(Section):
-        """How masked models are scored; nothing to choose for others.
+        """What is looked for, and how masked models are scored.
+
+        With `ranks`, each row also has `answer_rank`: the place of the query's best answer among
+        all candidates, or the first place after them where none is a candidate.
+
+        Causal and encoder-decoder models are searched (`engine.best_first`), a ranking that is
+        exact. With `most_nodes` a search ends after so many nodes; each row then says whether it is
+        `certain` that nothing unread comes before it, and whether that holds for the answer
+        (`answer_rank_certain`), whose rank is else the best possible.
 
         Each of a masked model's scores takes a pass for every token, so that only names which mask
         average ranks among the best `shortlist` are scored; 0 is all names.
         """
 
+        ranks: bool = False
+        most_nodes: int = Field(0, ge=0)  # of the trie, for each query; 0: as many as it takes
         shortlist: int = Field(50, ge=0)
         masked: Literal["answer", "prompt"] = "prompt"  # which tokens are masked in turn
         whole_word: bool = True  # score words masked as a whole, too
@@ -48,9 +61,11 @@ class Likelihood(Method):
         self.checkpoint = checkpoint
         able = inspect(checkpoint).kinds
         self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
+        if self.kind == "masked" and settings.ranks and settings.shortlist:
+            problem = "ranks of answers need the scores of all names"
+            raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
         self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
-        self.known = ranking.Remembered()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant.
@@ -59,33 +74,70 @@ class Likelihood(Method):
         name that does not fit into the model's window.
         """
         names = sorted(set(task.own["name"]))
-        score = self._masked if self.kind == "masked" else self._written
-        scored = score(task.queries["prompt"].tolist(), task.where, names)
-        rows = []
-        for query, (among, variants) in zip(task.queries["query_id"], scored, strict=True):
-            for variant, scores in variants.items():
-                order = ranking.best(scores, task.k, ranking.TIES)
-                rows += ranking.rows(query, [(among[i], scores[i]) for i in order], variant)
+        rows = self._by_mask(task, names) if self.kind == "masked" else self._written(task, names)
         return pd.DataFrame(rows)
 
-    def _written(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
-        """Scores under a model that writes from left to right, prompt by prompt."""
-        read = self.known.scores(prompts, names, lambda: self._read(prompts, where, names))
-        for totals, counts in read:
-            yield names, {"": totals, "per_token": totals / counts}
-
-    def _read(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[np.ndarray]:
-        """For each prompt, [2, names]: the log-likelihood of the filled prompt, and its tokens."""
+    def _written(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+        """Rows under a model that writes from left to right."""
+        prompts = task.queries["prompt"].tolist()
         if self.kind == "seq2seq":
-            frames = seq2seq.frames(self.model, prompts, where)
+            frames = seq2seq.frames(self.model, prompts, task.where)
             slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
         else:
             start = causal.start_ids(self.model)
-            slots, sources = text_slots(self.model.tokenizer, prompts, where, start), []
-        for before, after in causal.of_names(self.model, slots, where, names, sources):
-            totals = [sum(before) + sum(scores) for scores in after]
-            counts = [len(before) + len(scores) for scores in after]
-            yield np.array([totals, counts])
+            slots, sources = text_slots(self.model.tokenizer, prompts, task.where, start), []
+        answers = self._answers(task, names)
+        found = likeliest(
+            self.model,
+            slots,
+            task.where,
+            names,
+            task.k,
+            sources=sources,
+            answers=answers,
+            most=self.settings.most_nodes,
+        )
+        for query, rankings in zip(task.queries["query_id"], found, strict=True):
+            for variant, ranked in zip(VARIANTS, rankings, strict=True):
+                more: dict[str, Any] = {}
+                if self.settings.ranks:
+                    more["answer_rank"] = ranked.rank or len(names) + 1
+                if self.settings.ranks and self.settings.most_nodes:
+                    more["answer_rank_certain"] = ranked.rank_certain
+                best = [(names[i], score) for i, score in ranked.names]
+                rows = ranking.rows(query, best, variant)
+                for row, certain in zip(rows, ranked.certain, strict=True):
+                    sure = {"certain": certain} if self.settings.most_nodes else {}
+                    yield {**row, **more, **sure}
+
+    def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+        """Rows under a masked model."""
+        answers = self._answers(task, names)
+        scored = self._masked(task.queries["prompt"].tolist(), task.where, names)
+        for query, right, (among, variants) in zip(
+            task.queries["query_id"], answers, scored, strict=True
+        ):
+            for variant, scores in variants.items():
+                more: dict[str, Any] = {}
+                if self.settings.ranks:
+                    places = np.flatnonzero(np.isin(ranking.best(scores, len(names)), right))
+                    more["answer_rank"] = int(places.min(initial=len(names))) + 1
+                order = ranking.best(scores, task.k, ranking.TIES)
+                best = [(among[i], scores[i]) for i in order]
+                for row in ranking.rows(query, best, variant):
+                    yield {**row, **more}
+
+    def _answers(self, task: Task, names: list[str]) -> list[list[int]]:
+        """For each query the indices of the names that are right, where their ranks are wanted."""
+        if not self.settings.ranks:
+            return [[] for _ in task.where]
+        alike: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            alike.setdefault(task.normalise(name), []).append(i)
+        return [
+            sorted({i for answer in answers for i in alike.get(task.normalise(answer), [])})
+            for answers in task.queries["answers"]
+        ]
 
     def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
         """Scores under a masked model, prompt by prompt."""

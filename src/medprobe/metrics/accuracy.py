@@ -19,6 +19,8 @@ from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
 KS: Final = (1, 5, 10)
 _AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
 _TIED: Final = "expected acc@k where equal scores are drawn in random order"
+_MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
+_AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
 
@@ -32,6 +34,8 @@ class Accuracy(Scorer):
         Metric("acc_at_1_tied", "acc@1, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_5_tied", "acc@5, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
+        Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
+        Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
     )
 
@@ -47,10 +51,10 @@ class Accuracy(Scorer):
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query of the subsets that were probed.
 
-    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers in [0, 1]
-    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
-    `subject_at_1`. `queries` are as `read_queries` gives them. Raises BadInput where a prediction's
-    query is not among them.
+    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers for
+    each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
+    `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`; `subject_at_1`. `queries`
+    are as `read_queries` gives them. Raises BadInput where a prediction's query is not among them.
     """
     strange = ~predictions["query_id"].isin(queries["query_id"])
     for query in predictions.loc[strange, "query_id"].head(1):
@@ -64,6 +68,10 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     if predictions["score"].notna().all():
         for k in KS:
             table[f"acc_at_{k}_tied"] = tied(predictions, k).reindex(index, fill_value=0).to_numpy()
+    if "answer_rank" in predictions:
+        ranks = predictions.groupby(KEYS)["answer_rank"].first().reindex(index)
+        table["reciprocal_rank"] = (1 / ranks).fillna(0.0).to_numpy()
+        table["names_ahead"] = (ranks - 1).to_numpy()
     first = predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
     table["subject_at_1"] = (first.to_numpy() == table.pop("subject").to_numpy()).astype(float)
     return table

@@ -1,0 +1,91 @@
+"""The k likeliest names by search over their trie, against scoring every name.
+
+    python -m bench.tries                      # the GPT-2-sized model, a share of the names
+    python -m bench.tries --names 22923        # all: minutes on two free cores
+    python -m bench.tries --trained outputs    # the sample world's trained causal model, too
+
+Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
+made model is GPT-2 with random weights, names as long as MedLAMA's: none is likelier than another
+for long, the worst case of a search. `--trained` names the folder with the sample world's models
+and benchmarks (after `dvc repro`), on which the model's own candidates are ranked.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bench.made import CPU, gpt2, names, queries
+from medprobe.core.tables import BenchmarkTables
+from medprobe.engine import causal, ranking
+from medprobe.engine.likeliest import likeliest
+from medprobe.engine.load import Model, load, use_threads
+from medprobe.engine.reader import Reader
+from medprobe.engine.slots import answer_ids, text_slots
+
+K = 10
+
+
+def compare(label: str, model: Model, prompts: list[str], offered: list[str]) -> None:
+    """Print a line: both ways on the same prompts, a task of one template."""
+    slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
+    readers: list[Reader] = []
+    start = time.process_time()
+    found = likeliest(model, slots, prompts, offered, K, watch=readers.append)
+    searched = time.process_time() - start
+    tokens, same, lists, apart = 0, 0, 0, 0.0
+    start = time.process_time()
+    for slot, of_query in zip(slots, found, strict=True):
+        rests = [[*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.left)]
+        before, after = causal.continuations(model, slot.before, rests, model.token_budget)
+        tokens += len(slot.before) + sum(len(rest) - 1 for rest in rests)
+        totals = np.array([sum(before) + sum(scores) for scores in after])
+        counts = np.array([len(before) + len(scores) for scores in after])
+        for ranked, scores, n in zip(
+            of_query, (totals, totals / counts), (counts, 1 + 0 * counts), strict=True
+        ):
+            lists += 1
+            off = [abs(score - scores[i]) / n[i] for i, score in ranked.names]
+            apart = max(apart, *off)
+            same += [i for i, _ in ranked.names[:K]] == ranking.best(scores, K).tolist()
+    scored = time.process_time() - start
+    count, read = len(prompts), sum(reader.tokens_read for reader in readers)
+    opened = sum(reader.nodes_read for reader in readers) / count
+    print(
+        f"{label}: {count} queries, {len(offered):,} names; a query {opened:,.0f} nodes, "
+        f"{read / count:,.0f} of {tokens / count:,.0f} tokens ({tokens / read:.1f}×), "
+        f"{searched / count:.3f} CPU s of {scored / count:.3f} ({scored / searched:.2f}×); "
+        f"{same} of {lists} lists the same, scores within {apart:.1e} nats a token",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print a line a model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--names", type=int, default=1500)
+    parser.add_argument("--queries", type=int, default=1)
+    parser.add_argument("--trained", type=Path, help="outputs of the sample world")
+    told = parser.parse_args()
+    use_threads()
+    torch.manual_seed(0)
+    if told.trained:
+        tables = BenchmarkTables.read(told.trained / "benchmarks" / "medlama")
+        for model in ("taught-causal", "untaught-causal"):
+            if (told.trained / "models" / model).is_dir():
+                loaded = load(told.trained / "models" / model, "causal", CPU)
+                for subset, asked, offered in tables.subsets():
+                    for relation, part in asked.groupby("relation"):
+                        label = f"{model}, {relation}, {subset}"
+                        compare(label, loaded, part["prompt"].tolist(), sorted({*offered["name"]}))
+    with tempfile.TemporaryDirectory() as folder:
+        model = load(gpt2(Path(folder)), "causal", CPU)
+        prompts = queries(told.queries)["prompt"].tolist()
+        compare("GPT-2, random weights", model, prompts, names(told.names, 3))
+
+
+if __name__ == "__main__":
+    main()

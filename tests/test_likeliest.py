@@ -1,0 +1,129 @@
+"""The search for the likeliest names, on real architectures, against scoring every name."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import probing
+import tiny
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids, text_slots
+from medprobe.methods.likelihood import Likelihood
+
+WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
+NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::5]
+PROMPTS = [*probing.PROMPTS[:2], "Aspirin may treat [Y]"]
+
+
+def slots_of(model, prompts=PROMPTS):
+    """Slots, and what an encoder reads for each."""
+    if model.model.config.is_encoder_decoder:
+        frames = seq2seq.frames(model, prompts, prompts)
+        return [frame.target for frame in frames], [frame.source for frame in frames]
+    return text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model)), []
+
+
+def all_scores(model, slots, sources):
+    """For each slot the scores of all names, each variant's: [variants, names]."""
+    for i, slot in enumerate(slots):
+        ids = answer_ids(model.tokenizer, NAMES, slot.left)
+        rests = [[*of_name, *slot.after] for of_name in ids]
+        source = sources[i] if sources else ()
+        before, after = causal.continuations(model, slot.before, rests, 4096, source)
+        totals = np.array([sum(before) + sum(scores) for scores in after])
+        yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", *tiny.CAUSAL])
+def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypatch):
+    kind = "seq2seq" if arch in ("t5", "bart") else "causal"
+    model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
+    slots, sources = slots_of(model)
+    answers = [[3, 50]] * len(slots)
+    slow = list(all_scores(model, slots, sources))
+    read = []
+    for room in (reader.KEPT_BYTES, 1):  # without room for anything but prompts, much is read again
+        monkeypatch.setattr(reader, "KEPT_BYTES", room)
+        found = likeliest.likeliest(
+            model, slots, PROMPTS, NAMES, 7, sources=sources, answers=answers, watch=read.append
+        )
+        for rankings, scores in zip(found, slow, strict=True):
+            for ranked, of_variant in zip(rankings, scores, strict=True):
+                order = ranking.best(of_variant, len(NAMES))
+                assert [i for i, _ in ranked.names] == order[:7].tolist()
+                shown = [score for _, score in ranked.names]
+                assert shown == pytest.approx(of_variant[order[:7]], abs=1e-4)
+                assert ranked.rank == 1 + np.flatnonzero(np.isin(order, answers[0])).min()
+    roomy, tight = read
+    assert roomy.tokens_read <= tight.tokens_read
+    assert len(roomy.kept.free) == len(roomy.kept.table)  # all is given back
+
+
+@pytest.mark.parametrize("arch", ["gpt2", *tiny.CAUSAL])
+def test_log_likelihood_reads_each_text_alone(arch, tiny_model):
+    model = load(tiny_model(arch), "causal")
+    texts = [prompt.replace("[Y]", "chronic pain") for prompt in PROMPTS]
+    ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    rows = [[*causal.start_ids(model), *row] for row in ids]
+    found = causal.log_likelihood(model, rows, 4096)
+    for row, scores, small in zip(rows, found, causal.log_likelihood(model, rows, 1), strict=True):
+        logs = probing.log_probs(model.model, row)
+        expected = [logs[i, token].item() for i, token in enumerate(row[1:])]
+        assert scores == pytest.approx(expected, abs=1e-4)
+        assert small == pytest.approx(expected, abs=1e-4)
+
+
+def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):
+    model = load(tiny_model("gpt2"), "causal")
+    with torch.no_grad():  # two tokens that no model can tell apart
+        model.model.get_input_embeddings().weight[5] = model.model.get_input_embeddings().weight[9]
+    slots, _ = slots_of(model, PROMPTS[:1])
+    names = [model.tokenizer.decode([token]) for token in (9, 5, 30, 31)]
+    (rankings,) = likeliest.likeliest(model, slots, PROMPTS[:1], names, 4)
+    scores = dict(rankings[0].names)
+    assert scores[0] == scores[1]
+    places = [i for i, _ in rankings[0].names]
+    assert places.index(1) == places.index(0) + 1
+
+
+def predicted(folder, **settings):
+    method = Likelihood(folder, Likelihood.Settings(**settings), EngineParams(), 0)
+    queries = probing.queries().assign(answers=[[NAMES[3], NAMES[50]], [NAMES[9]], ["no"], []])
+    return method.predict(probing.task(queries, probing.candidates(NAMES), 5), "")
+
+
+@pytest.mark.parametrize(("arch", "more"), [("gpt2", {}), ("t5", {}), ("bert", {"shortlist": 0})])
+def test_ranks_of_answers(arch, more, tiny_model):
+    found = predicted(tiny_model(arch), ranks=True, **more)
+    first = found.groupby(["variant", "query_id"])["answer_rank"].first()
+    assert (first.loc[:, ["q2", "q3"]] == len(NAMES) + 1).all()
+    for (variant, query), rows in found.groupby(["variant", "query_id"]):
+        answers = {"q0": [NAMES[3], NAMES[50]], "q1": [NAMES[9]]}.get(query, [])
+        seen = rows.loc[rows["prediction"].isin(answers), "rank"].min()
+        rank = first[variant, query]
+        assert rank > 5 if np.isnan(seen) else rank == seen
+    plain = predicted(tiny_model(arch), **more)
+    pd.testing.assert_frame_equal(found.drop(columns="answer_rank"), plain)
+
+
+def test_a_search_that_is_cut_short_says_what_is_certain(tiny_model):
+    whole, cut = predicted(tiny_model("gpt2")), predicted(tiny_model("gpt2"), most_nodes=80)
+    keys = ["variant", "query_id", "rank"]
+    both = cut.merge(whole, on=keys, suffixes=("", "_whole"))
+    certain = both[both["certain"]]
+    assert (certain["prediction"] == certain["prediction_whole"]).all()
+    assert 0 < len(certain) < len(whole)
+    assert set(cut["query_id"]) == set(whole["query_id"])
+    asked = predicted(tiny_model("gpt2"), most_nodes=80, ranks=True)
+    assert not asked["answer_rank_certain"].all()
+
+
+def test_a_masked_models_shortlist_does_not_give_ranks(tiny_model):
+    with pytest.raises(BadInput, match="set shortlist: 0"):
+        predicted(tiny_model("bert"), ranks=True)
