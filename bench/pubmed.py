@@ -26,6 +26,7 @@ from medprobe.sources.mentions import Mentions
 NAMES = 4461  # chemicals and genes of the paper's lists
 FILES = 8
 MEGABYTE = 1_000_000
+PERIOD = (lipid.Settings().submitted_after, None)
 TEMPLATES = 400  # distinct abstracts; each record has a PMID of its own
 
 RECORD = """<PubmedArticle><MedlineCitation Status="MEDLINE"><PMID Version="1">{pmid}</PMID>
@@ -94,7 +95,7 @@ def measure(folder: Path, names: list[str], files: int, queue: Any) -> None:
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
     finder = Mentions((name, f"chem:{name}") for name in names)
-    found = lipid.harvest(paths, finder, lipid.Settings().submitted_after, Counter(), Counter())
+    found = lipid.harvest(paths, finder, PERIOD, Counter(), Counter())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     prompts = [row for rows in found.values() for row in rows]

@@ -67,6 +67,17 @@ def test_a_row_becomes_a_query_with_aliases_as_answers(tmp_path):
     assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome"]
 
 
+def test_an_object_without_a_name_is_no_answer_called_none(tmp_path):
+    half = ROW | {"obj_labels": [None, "Chronic pain"], "obj_aliases": [None, [None, "pain"]]}
+    none = ROW | {"uuid": "CD1_test1", "obj_labels": [None, " "]}
+    made = biolama.build(write(tmp_path, test=[half, none], train=[ROW], dev=[ROW]), settings(), 0)
+    assert made.queries["answers"].tolist() == [["Chronic pain", "pain"]]
+    assert "None" not in made.candidates["name"].tolist()
+    read = made.others["sources"].set_index(["what", "name"])["rows"]
+    assert (read["triples", "CD1/test"], read["dropped", "CD1/test"]) == (2, 1)
+    assert not any("triples" in note for note in failing(made, tmp_path / "out"))
+
+
 def test_subjects_are_candidates_where_asked(tmp_path):
     made = biolama.build(write(tmp_path), settings(candidates="entities"), 0)
     assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome", "velotrine"]

@@ -172,6 +172,20 @@ def test_published_numbers_stand_beside_measured_ones() -> None:
     assert "ACL 2022, table 5" in page
 
 
+def test_what_rules_left_out_stands_on_the_page() -> None:
+    rows = [("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.04, 0.03, 0.05, 100)]
+    counted = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    results = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        benchmarks={"facts": METADATA},
+        statistics={"facts": pd.DataFrame({"subset": ["full"], "queries": [100]})},
+        left_out={"facts": counted},
+    )
+    page = render(results, chapters(results))
+    assert "What its rules left out" in page
+    assert "object_twice" in page and "2,951" in page
+
+
 def test_every_text_is_escaped() -> None:
     name = "<b>&'\""
     blocks = [Table([name], [[name], [Cell(name, 1.0, 0.5)]], name), Links([("#" + name, name)])]

@@ -18,6 +18,7 @@ from dvc.utils.hydra import apply_overrides
 
 from medprobe import check
 from medprobe.cli import main
+from medprobe.commands import imports
 from medprobe.core import places
 from medprobe.core.params import Params, section
 
@@ -84,6 +85,13 @@ def test_a_command_that_is_shown_whole_takes_its_arguments(page: Path) -> None:
             command = main.commands[arguments[0]]
             context = click.Context(command, info_name=arguments[0])
             command.parse_args(context, arguments[1:])  # raises UsageError
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_imported_can_be(page: Path) -> None:
+    for program, *arguments in typed(page):
+        if program == "medprobe" and arguments[0] == "import" and len(arguments) > 1:
+            assert arguments[1] in [*imports.names(), "WHAT"]
 
 
 def test_every_command_stands_in_a_document() -> None:

@@ -1,6 +1,7 @@
 """LAMA's files and what becomes of their facts."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import gated
 from medprobe.benchmarks import lama
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
+
+REAL = Path(__file__).parent.parent.parent / "shared/data/lama"
 
 BIRTH: dict[str, Any] = {
     "pred": "/people/person/place_of_birth",
@@ -79,12 +82,61 @@ def prompts(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     return benchmark.queries.groupby("subset", sort=False)["prompt"].agg(list).to_dict()
 
 
+OURS: dict[str, Any] = {"evidences": "one", "drop": lama.RULES, "sentences": "joined"}
+
+
 def dropped(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
-    return benchmark.notes["dropped"].set_index(["set", "rule"])["count"].to_dict()
+    counted = benchmark.notes["dropped"].set_index(["set", "rule"])["dropped"]
+    return counted[counted > 0].to_dict()
 
 
-def test_all_six_sets(tmp_path: Path) -> None:
-    benchmark = build(write(tmp_path))
+def kept(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
+    counted = benchmark.notes["dropped"].set_index(["set", "rule"])["kept"]
+    return counted[counted > 0].to_dict()
+
+
+def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path) -> None:
+    denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
+    benchmark = build(write(tmp_path, [BIRTH, denied]))
+    assert prompts(benchmark) == {
+        "google-re-template": ["Ada Berg was born in [Y] ."] * 2,
+        "google-re-free": ["She came from [Y]."] * 2,
+        "t-rex-template": ["The capital of France is [Y] ."] * 2,
+        "t-rex-free": ["[Y], Paris .", "Its [Y] is big ."],
+        "conceptnet": ["Birds can [Y]."],
+        "squad": ["Rust is made of [Y]."],
+    }
+    assert dropped(benchmark) == {("google-re", "no mask"): 2}
+    assert kept(benchmark) == {
+        ("google-re", "denied"): 1,
+        ("google-re", "fact_twice"): 1,
+        ("google-re", "prompt_twice"): 1,
+        ("t-rex", "object_twice"): 1,
+    }
+    read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
+    assert read["sentences", "google-re"] == 4
+    assert read["facts", "google-re"] == 2
+    assert gated_types(benchmark, benchmark.queries) == []
+
+
+@pytest.mark.parametrize("rule", lama.RULES)
+def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.Rule) -> None:
+    denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
+    benchmark = build(write(tmp_path, [BIRTH, denied]), drop=[rule])
+    name = "t-rex" if rule == "object_twice" else "google-re"
+    assert dropped(benchmark) == {("google-re", "no mask"): 2, (name, rule): 1}
+
+
+def test_a_fact_that_is_dropped_leaves_its_object_among_the_candidates(tmp_path: Path) -> None:
+    other = {**BIRTH, "uuid": "g2", "obj_label": "Norwick", "masked_sentences": ["Of Norwick."]}
+    table = build(write(tmp_path, [BIRTH, other])).candidates
+    for kind in ("template", "free"):
+        names = table[table["subset"] == f"google-re-{kind}"]["name"].tolist()
+        assert names == ["Tulmford", "Norwick"]
+
+
+def test_all_six_sets_with_one_text_a_fact(tmp_path: Path) -> None:
+    benchmark = build(write(tmp_path), **OURS)
     assert prompts(benchmark) == {
         "google-re-template": ["Ada Berg was born in [Y] ."],
         "google-re-free": ["Ada Berg was a doctor. She came from [Y]."],
@@ -114,28 +166,28 @@ def test_pairs_share_subject_object_and_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ({"masked_sentences": ["[MASK] and [MASK]."]}, "not one mask"),
-        ({"masked_sentences": ["Born there."]}, "not one mask"),
-        ({"masked_sentences": ["[MASK], TULMFORD."]}, "object twice"),
+        ({"masked_sentences": ["[MASK] and [MASK]."]}, "several masks"),
+        ({"masked_sentences": ["Born there."]}, "no mask"),
+        ({"masked_sentences": ["[MASK], TULMFORD."]}, "object_twice"),
         ({"masked_sentences": []}, "no sentence"),
-        ({"judgments": [{"rater": "1", "judgment": "no"}]}, "denied by most raters"),
-        ({"sub_label": "Ada Berg"}, "fact twice"),
-        ({"masked_sentences": BIRTH["masked_sentences"]}, "prompt twice"),
+        ({"judgments": [{"rater": "1", "judgment": "no"}]}, "denied"),
+        ({"sub_label": "Ada Berg"}, "fact_twice"),
+        ({"masked_sentences": BIRTH["masked_sentences"]}, "prompt_twice"),
     ],
 )
 def test_what_is_dropped_is_counted_and_takes_its_twin_along(
     tmp_path: Path, change: dict[str, Any], rule: str
 ) -> None:
     other = {**BIRTH, "sub_label": "Bo", "masked_sentences": ["Bo of [MASK]."], "uuid": "g2"}
-    benchmark = build(write(tmp_path, [BIRTH, {**other, **change}]))
-    assert dropped(benchmark) == {("google-re", rule): 1}
+    benchmark = build(write(tmp_path, [BIRTH, {**other, **change}]), **OURS)
+    assert dropped(benchmark) == {("google-re", rule): 1, ("t-rex", "object_twice"): 1}
     found = prompts(benchmark)
     assert len(found["google-re-template"]) == len(found["google-re-free"]) == 1
 
 
 def test_an_object_inside_a_longer_word_is_no_second_one(tmp_path: Path) -> None:
     row = {**BIRTH, "masked_sentences": ["A Tulmforder of [MASK]."]}
-    assert dropped(build(write(tmp_path, [row]))) == {}
+    assert ("google-re", "object_twice") not in dropped(build(write(tmp_path, [row]), **OURS))
 
 
 def test_candidates_are_the_objects_of_a_set(tmp_path: Path) -> None:
@@ -192,22 +244,50 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         build(tmp_path)
 
 
+def gated_types(benchmark: BenchmarkTables, queries: Any) -> list[tuple[str, list[str]]]:
+    """The failed checks of the gate, with the rows they name."""
+    tables = {"queries": queries, "candidates": benchmark.candidates}
+    return [
+        (check["type"], [example["row"] for example in check["examples"]])
+        for check in gated.failing("lama", tables)
+        if check["severity"] != "warning"
+    ]
+
+
 def test_the_gate_wants_pairs_that_match(tmp_path: Path) -> None:
     benchmark = build(write(tmp_path))
-
-    def failing(queries: Any) -> list[tuple[str, list[str]]]:
-        tables = {"queries": queries, "candidates": benchmark.candidates}
-        return [
-            (check["type"], [example["row"] for example in check["examples"]])
-            for check in gated.failing("lama", tables)
-            if check["severity"] != "warning"
-        ]
-
-    assert failing(benchmark.queries) == []
+    assert gated_types(benchmark, benchmark.queries) == []
     queries = benchmark.queries.copy()
     queries.loc[queries["subset"] == "t-rex-free", "subject_id"] = "Q9"
     twins = queries.loc[queries["subset"].str.startswith("t-rex"), "query_id"].tolist()
-    assert failing(queries) == [("expect_pairs_to_match", twins)]
+    assert gated_types(benchmark, queries) == [("expect_pairs_to_match", twins)]
     queries = benchmark.queries.copy()
     queries.loc[0, "sentence"] = "Bo Ek was born in Tulmford ."
-    assert failing(queries) == [("expect_filled_prompts", queries["query_id"].tolist()[:1])]
+    first = queries["query_id"].tolist()[:1]
+    assert gated_types(benchmark, queries) == [("expect_filled_prompts", first)]
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="LAMA's released files are not here")
+def test_the_released_files_have_the_counts_of_the_paper(tmp_path: Path) -> None:
+    """6.11 K sentences of Google-RE, 305 lines and 303 entities of SQuAD. ConceptNet is not among
+    the files; one line stands for it."""
+    shutil.copytree(REAL, tmp_path / "lama", copy_function=shutil.copyfile)
+    (tmp_path / "lama").chmod(0o755)
+    (tmp_path / "lama/ConceptNet").mkdir()
+    (tmp_path / "lama/ConceptNet/test.jsonl").write_text(json.dumps(CAN) + "\n")
+    benchmark = build(tmp_path)
+    read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
+    assert read["facts", "google-re"] == 5528
+    assert read["sentences", "google-re"] == 6106
+    assert read["sentences", "t-rex"] == read["queries", "t-rex-free"] == 11876
+    assert read["sentences", "squad"] == 305
+    assert dropped(benchmark) == {
+        ("google-re", "no mask"): 534,
+        ("google-re", "several masks"): 287,
+        ("squad", "several masks"): 3,
+    }
+    sizes = benchmark.candidates.groupby("subset").size()
+    assert sizes["squad"] == 303
+    assert sizes["google-re-free"] == sizes["google-re-template"] == 870
+    ours = build(tmp_path, **OURS).queries["subset"].value_counts()
+    assert (ours["google-re-free"], ours["t-rex-free"]) == (5198, 2688)

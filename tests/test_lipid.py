@@ -1,7 +1,9 @@
 """LIPID: each rule by an example, and the builder over PubMed's files."""
 
 import gzip
+import json
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gated
-from medprobe.benchmarks import lipid
+from medprobe.benchmarks import lipid, lipid_released
 from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
-from medprobe.sources.mentions import Mentions
+from medprobe.sources import lipid as released
+from medprobe.sources.mentions import Mentions, symbol
 
-ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "amyloid-β"]
-FINDER = Mentions((name, name) for name in ENTITIES)
+ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "LARGE", "amyloid-β"]
+FINDER = Mentions(((name, name) for name in ENTITIES), exact=symbol)
 
 
 @pytest.mark.parametrize(
@@ -28,11 +31,18 @@ FINDER = Mentions((name, name) for name in ENTITIES)
         ("The insulin receptor binds it.", "The [Y] binds it."),
         ("CAT is an enzyme.", "[Y] is an enzyme."),
         ("Plaques hold Amyloid-β fibrils.", "Plaques hold [Y] fibrils."),
-        ("Weaker aspirin cannot help the studying.", "Weaker [Y] cannot help the studying."),
+        ("Weaker aspirin cannot help the student.", "Weaker [Y] cannot help the student."),
+        ("A large dose of brx2 acts.", "A large dose of [Y] acts."),
+        ("LARGE acts.", "[Y] acts."),
         ("It is aspirin, however.", "It is [Y], however."),
         ("Fever is lowered.", "no mention"),
         ("Aspirination and xaspirin are no words.", "no mention"),
         ("The cat sat.", "no mention"),
+        ("A large effect.", "no mention"),
+        ("This suggests aspirin.", "filter word: suggests"),
+        ("Aspirin was Investigated.", "filter word: investigated"),
+        ("Studies of aspirin ended.", "filter word: studies"),
+        ("The proposed aspirin helps.", "filter word: proposed"),
         ("Aspirin and BRX2 interact.", "several mentions"),
         ("Aspirin is aspirin.", "several mentions"),
         ("Aspirin or ASPIRIN.", "several mentions"),
@@ -49,7 +59,9 @@ def test_each_rule(sentence: str, expected: str) -> None:
     assert (result.text if isinstance(result, Prompt) else result) == expected
 
 
-@pytest.mark.parametrize("word", FILTER_WORDS)
+@pytest.mark.parametrize(
+    "word", [one for pair in FILTER_WORDS.items() for one in (pair[0], *pair[1])]
+)
 def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
     for form in (word, word.upper(), word.capitalize()):
         assert prompt(f"Aspirin, {form}, helps.", FINDER) == f"filter word: {word}"
@@ -64,6 +76,8 @@ def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
         ("Growth of E. coli vs. S. aureus.", ["Growth of E. coli vs. S. aureus."]),
         ("See Fig. 2 in Smith et al. Then stop.", ["See Fig. 2 in Smith et al. Then stop."]),
         ('He said "no." Then left.', ['He said "no."', "Then left."]),
+        ("The U.S. Agency met. It ended.", ["The U.S. Agency met.", "It ended."]),
+        ("It held 5 µM. α-synuclein fell.", ["It held 5 µM.", "α-synuclein fell."]),
         ("No end", ["No end"]),
         ("", []),
     ],
@@ -125,12 +139,25 @@ def test_one_mention_counts_over_both_lists(tmp_path: Path) -> None:
     assert dropped(benchmark) == {"sentence: several mentions": 1}
 
 
-def test_candidates_are_the_whole_list_of_the_subset(tmp_path: Path) -> None:
-    table = build(tmp_path, [record(7, "Aspirin helps.")]).candidates
+def test_candidates_are_the_entities_of_prompts_or_the_whole_list(tmp_path: Path) -> None:
+    made = build(tmp_path, [record(7, "Aspirin helps."), record(8, "BRX2 acts.")])
+    names = made.candidates.groupby("subset")["name"].agg(list).to_dict()
+    assert names == {"chem": ["aspirin"], "gene": ["BRX2"]}
+    table = lipid.build(tmp_path, lipid.Settings(candidates="listed"), 0).candidates
     assert table.groupby("subset")["name"].agg(list).to_dict() == {
         "chem": ["aspirin", "quinine"],
         "gene": ["BRX2", "insulin"],
     }
+
+
+def test_the_last_day_of_a_period_is_out(tmp_path: Path) -> None:
+    days = {1: "2022-06-29", 2: "2022-06-30", 3: "2022-07-01"}
+    build(tmp_path, [record(number, f"Aspirin has {number}.", day) for number, day in days.items()])
+    made = lipid.build(tmp_path, lipid.Settings(submitted_before=date(2022, 6, 30)), 0)
+    assert found(made) == {"1": ["[Y] has 1."]}
+    assert dropped(made) == {"abstract after the period": 2}
+    with pytest.raises(BadInput, match="2021-12-31 is not after submitted_after"):
+        lipid.build(tmp_path, lipid.Settings(submitted_before=date(2021, 12, 31)), 0)
 
 
 def test_the_day_of_the_cut_off_is_out_the_next_one_in(tmp_path: Path) -> None:
@@ -195,7 +222,7 @@ def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
     path = tmp_path / "pubmed" / "pubmed22n0.xml.gz"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
-        lipid.harvest([path], FINDER, lipid.Settings().submitted_after, Counter(), Counter())
+        lipid.harvest([path], FINDER, (date(2021, 12, 31), None), Counter(), Counter())
 
 
 def failing(benchmark: BenchmarkTables) -> dict[str, list[str]]:
@@ -216,7 +243,8 @@ def test_the_gate_passes_what_is_built(tmp_path: Path) -> None:
 def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
     verbs = ["acts", "cools", "heals", "helps", "is old", "rests"]
     records = [record(n, f"Aspirin {verb}.") for n, verb in enumerate(verbs, start=1)]
-    benchmark = build(tmp_path, records)
+    build(tmp_path, records)
+    benchmark = lipid.build(tmp_path, lipid.Settings(candidates="listed"), 0)
     queries = benchmark.queries.copy()
     names = queries["query_id"].tolist()
     queries.loc[0, "prompt"] = "Nothing."
@@ -226,14 +254,18 @@ def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
     queries.loc[4, "prompt"] = queries.loc[5, "prompt"]
     queries.at[5, "answers"] = ["nothing"]
     found = failing(BenchmarkTables(queries, benchmark.candidates))
-    assert found == {
-        "expect_prompts_to_have_one_slot": names[:1],
-        "expect_items_to_be_in_table": names[5:],
-        "expect_compound_columns_to_be_unique": names[4:],
-        "expect_dates_to_be_later": names[3:4],
-        "expect_column_values_to_not_match_regex": names[2:3],
-        "expect_texts_to_hold_one_candidate": names[1:2],
-    }
+    assert (
+        found
+        == {
+            "expect_column_distinct_values_to_contain_set": [],  # the records speak of no gene
+            "expect_prompts_to_have_one_slot": names[:1],
+            "expect_items_to_be_in_table": names[5:],
+            "expect_compound_columns_to_be_unique": names[4:],
+            "expect_dates_to_be_later": names[3:4],
+            "expect_column_values_to_not_match_regex": names[2:3],
+            "expect_texts_to_hold_one_candidate": names[1:2],
+        }
+    )
 
 
 def test_appearances_of_entities(tmp_path: Path) -> None:
@@ -248,3 +280,68 @@ def test_appearances_of_entities(tmp_path: Path) -> None:
         1.0,
     ]
     assert table.loc["gene", "prompts"] == 1
+
+
+PROMPTS = [("chem", "[MASK] lowers fever.", "aspirin"), ("gene", "Of [MASK].", "BRX2")]
+FORMS = {
+    "objects": [{"type": kind, "prompt": text, "answer": name} for kind, text, name in PROMPTS],
+    "by kind": {
+        "chemicals": [{"masked_sentence": PROMPTS[0][1], "entity": "aspirin"}],
+        "genes": [{"masked_sentence": PROMPTS[1][1], "entity": "BRX2"}],
+    },
+    "by entity": {
+        "LIPID-Chem": {"aspirin": [PROMPTS[0][1]]},
+        "LIPID-Gene": {"BRX2": PROMPTS[1][1]},
+    },
+    "columns": {
+        "prompt": {"0": PROMPTS[0][1], "1": PROMPTS[1][1]},
+        "entity": {"0": "aspirin", "1": "BRX2"},
+        "category": {"0": "chemical", "1": "gene"},
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_released_prompts_are_read_in_any_form(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "lipid/LIPID.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(FORMS[form]))
+    assert [tuple(row) for row in released.read(path)] == PROMPTS
+    made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
+    assert made.queries["prompt"].tolist() == ["[Y] lowers fever.", "Of [Y]."]
+    assert made.queries["sentence"].tolist() == ["aspirin lowers fever.", "Of BRX2."]
+    assert made.candidates[["name", "subset"]].to_numpy().tolist() == [
+        ["aspirin", "chem"],
+        ["BRX2", "gene"],
+    ]
+    tables = {"queries": made.queries, "candidates": made.candidates, **made.others}
+    checks = gated.failing("lipid_released", tables)
+    assert [check for check in checks if check["severity"] != "warning"] == []
+
+
+def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
+    path = tmp_path / "lipid/LIPID.json"
+    path.parent.mkdir()
+    rows = [*FORMS["objects"], {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
+    assert len(made.queries) == 2
+    assert made.notes["dropped"].to_numpy().tolist() == [["gene", "not one mask", 1]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("", r"no text with \[MASK\] in it"),
+        ("[]", r"no text with \[MASK\] in it"),
+        ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: .*no entity"),
+        ('[{"prompt": "[MASK] acts.", "answer": "general"}]', "prompt 1: .*no kind"),
+    ],
+)
+def test_a_file_that_is_no_lipid_is_named(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "LIPID.json"
+    path.write_text(content)
+    with pytest.raises(BadInput, match=rf"LIPID\.json.*{message}"):
+        released.read(path)

@@ -15,7 +15,7 @@ from medprobe.benchmarks import medlama, medlama_released
 from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.benchmarks.medlama.queries import UNNATURAL
-from medprobe.commands.import_ import import_medlama, import_released
+from medprobe.commands.imports import bring
 from medprobe.core import params
 from medprobe.core.errors import BadInput
 from medprobe.core.statistics import statistics, token_statistics
@@ -287,7 +287,7 @@ def write_released(folder: Path, **changes: str) -> Path:
 
 
 def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
-    report = import_medlama(write_released(tmp_path / "released"), tmp_path / "data")
+    report = bring("medlama", write_released(tmp_path / "released"), tmp_path / "data")
     assert report[["columns", "hard_set"]].all(axis=None)
     settings = medlama_released.Choices(relations=("may_treat",))
     made = medlama_released.build(tmp_path / "data", settings, 2021)
@@ -314,34 +314,35 @@ def test_unsound_released_files_are_refused(
 ) -> None:
     folder = write_released(tmp_path / "released", **changes)
     with pytest.raises(BadInput) as error:
-        import_medlama(folder, tmp_path / "data")
+        bring("medlama", folder, tmp_path / "data")
     assert problem in str(error.value)
     assert not (tmp_path / "data").exists()
 
 
 def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
     folder = write_released(tmp_path / "released")
-    with pytest.raises(BadInput, match="nowhere: no such folder"):
-        import_medlama(tmp_path / "nowhere", tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="nowhere: no such file or folder"):
+        bring("medlama", tmp_path / "nowhere", tmp_path)
     with pytest.raises(BadInput, match="nothing to import by this name"):
-        import_released("medlam", folder, tmp_path)
+        bring("medlam", folder, tmp_path)
     with pytest.raises(BadInput, match="no file <relation>"):
-        import_medlama(tmp_path, tmp_path)
+        bring("medlama", tmp_path / "empty", tmp_path)
     (folder / "may_treat_1.csv").rename(folder / "may_treat_2.csv")
     with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 by the file's name"):
-        import_medlama(folder, tmp_path)
+        bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
     with pytest.raises(BadInput, match=r"may_treat_2.csv: not a UTF-8 CSV file"):
-        import_medlama(folder, tmp_path)
+        bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").unlink()
     shutil.copy(folder / "may_treat_1_hard.csv", folder / "may_prevent_1.csv")
     with pytest.raises(BadInput, match="may_prevent: full and hard file are not both there"):
-        import_medlama(folder, tmp_path)
+        bring("medlama", folder, tmp_path)
 
 
 @real
 def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
-    report = import_medlama(RELEASED, tmp_path)
+    report = bring("medlama", RELEASED, tmp_path)
     assert tuple(report["relation"]) == SEVEN
     assert report["columns"].all()
     assert report["hard_set"].all()

@@ -46,6 +46,36 @@ def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
     section(pydantic.create_model("Quoted", __base__=Section, **same), quoted, f"{paper}: {name}")
 
 
+@pytest.mark.parametrize("name", papers())
+def test_what_is_adopted_is_what_is_quoted(name: str) -> None:
+    paper = papers()[name]
+    by_method = paper.adopted.methods.values()
+    for part, quoted in paper.settings.items():
+        if part == "rewire":
+            assert quoted.items() <= paper.adopted.rewire.items()
+        elif (named := part.partition("."))[0] in methods.names():
+            only = named[2] or {"optiprompt": "biolama"}.get(part, "medlama")
+            chosen = [
+                choices
+                for of_kind in by_method
+                for method, by_benchmark in of_kind.items()
+                for benchmark, choices in by_benchmark.items()
+                if method == named[0] and benchmark in (only, "diskne")
+            ]
+            assert chosen and all(quoted.items() <= choices.items() for choices in chosen), part
+
+
+@pytest.mark.parametrize("name", papers())
+def test_every_printed_model_has_its_checkpoint(name: str) -> None:
+    paper = papers()[name]
+    printed = {row.model for table in paper.tables.values() for row in table.rows}
+    left_open = " ".join(paper.open)
+    assert {model for model in printed - paper.models.keys() if model not in left_open} == set()
+    for model, one in paper.models.items():
+        assert one.hub or one.note, model
+        assert one.kind not in one.heads, model
+
+
 def test_no_two_papers_that_stand_disagree() -> None:
     found: dict[tuple, dict[str, float]] = {}
     for paper in papers().values():

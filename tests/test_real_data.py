@@ -1,4 +1,5 @@
-"""A project without the sample world: released files, and a model from a folder."""
+"""A project without the sample world: released files, and a model from a folder; and the first hour
+with the files as they were really released, where these are there."""
 
 import csv
 import random
@@ -6,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from medprobe.benchmarks.medlama.hardness import hardness
 from project import Project
 
+SHARED = Path(__file__).parent.parent.parent / "shared/data"
 SUBJECTS = ["velotrine", "karsivan", "ombrelix", "tasmorine", "fedulac", "prandovir"]
 OBJECTS = ["fever", "chronic pain", "acute renal failure", "hepatitis", "influenza", "trauma"]
 SENTENCE = "patients with {} were given {} and were followed for about {} weeks without relapse"
@@ -70,7 +73,7 @@ def test_released_files_and_a_model_from_a_folder(
 ) -> None:
     project = Project(tmp_path / "project")
     source = released(tmp_path / "released")
-    project.works("medprobe", "import", "medlama", str(source / "2021AA"))
+    project.works("medprobe", "import", "medlama", str(source))
     sentences(project.folder / "data/sentences/pubmed.txt")
     params = project.params()
     kept = {name: params[name] for name in ("seed", "engine", "score", "track")}
@@ -101,3 +104,55 @@ def test_released_files_and_a_model_from_a_folder(
     assert set(numbers["model"]) == {"mine"}
     assert {"mask_average", "contrastive", "contrastive:original"} <= set(numbers["method"])
     assert "up to date" in project.works("dvc", "repro")
+
+
+def begun(folder: Path, **sections: object) -> Project:
+    """A project with these benchmarks or sentence sets, and nothing else."""
+    project = Project(folder)
+    params = project.params()
+    kept = {name: params[name] for name in ("seed", "engine", "rewire", "score", "track")}
+    project.write_params(kept | sections)
+    return project
+
+
+@pytest.mark.skipif(
+    not (SHARED / "medlama-released").is_dir(), reason="MedLAMA's released files are not here"
+)
+def test_medlama_as_released_is_built_and_gated_in_six_commands(tmp_path: Path) -> None:
+    """Relations in a folder below the prompts', sentence sets without an ending."""
+    project = begun(
+        tmp_path,
+        benchmarks={"medlama_released": {"real": {}}},
+        sentence_sets={"pubmed_sents_no_punkt_10k_0": {}},
+    )
+    said = project.works("medprobe", "import", "medlama", str(SHARED / "medlama-released"))
+    assert said.count("True") == 2 * 19
+    assert "missing" not in said
+    assert "20 prompts, as the package has them" in said
+    project.works("medprobe", "import", "sentences", str(SHARED / "sentences"))
+    assert "rewiring on pubmed_sents_no_punkt_10k_1" in project.works("medprobe", "doctor")
+    project.works("medprobe", "build", "--benchmark", "real")
+    project.works("medprobe", "validate", "--benchmark", "real")
+    project.works("medprobe", "validate-sentences", "--set", "pubmed_sents_no_punkt_10k_0")
+    built = project.folder / "outputs/benchmarks/real"
+    queries = pd.read_parquet(built / "queries.parquet")
+    assert queries["subset"].value_counts().to_dict() == {"full": 19_000, "hard": 15_329}
+    names = pd.read_parquet(built / "candidates.parquet")["subset"].value_counts().to_dict()
+    assert names == {"full": 22_923, "hard": 17_532}
+    for name in ("real", "sentences/pubmed_sents_no_punkt_10k_0"):
+        assert (project.folder / f"outputs/validation/{name}/passed").is_file()
+
+
+@pytest.mark.skipif(not (SHARED / "lama").is_dir(), reason="LAMA's released files are not here")
+def test_lama_as_released_is_built_and_gated_in_three_commands(tmp_path: Path) -> None:
+    """What is there of it: without ConceptNet, and with three relations of T-REx."""
+    sets = ["google-re", "t-rex", "squad"]
+    project = begun(tmp_path, benchmarks={"lama": {"lama": {"sets": sets}}})
+    said = project.works("medprobe", "import", "lama", str(SHARED / "lama"))
+    assert "sets: [google-re, t-rex, squad]" in said
+    project.works("medprobe", "build", "--benchmark", "lama")
+    project.works("medprobe", "validate", "--benchmark", "lama")
+    assert (project.folder / "outputs/validation/lama/passed").is_file()
+    counts = pd.read_parquet(project.folder / "outputs/benchmarks/lama/sources.parquet")
+    read = counts.set_index(["what", "name"])["rows"]
+    assert (read["sentences", "google-re"], read["queries", "squad"]) == (6106, 302)

@@ -1,6 +1,7 @@
 """What builders read is what they say they read: dvc.yaml's dependencies are made from it."""
 
 import csv
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,7 @@ BUILDERS: dict[str, dict[str, Any]] = {
     "lama": {"distractors": {"squad": "lama/Squad/other-entities.txt"}},
     "lipid": {},
     "ratings": {"sheets": "annotations/facts"},
+    "lipid_released": {},
     "diskne": {"negatives": 2},
     "diskne_released": {},
     "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
@@ -71,6 +73,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         made = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
         sheet = pd.read_csv(made / "anna.csv", keep_default_na=False)
         sheet.assign(rating="yes").to_csv(made / "anna.csv", index=False)
+        Path("data/lipid").mkdir()
+        prompt = {"type": "gene", "prompt": "[MASK] acts.", "answer": "BRX2"}
+        Path("data/lipid/LIPID.json").write_text(json.dumps([prompt]))
         yield
 
 

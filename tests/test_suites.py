@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from medprobe import benchmarks
+from medprobe.benchmarks import lipid_released
 from medprobe.commands.sample import sample
 from medprobe.core.params import Params, section
 from medprobe.quality import gate, suites
@@ -55,6 +56,7 @@ def sound(
 
 
 def add_released(made: dict[str, tuple[Tables, dict[str, Any]]]) -> None:
+    made["lipid_released"] = released_prompts(made["lipid"][0]["queries"]), {}
     medlama, settings = made["medlama"]
     made["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
     chosen = benchmarks.find("diskne_released").settings()
@@ -69,6 +71,17 @@ def released_rows(tables: Tables) -> pd.DataFrame:
     sources = tables["sources"].query("what == 'queries'")
     rows = sources.assign(what="rows", name=sources["name"] + "_1000.csv")
     return pd.concat([rows, sources], ignore_index=True)
+
+
+def released_prompts(queries: pd.DataFrame) -> Tables:
+    """LIPID's prompts as their authors would release them, in data/lipid."""
+    prompts = queries["prompt"].str.replace("[Y]", "[MASK]", regex=False)
+    answers = queries["answers"].str[0]
+    rows = pd.DataFrame({"type": queries["subset"], "prompt": prompts, "answer": answers})
+    Path("data/lipid").mkdir()
+    rows.to_json("data/lipid/LIPID.json", orient="records")
+    built = lipid_released.build(Path("data"), lipid_released.Settings(), 0)
+    return {"queries": built.queries, "candidates": built.candidates, **built.others}
 
 
 def released_annotation() -> Tables:
@@ -130,7 +143,9 @@ def loaded(
     }
 
 
-@pytest.mark.parametrize("builder", [*BUILT, "medlama_released", "diskne_released", "sentences"])
+@pytest.mark.parametrize(
+    "builder", [*BUILT, "medlama_released", "lipid_released", "diskne_released", "sentences"]
+)
 def test_sound_tables_pass_without_a_warning(
     sound: dict[str, tuple[Tables, dict[str, Any]]],
     loaded: dict[tuple[str, str], Suite],

@@ -205,6 +205,21 @@ def test_perplexity_is_set_against_accuracy(results: Results) -> None:
     assert row["r"] == pytest.approx(-1) and row["p"] < 0.01
 
 
+def test_a_model_can_be_left_out_of_means() -> None:
+    table = pd.DataFrame(
+        {
+            "name": "SQuAD",
+            "kind": "template-free",
+            "domain": "general",
+            "model": ["sound", "broken"],
+            "acc_at_1": [0.3, 0.2],
+            "perplexity": [40.0, 6360.65],
+        }
+    )
+    assert scores.with_perplexity(table, ["broken"])["perplexity"].tolist() == [40.0]
+    assert len(scores.with_perplexity(table)) == 2
+
+
 def test_each_template_has_its_accuracy(results: Results) -> None:
     table = results.template_free["templates"].set_index(["relation", "model"])["value"]
     assert table["place_of_birth", "good"] == 1
@@ -350,7 +365,7 @@ def test_the_sample_world_holds_all_ten_data_sets(sample_world: Path) -> None:
     assert {"abstract deleted", "abstract revised", "abstract before the cut-off"} <= set(rules)
     assert {"sentence: several mentions", "sentence: filter word: ("} <= set(rules)
     rules = made["lama"].notes["dropped"]["rule"].tolist()
-    assert "object twice" in rules
+    assert "object_twice" in rules
 
 
 def test_the_sample_worlds_sentences_are_what_taught_models_read(sample_world: Path) -> None:

@@ -28,6 +28,12 @@ def counts(benchmarks: Path) -> dict[str, pd.DataFrame]:
     return {path.parent.name: pd.read_csv(path) for path in files}
 
 
+def left_out(benchmarks: Path) -> dict[str, pd.DataFrame]:
+    """What each benchmark's rules left out, where its builder counts it: a row a rule."""
+    files = sorted(benchmarks.glob("*/dropped.csv"))
+    return {path.parent.name: pd.read_csv(path) for path in files}
+
+
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     """One row a subset and model: the share of a relation's distinct answers that are a single
     token inside a sentence, in the mean over relations, and the tokens of all distinct answers in

@@ -92,14 +92,38 @@ def repro(jobs: int) -> None:
 
 
 @main.command("import")
-@click.argument("what", type=click.Choice(["medlama", "annotation"]))
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace an annotation that somebody filled in.")
-def import_(what: str, folder: Path, force: bool) -> None:
-    """Check released files and bring them into data/, ready for `dvc add data`."""
-    from medprobe.commands.import_ import import_released
+@click.argument("what")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace files that are there and differ.")
+def import_(what: str, path: Path, force: bool) -> None:
+    """Find released files in a clone, archive or folder, check them, bring them into data/.
 
-    import_released(what, folder, places.DATA, force=force)
+    WHAT is annotation (DisKnE's), biolama, lama, lipid, medlama or sentences.
+    """
+    from medprobe.commands.imports import bring
+
+    bring(what, path, places.DATA, force=force)
+
+
+@main.command()
+@click.argument("paper")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+def adopt(paper: str, yes: bool) -> None:
+    """Put a PAPER's benchmarks, methods, rewiring and models into params.yaml.
+
+    Shows the difference, and asks before it writes.
+    """
+    from medprobe.commands import adopt as command
+
+    before, after = command.adopted(paper)
+    if before == after:
+        click.echo("params.yaml has them already")
+        return
+    click.echo(command.difference(before, after))
+    for remark in command.remarks(paper):
+        click.echo(f"# {remark}")
+    if yes or click.confirm("write params.yaml?"):
+        command.write(after)
 
 
 @main.command()

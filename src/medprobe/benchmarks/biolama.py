@@ -39,7 +39,8 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The test triples as queries, and all objects' labels as candidates, by source.
+    """The test triples as queries, and all objects' labels as candidates, by source. A triple none
+    of whose objects has a name is left out, and counted.
 
     Raises BadInput for a missing file, a relation without a template, an unknown relation.
     """
@@ -56,12 +57,17 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
             name for name in found if name in settings.relations or not settings.relations
         ):
             if relation not in templates:
-                where = folder / "prompts" / "manual.jsonl"
-                raise BadInput(where, f"no template for relation {relation}")
+                raise BadInput(
+                    folder / "prompts" / "manual.jsonl", f"no template for relation {relation}"
+                )
             for split in biolama.SPLITS:
-                triples = biolama.read(folder, relation, split)
+                found_triples = biolama.read(folder, relation, split)
+                triples = [triple for triple in found_triples if triple.answers]
                 rows[split] += [_query(t, relation, source, templates[relation]) for t in triples]
-                read.append((f"biolama/{source}", "triples", f"{relation}/{split}", len(triples)))
+                where, name = f"biolama/{source}", f"{relation}/{split}"
+                read.append((where, "triples", name, len(found_triples)))
+                if nameless := len(found_triples) - len(triples):
+                    read.append((where, "dropped", name, nameless))
                 names += list(_names(triples, settings.candidates))
         candidates.append(_candidates(names, source))
     for relation in settings.relations:

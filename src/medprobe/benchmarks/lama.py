@@ -7,9 +7,10 @@ set and the one of its template-free twin share `pair_id`; a pair stands or fall
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Final, Literal, get_args
 
 import pandas as pd
 from pydantic import Field
@@ -17,7 +18,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.core.params import Section
-from medprobe.core.tables import SLOT, BenchmarkTables
+from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.sources import lama
 from medprobe.sources.entities import read_names
 
@@ -30,142 +31,184 @@ METADATA = Metadata(
     cluster="subject_id",
 )
 
+# Rules of ours: the sentence gives its object away; most raters denied the fact; the prompt, or the
+# fact of a parallel pair, is there already.
+Rule = Literal["object_twice", "denied", "prompt_twice", "fact_twice"]
+RULES: Final[tuple[Rule, ...]] = get_args(Rule)
+Set = Literal["google-re", "t-rex", "conceptnet", "squad"]
+SETS: Final[tuple[Set, ...]] = get_args(Set)
+ANOTHER: Final = "another sentence of the fact is asked"
+COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
+
 
 class Settings(Section):
-    """`distractors` names, for a subset, a list of further entities, a file of `data/lama`: the
-    subset is ranked with and without them (the paper's Table 6)."""
+    """Which sentences are asked: as the paper has it every one, and none is dropped that can be
+    asked at all, which is one with a single mask. `distractors` names, for a subset, a list of
+    further entities, a file of `data/lama`: the subset is ranked with and without them (the
+    paper's Table 6)."""
 
+    sets: tuple[Set, ...] = SETS  # those of which there are files
+    sentences: Literal["single", "joined"] = "single"  # joined: those of a fact's list as one text
+    evidences: Literal["all", "one"] = "all"  # one: the first of a fact that no rule drops
+    drop: tuple[Rule, ...] = ()  # rules of ours
     distractors: dict[str, Path] = Field({})
 
 
-def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build all six sets. Nothing in them is drawn at random.
+@dataclass
+class LeftOut:
+    """How many sentences of a set each rule dropped, and how many a rule that was not chosen
+    would have."""
 
-    The candidates of a set are all its objects; parallel sets share them. Raises BadInput with the
-    file and line for files that are not LAMA's.
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def table(self) -> pd.DataFrame:
+        """A row a set and rule: `set, rule, dropped, kept`."""
+        keys = sorted({*self.dropped, *self.kept})
+        rows = [(*key, self.dropped[key], self.kept[key]) for key in keys]
+        return pd.DataFrame(rows, columns=["set", "rule", "dropped", "kept"])
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """Build the sets, parallel ones as two. Nothing in them is drawn at random.
+
+    The candidates of a set are the objects of all its facts, those of dropped ones too; parallel
+    sets share them. Raises BadInput with the file and line for files that are not LAMA's.
     """
     folder = data / "lama"
-    dropped: Counter[tuple[str, str]] = Counter()
+    left_out = LeftOut()
     read: list[counts.Row] = []
-    rows: list[dict[str, Any]] = []
-    for name, items, templates in _facts(folder):
+    rows: list[tuple] = []
+    candidates = []
+    for name, items, templates in _facts(folder, settings):
         read.append(("lama", "facts", name, len(items)))
-        if templates:
-            rows += _parallel(name, items, templates, dropped)
-        else:
-            rows += [_row(name, item, prompt) for item, prompt in _kept(name, items, dropped)]
-    queries = pd.DataFrame(rows)
-    candidates = _candidates(queries)
+        read.append(("lama", "sentences", name, sum(len(item.sentences) or 1 for item in items)))
+        kept = list(_kept(name, items, templates, settings, left_out))
+        subsets = [f"{name}-template", f"{name}-free"] if templates else [name]
+        for subset in subsets:
+            words = templates if subset.endswith("-template") else {}
+            rows += (_row(subset, *one, words.get(one[0].relation)) for one in kept)
+        candidates += [_candidates(items, subset) for subset in subsets]
+    queries = pd.DataFrame(rows, columns=COLUMNS)
+    table = pd.concat(candidates, ignore_index=True)
     for subset, path in settings.distractors.items():
         names = read_names(data / path)
         read.append((path.as_posix(), "names", subset, len(names)))
-        candidates = with_distractors(candidates, subset, names)
-    left_out = counts.by_name("lama", "dropped", (name for name, _ in dropped.elements()))
-    read += left_out + counts.by_name("", "queries", queries["subset"])
-    notes = {"dropped": _counts(dropped)}
-    return BenchmarkTables(queries, candidates, notes, {"sources": counts.table(read)})
+        table = with_distractors(table, subset, names)
+    dropped = counts.by_name("lama", "dropped", (name for name, _ in left_out.dropped.elements()))
+    read += dropped + counts.by_name("", "queries", queries["subset"])
+    return BenchmarkTables(
+        queries, table, {"dropped": left_out.table()}, {"sources": counts.table(read)}
+    )
 
 
-def _facts(folder: Path) -> Iterator[tuple[str, list[lama.Item], dict[str, str]]]:
+def _facts(
+    folder: Path, settings: Settings
+) -> Iterator[tuple[str, list[lama.Item], dict[str, str]]]:
     """Each data set's name, facts, and templates by relation, where it has any."""
-    yield "google-re", list(lama.google_re(folder)), lama.GOOGLE_RE_TEMPLATES
-    yield "t-rex", list(lama.trex(folder)), lama.templates(folder)
-    yield "conceptnet", list(lama.conceptnet(folder)), {}
-    yield "squad", list(lama.squad(folder)), {}
+    readers = {
+        "google-re": lama.google_re,
+        "t-rex": lama.trex,
+        "conceptnet": lama.conceptnet,
+        "squad": lama.squad,
+    }
+    for name in settings.sets:
+        items = list(readers[name](folder))
+        if settings.sentences == "joined" and name != "t-rex":  # which has evidences
+            items = [replace(item, sentences=_joined(item)) for item in items]
+        yield name, items, _templates(name, folder)
+
+
+def _templates(name: str, folder: Path) -> dict[str, str]:
+    if name == "google-re":
+        return lama.GOOGLE_RE_TEMPLATES
+    return lama.templates(folder) if name == "t-rex" else {}
+
+
+def _joined(item: lama.Item) -> tuple[tuple[str, str], ...]:
+    return ((" ".join(text for text, _ in item.sentences), item.object),)
 
 
 def flaw(text: str, surface: str, answer: str) -> str | None:
-    """The rule that drops a masked sentence, if one does: it must hold one mask, and its object,
-    as it was written there or as its name, nowhere else.
+    """Why a masked sentence cannot be asked, or `object_twice` where it holds its object, as it was
+    written there or as its name, outside of the mask too.
 
     >>> flaw("[MASK] is in France .", "Paris", "Paris")
     >>> flaw("Paris, or [MASK], is in France .", "Paris", "Paris")
-    'object twice'
+    'object_twice'
+    >>> flaw("Here is Paris .", "Paris", "Paris")
+    'no mask'
     """
     if not text.strip():
         return "no sentence"
-    if text.count(lama.MASK) != 1 or SLOT in text:
-        return "not one mask"
+    if (masks := text.count(lama.MASK)) != 1:
+        return "several masks" if masks else "no mask"
+    if SLOT in text:
+        return f"holds {SLOT} itself"
     rest = text.replace(lama.MASK, " ")
     names = "|".join(re.escape(name) for name in {surface, answer} - {""})
-    return "object twice" if re.search(rf"(?<!\w)(?:{names})(?!\w)", rest, re.I) else None
-
-
-def _parallel(
-    name: str,
-    items: Iterable[lama.Item],
-    templates: dict[str, str],
-    dropped: Counter[tuple[str, str]],
-) -> list[dict[str, Any]]:
-    """The template-based rows, then their template-free twins."""
-    based, free = [], []
-    facts: set[tuple[str, str, str]] = set()
-    for item, prompt in _kept(name, items, dropped):
-        fact = (item.relation, item.subject, item.object)
-        if item.relation not in templates or fact in facts:
-            dropped[name, "fact twice" if fact in facts else "no template"] += 1
-            continue
-        facts.add(fact)
-        template = templates[item.relation].replace("[X]", item.subject)
-        based.append(_row(f"{name}-template", item, template))
-        free.append(_row(f"{name}-free", item, prompt))
-    return based + free
+    return "object_twice" if re.search(rf"(?<!\w)(?:{names})(?!\w)", rest, re.I) else None
 
 
 def _kept(
-    name: str, items: Iterable[lama.Item], dropped: Counter[tuple[str, str]]
-) -> Iterable[tuple[lama.Item, str]]:
-    """Each fact that stays, with the first of its sentences that no rule drops."""
+    name: str,
+    items: list[lama.Item],
+    templates: dict[str, str],
+    settings: Settings,
+    left_out: LeftOut,
+) -> Iterator[tuple[lama.Item, int, str]]:
+    """Each sentence that stays: its fact, its number there, and it as a prompt."""
     prompts: set[str] = set()
-    for item in items:
-        if not item.accepted:
-            dropped[name, "denied by most raters"] += 1
-            continue
-        flaws = [flaw(text, surface, item.object) for text, surface in item.sentences]
-        if None not in flaws:
-            dropped[name, flaws[0] if flaws and flaws[0] else "no sentence"] += 1
-            continue
-        text, _ = item.sentences[flaws.index(None)]
-        prompt = " ".join(text.split()).replace(lama.MASK, SLOT)
-        if prompt in prompts:
-            dropped[name, "prompt twice"] += 1
-            continue
-        prompts.add(prompt)
-        yield item, prompt
+    known: dict[tuple[str, str, str], int] = {}  # a fact: its first place
+    for place, item in enumerate(items):
+        fact = (item.relation, item.subject, item.object)
+        asked = False
+        for number, (text, surface) in enumerate(item.sentences or [("", "")], start=1):
+            prompt = " ".join(text.split()).replace(lama.MASK, SLOT)
+            rules = {
+                flaw(text, surface, item.object) or "": True,
+                "no template": bool(templates) and item.relation not in templates,
+                "denied": not item.accepted,
+                "prompt_twice": prompt in prompts,
+                "fact_twice": bool(templates) and known.get(fact, place) != place,
+                ANOTHER: asked and settings.evidences == "one",
+            }
+            broken = [rule for rule, is_so in rules.items() if rule and is_so]
+            chosen = [rule for rule in broken if rule in settings.drop or rule not in RULES]
+            if chosen:
+                left_out.dropped[name, chosen[0]] += 1
+                continue
+            left_out.kept.update((name, rule) for rule in broken)
+            prompts.add(prompt)
+            known.setdefault(fact, place)
+            asked = True
+            yield item, number, prompt
 
 
-def _row(subset: str, item: lama.Item, prompt: str) -> dict[str, Any]:
-    parallel = subset.endswith(("-template", "-free"))
-    return {
-        "query_id": f"lama/{subset}/{item.relation}/{item.id}",
-        "benchmark": "lama",
-        "relation": item.relation,
-        "subject": item.subject,
-        "subject_id": item.subject_id,
-        "prompt": prompt,
-        "answers": [item.object],
-        "answer_ids": [item.object_id],
-        "subset": subset,
-        "pair_id": f"{item.relation}/{item.id}" if parallel else "",
-        "sentence": prompt.replace(SLOT, item.object),
-    }
-
-
-def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
-    table = pd.DataFrame(
-        {
-            "name": queries["answers"].str[0],
-            "id": queries["answer_ids"].str[0],
-            "type": "",
-            "subset": queries["subset"],
-        }
+def _row(
+    subset: str, item: lama.Item, number: int, prompt: str, template: str | None = None
+) -> tuple:
+    """A query in the order of `COLUMNS`, of the sentence or of its relation's template."""
+    place = f"{item.relation}/{item.id}/{number}"
+    text = template.replace("[X]", item.subject) if template else prompt
+    return (
+        f"lama/{subset}/{place}",
+        "lama",
+        item.relation,
+        item.subject,
+        item.subject_id,
+        text,
+        [item.object],
+        [item.object_id],
+        subset,
+        place if subset.endswith(("-template", "-free")) else "",
+        text.replace(SLOT, item.object),
     )
-    return table.drop_duplicates(["subset", "name"]).reset_index(drop=True)
 
 
-def _counts(dropped: Counter[tuple[str, str]]) -> pd.DataFrame:
-    rows = [(name, rule, count) for (name, rule), count in sorted(dropped.items())]
-    return pd.DataFrame(rows, columns=["set", "rule", "count"])
+def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
+    rows = [(item.object, item.object_id, "", subset) for item in items]
+    return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build)

@@ -1,9 +1,12 @@
 """`medprobe doctor`: are the parameters right, which sources and models are there, and what would
 each missing one enable?"""
 
+import re
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 
 from medprobe import benchmarks
@@ -12,6 +15,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.engine.inspection import inspect
+
+SENTENCES: Final = places.SENTENCES.name
 
 
 def doctor(params: Params, data: Path) -> None:
@@ -28,18 +33,30 @@ def doctor(params: Params, data: Path) -> None:
 
 
 def sources_table(params: Params, data: Path) -> Table:
-    """A row a source: is it there, and what is built from it?"""
+    """A row for each source that any builder can use, the released forms' too, and each sentence
+    set: its size, and what it enables. A name in brackets is a builder that params.yaml has not."""
     needed: dict[str, list[str]] = {}
     for builder in benchmarks.names():
         for source in benchmarks.find(builder).metadata.sources:
             named = ", ".join(params.benchmarks.get(builder, {}))
-            needed.setdefault(source, []).append(named or f"{builder} (not in params.yaml)")
-    for name in params.sentence_sets:
-        needed[f"sentences/{name}.txt"] = [f"rewiring on {name}"]
-    table = Table("source", "there", "enables", title=f"Sources in {data}/", title_justify="left")
+            needed.setdefault(source, []).append(named or f"({builder})")
+    sets = {path.stem for path in (data / SENTENCES).glob("*.txt")}
+    for name in sorted({*params.sentence_sets, *sets}):
+        rewiring = f"rewiring on {name}"
+        listed = rewiring if name in params.sentence_sets else f"({rewiring})"
+        needed[f"{SENTENCES}/{name}.txt"] = [listed]
+    if params.train:
+        needed["sample"] = [f"training {', '.join(params.train)}"]
+    table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
     for source, names in sorted(needed.items()):
-        table.add_row(source, "yes" if (data / source).exists() else "no", ", ".join(names))
+        table.add_row(source, _size(data / source), ", ".join(names))
     return table
+
+
+def _size(path: Path) -> str:
+    """The size of a file, or of all files of a folder."""
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    return decimal(sum(one.stat().st_size for one in files)) if files else "missing"
 
 
 def models_table(params: Params) -> Table:
@@ -56,7 +73,9 @@ def _origin(name: str, params: Params) -> str:
         return "trained here"
     if name in params.folders:
         return str(params.folders[name])
-    return f"{params.fetch[name].hub} {params.fetch[name].revision or '(no revision)'}"
+    origin = params.fetch[name]
+    pinned = re.fullmatch("[0-9a-f]{40}", origin.revision or "")
+    return f"{origin.hub} {origin.revision or 'main'}{'' if pinned else ' (not pinned)'}"
 
 
 def _state(folder: Path) -> str:

@@ -45,6 +45,7 @@ class ModelParams(Section):
     trained_until: str | None = None  # date after which it has read nothing, YYYY-MM-DD
     published: str | None = None  # its name in the papers' tables, e.g. BioBERT
     untaught_twin_of: str | None = None  # the model that is like it, but has read the facts
+    averaged: bool = True  # false: it is left out of means over models
 
 
 ModelKind = Literal["masked", "encoder", "causal", "seq2seq"]

@@ -6,12 +6,12 @@ the other can be asked for by its name.
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field
 
-from medprobe.core.params import Section, section
+from medprobe.core.params import Choices, ModelKind, Name, Section, section
 
 
 class Row(Section):
@@ -35,6 +35,28 @@ class Table(Section):
     numbers: dict[str, dict[str, float]] = Field({})
 
 
+class PaperModel(Section):
+    """A model of a paper. Where no hub name is given, its note says where it is."""
+
+    hub: str | None = None
+    revision: str = "main"  # a commit only where somebody has verified which one it was
+    kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
+    heads: tuple[ModelKind, ...] = ()  # further ones that it has
+    category: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
+    gated: bool = False  # does the hub ask for consent?
+    named_by: Literal["paper", "code", "us"] = "us"  # who says that this is the checkpoint
+    note: str = ""
+
+
+class Adopted(Section):
+    """Sections of `params.yaml` as the paper has them; each takes the place of one's own."""
+
+    sentence_sets: dict[Name, Choices] = Field({})
+    rewire: Choices = Field({})
+    benchmarks: dict[str, dict[Name, Choices]]
+    methods: dict[ModelKind, dict[str, dict[Name, Choices]]]
+
+
 class Paper(Section):
     """A paper: where it is, how it set its methods, and its tables by number."""
 
@@ -45,6 +67,10 @@ class Paper(Section):
     settings: dict[str, dict[str, Any]] = Field({})  # by section, or method.benchmark
     details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
+    models: dict[str, PaperModel]  # by their names in the tables
+    adopted: Adopted  # for `medprobe adopt`
+    open: tuple[str, ...] = ()  # what the paper leaves open, and what is taken instead
+    notes: tuple[str, ...] = ()  # where what is printed contradicts itself
     tables: dict[str, Table] = Field({})
 
 

@@ -60,7 +60,8 @@ def templates(folder: Path) -> dict[str, str]:
 
 
 def read(folder: Path, relation: str, split: str) -> list[Triple]:
-    """The triples of one relation and split, in the file's order."""
+    """The triples of one relation and split, in the file's order. Objects and aliases whose name is
+    null or blank are left out: a triple may be left without an object."""
     path = folder / "triples_processed" / relation / f"{split}.jsonl"
     return [_triple(row, where) for where, row in _rows(path)]
 
@@ -83,10 +84,15 @@ def _triple(row: dict[str, Any], where: str) -> Triple:
         _text(row, "sub_uri", where),
         _type(row.get("sub_type")),
         tuple(
-            Answer(str(label), str(uri), _type(kind), tuple(map(str, names)))
+            Answer(str(label), str(uri), _type(kind), tuple(map(str, filter(_named, names or []))))
             for label, uri, kind, names in zip(labels, uris, types, aliases, strict=True)
+            if _named(label)
         ),
     )
+
+
+def _named(name: Any) -> bool:
+    return name is not None and bool(str(name).strip())
 
 
 def _type(kind: Any) -> str:

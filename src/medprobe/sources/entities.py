@@ -1,7 +1,7 @@
 """Entity lists: a text file with one name a line, or the mentions of CHEMDNER annotations.
 
 A list may hold no name twice. Names of up to three characters are told apart by case ("CAT" and
-"cat"), longer ones are not: the same rule by which mentions are found in text.
+"cat"), longer ones are not.
 """
 
 from collections import Counter

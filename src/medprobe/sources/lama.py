@@ -1,7 +1,7 @@
 """The files of LAMA as released (Petroni et al., 2019): one reader a data set.
 
 Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` where the object stood, each
-with the words that stood there; T-REx has several, one an evidence, the others have one.
+with the words that stood there: T-REx has one an evidence, the others have a list of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,8 @@ class Item:
 
 
 def google_re(folder: Path) -> Iterator[Item]:
-    """Google-RE: `Google_RE/<relation>_test.jsonl` for the three relations, those that exist."""
+    """Google-RE: `Google_RE/<relation>_test.jsonl` for the three relations, those that exist. Not
+    every sentence of a fact holds a mask."""
     paths = [folder / "Google_RE" / f"{relation}_test.jsonl" for relation in GOOGLE_RE_TEMPLATES]
     for path in _existing(paths, folder / "Google_RE"):
         yield from _items(path, lambda row: _google_re(row, path))  # noqa: B023
@@ -83,7 +84,7 @@ def _google_re(row: dict[str, Any], path: Path) -> Item:
         row["sub"],
         row["obj_label"],
         row["obj"] or row["obj_label"],
-        _joined(row),
+        _listed(row),
         2 * sum(votes) >= len(votes),
     )
 
@@ -104,17 +105,16 @@ def _trex(row: dict[str, Any], path: Path) -> Item:
 def _conceptnet(row: dict[str, Any]) -> Item:
     subject = str(row.get("sub") or "")
     answer = row["obj_label"]
-    return Item(row["uuid"], row["pred"], subject, subject, answer, answer, _joined(row))
+    return Item(row["uuid"], row["pred"], subject, subject, answer, answer, _listed(row))
 
 
 def _squad(row: dict[str, Any]) -> Item:
     subject, answer = row["sub_label"], row["obj_label"]
-    return Item(str(row["id"]), "squad", subject, subject, answer, answer, _joined(row))
+    return Item(str(row["id"]), "squad", subject, subject, answer, answer, _listed(row))
 
 
-def _joined(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The sentences of a row are one text, cut up."""
-    return ((" ".join(row["masked_sentences"]), row["obj_label"]),)
+def _listed(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(text), str(row["obj_label"])) for text in row["masked_sentences"])
 
 
 def _existing(paths: list[Path], folder: Path) -> list[Path]:

@@ -3,7 +3,8 @@
 A text is read as *tokens*: words (runs of letters, digits and `_`) and single marks such as `,` or
 `+`. White space and hyphens only separate tokens. A name occurs where its tokens stand in a row:
 "Type-2  diabetes" holds "type 2 diabetes", "type 2, diabetes" does not, and "mi" is not in
-"family". Case does not matter, except in names of three characters or fewer.
+"family". Case does not matter, except in names of three characters or fewer, or in those that the
+caller says are written in one way only.
 
 Each token becomes a code of three bytes, and an Aho-Corasick automaton (Aho and Corasick 1975,
 doi:10.1145/360825.360855) searches all names at once in these codes. The first byte of a code is
@@ -12,7 +13,7 @@ so that the automaton has few ways on from the end of a token: that makes it fas
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import accumulate, repeat
 from typing import Final, NamedTuple
@@ -35,6 +36,20 @@ MARKS: Final = [chr(place) for place, kind in enumerate(KINDS) if kind == 2]
 Ids = tuple[str, ...]
 
 
+def short(name: str) -> bool:
+    """Does a name match in its own case only, being of three characters or fewer?"""
+    return len(name) <= SHORT
+
+
+def symbol(name: str) -> bool:
+    """Does it, being short or a word in capitals: a gene's symbol, such as LARGE and REST?
+
+    >>> [name for name in ("REST", "aspirin", "BRX2", "CAT") if symbol(name)]
+    ['REST', 'CAT']
+    """
+    return short(name) or (name.isalpha() and name.isupper())
+
+
 class Mention(NamedTuple):
     """A name in a text: `text[start:end]` is how it is written there.
 
@@ -54,7 +69,8 @@ class Mention(NamedTuple):
 class Mentions:
     """Finds any of many names in texts. Names without a token are left out.
 
-    `names` are pairs of a name and its id; an id may have many names, a name many ids.
+    `names` are pairs of a name and its id; an id may have many names, a name many ids. `exact` says
+    which of them occur in their own case only.
 
     >>> names = Mentions([("heart failure", "C1"), ("failure", "C2"), ("MI", "C3")])
     >>> names.find("Heart  failure in the family after MI.")
@@ -63,11 +79,13 @@ class Mentions:
     ['C1', 'C2']
     """
 
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self, names: Iterable[tuple[str, str]], exact: Callable[[str], bool] = short
+    ) -> None:
         self._codes: dict[str, bytes] = {}  # folded token → code
         self._rows: dict[bytes, int] = {}  # name in codes → its row
         self._ids: list[Ids] = []  # by row: ids of the names in any case
-        self._short: dict[int, dict[str, Ids]] = {}  # by row: ids of short names by spelling
+        self._short: dict[int, dict[str, Ids]] = {}  # by row: ids of exact names by spelling
         for name, identifier in names:
             pattern = b"".join(map(self._code, TOKEN.findall(_fold(name))))
             if not pattern:
@@ -75,7 +93,7 @@ class Mentions:
             row = self._rows.setdefault(pattern, len(self._rows))
             if row == len(self._ids):
                 self._ids.append(())
-            if len(name) <= SHORT:
+            if exact(name):
                 spellings = self._short.setdefault(row, {})
                 spelling = _spelling(name)
                 spellings[spelling] = _with(spellings.get(spelling, ()), identifier)

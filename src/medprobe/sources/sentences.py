@@ -12,6 +12,11 @@ def read_sentences(path: Path) -> dict[int, str]:
         names = sorted(file.stem for file in path.parent.glob("*.txt"))
         known = f"there are: {', '.join(names)}" if names else "put one sentence a line there"
         raise BadInput(path, f"no such sentence set{nearest(path.stem, names)}", known)
+    return read_lines(path)
+
+
+def read_lines(path: Path) -> dict[int, str]:
+    """The lines of a text that are not blank, by their numbers. Raises BadInput for bad UTF-8."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -77,6 +77,7 @@ def _results(params: Params) -> Results:
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,
+        left_out=benchmark_numbers.left_out(places.BENCHMARKS),
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
         },

@@ -9,17 +9,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
-from medprobe.sources.mentions import Mentions
+from medprobe.sources.mentions import Mentions, symbol
 
 METADATA = Metadata(
     description="which chemical or gene a sentence of PubMed is about",
@@ -32,9 +34,12 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """From when its sentences may be, and its entity lists by subset: files of `data/entities`."""
+    """From when its sentences may be, its entity lists by subset (files of `data/entities`), and
+    which of their names are ranked."""
 
     submitted_after: date = date(2021, 12, 31)  # the paper's: no abstract known to its models
+    submitted_before: date | None = None  # the paper took six months of PubMed
+    candidates: Literal["prompted", "listed"] = "prompted"  # the entities of prompts, or all
     entities: dict[str, Path] = Field(
         {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
     )
@@ -47,21 +52,31 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     finder = Mentions(
-        (name, f"{subset}:{name}") for subset, names in lists.items() for name in names
+        ((name, f"{subset}:{name}") for subset, names in lists.items() for name in names),
+        exact=symbol,
     )
     dropped: Counter[str] = Counter()
     records: Counter[str] = Counter()
     files = pubmed.files(data / "pubmed")
-    rows = harvest(files, finder, settings.submitted_after, dropped, records)
+    period = (settings.submitted_after, settings.submitted_before)
+    if period[1] is not None and period[1] <= period[0]:
+        where = "params.yaml: benchmarks.lipid: submitted_before"
+        raise BadInput(where, f"{period[1]} is not after submitted_after, {period[0]}")
+    rows = harvest(files, finder, period, dropped, records)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
+    asked = set(
+        queries.explode("answers")[["subset", "answers"]].itertuples(index=False, name=None)
+    )
     candidates = pd.DataFrame(
         [
-            {"name": name, "id": name, "type": subset, "subset": subset}
+            (name, name, subset, subset)
             for subset, names in lists.items()
             for name in names
-        ]
+            if settings.candidates == "listed" or (subset, name) in asked
+        ],
+        columns=CANDIDATE_COLUMNS,
     )
     notes = {
         "dropped": _counts(dropped),
@@ -82,11 +97,12 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 def harvest(
     files: Iterable[Path],
     finder: Mentions,
-    after: date,
+    period: tuple[date, date | None],
     dropped: Counter[str],
     records: Counter[str],
 ) -> dict[str, list[dict[str, str]]]:
-    """The prompts of all abstracts that came to PubMed after a day: rows by PMID.
+    """The prompts of all abstracts that came to PubMed in a period, after its first day and before
+    its last, where it has one: rows by PMID.
 
     A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
     held, so that memory follows what is found and not what is read. What is left out is counted in
@@ -106,8 +122,10 @@ def harvest(
         dropped["abstract revised"] += found.pop(record.pmid, None) is not None
         if record.submitted is None:
             dropped["abstract without a date"] += 1
-        elif record.submitted <= after:
+        elif record.submitted <= period[0]:
             dropped["abstract before the cut-off"] += 1
+        elif period[1] is not None and record.submitted >= period[1]:
+            dropped["abstract after the period"] += 1
         elif rows := _prompts(record, finder, dropped):
             found[record.pmid] = rows
     return found

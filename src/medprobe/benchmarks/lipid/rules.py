@@ -9,28 +9,30 @@ from typing import Final, NamedTuple
 from medprobe.core.tables import SLOT
 from medprobe.sources.mentions import Mentions
 
-# Words of hypotheses, plans and reports rather than facts; whole words, these in any case ...
-FILTER_WORDS: Final = (
-    "here",
-    "we",
-    "investigate",
-    "study",
-    "propose",
-    "outline",
-    "our",
-    "performed",
-    "suggest",
-)
+# Words of hypotheses, plans and reports rather than facts, with the forms in which verbs and nouns
+# among them stand; whole words, these in any case ...
+FILTER_WORDS: Final = {
+    "here": (),
+    "we": (),
+    "investigate": ("investigates", "investigated", "investigating"),
+    "study": ("studies", "studied", "studying"),
+    "propose": ("proposes", "proposed", "proposing"),
+    "outline": ("outlines", "outlined", "outlining"),
+    "our": (),
+    "performed": (),
+    "suggest": ("suggests", "suggested", "suggesting"),
+}
+_FORMS = [form for word, more in FILTER_WORDS.items() for form in (word, *more)]
 # ... and these as they stand. A parenthesis often gives the entity's other name away.
 FILTER_EXACT: Final = (r"\bHowever\b", r"\(")
-FILTER: Final = re.compile("|".join([rf"\b(?i:{'|'.join(FILTER_WORDS)})\b", *FILTER_EXACT]))
+FILTER: Final = re.compile("|".join([rf"\b(?i:{'|'.join(_FORMS)})\b", *FILTER_EXACT]))
 
-# A sentence ends at a mark before something that can start one: a capital, a digit, or a name such
-# as "p53" and "mTOR".
-_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?(?:[A-ZΑ-Ω0-9]|[a-z]{1,3}[A-Z0-9]))")
+# A sentence ends at a mark before something that can start one: a capital, a digit, a Greek letter,
+# or a name such as "p53" and "mTOR".
+_END = re.compile(r"[.!?][\"'”’)\]]*\s+(?=[\"'“‘(\[]?(?:[A-ZΑ-Ωα-ω0-9]|[a-z]{1,3}[A-Z0-9]))")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|al|approx|ca|Figs?|Tabs?|Nos?|Dr|Prof|Mr|Mrs|St|spp?|subsp|var|resp)"
-    r"|(?:^|[\s(])[A-Z])\.$"
+    r"|(?:^|[\s(])(?:[A-Z]\.)*[A-Z])\.$"
 )
 LONGEST: Final = 12  # characters back from a mark in which an abbreviation is looked for
 
@@ -43,7 +45,7 @@ class Prompt(NamedTuple):
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text. Abbreviations and initials end none.
+    """The sentences of a text. Abbreviations and initials, "U.S." too, end none.
 
     >>> sentences("E. coli was grown, e.g. In vitro. p53 fell! Why?")
     ['E. coli was grown, e.g. In vitro.', 'p53 fell!', 'Why?']
@@ -60,8 +62,8 @@ def sentences(text: str) -> list[str]:
 def prompt(sentence: str, entities: Mentions) -> Prompt | str:
     """The sentence as a prompt, or the rule that drops it.
 
-    A sentence must hold exactly one mention of any listed entity, whatever its case and as whole
-    words, and none of the filter's words.
+    A sentence must hold exactly one mention of any listed entity, as whole words, and none of the
+    filter's words.
 
     >>> prompt("Aspirin lowers fever.", Mentions([("aspirin", "A")]))
     Prompt(text='[Y] lowers fever.', entities=('A',))

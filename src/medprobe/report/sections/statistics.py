@@ -12,7 +12,8 @@ LONG: Final = 12  # rows; a longer table opens by a click
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """The benchmark's own table of statistics, and its answers by tokenizer."""
+    """The benchmark's own table of statistics, what its rules left out, and its answers by
+    tokenizer."""
     if benchmark not in results.statistics:
         return []
     counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
@@ -20,8 +21,15 @@ def section(results: Results, benchmark: str) -> list[Part]:
     answers: list[Block] = []
     if tokens is not None and len(tokens):
         answers = [_table(tokens, "Distinct answers, in the tokens of each model")]
+    left_out = results.left_out.get(benchmark)
+    rules: list[Block] = []
+    if left_out is not None and len(left_out):
+        rules = folded("What its rules left out", [_table(left_out)])
     return part(
-        "The benchmark in numbers", folded("Show", own) if len(counted) > LONG else own, answers
+        "The benchmark in numbers",
+        folded("Show", own) if len(counted) > LONG else own,
+        rules,
+        answers,
     )
 
 

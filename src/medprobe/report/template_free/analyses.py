@@ -24,8 +24,9 @@ def analyses(
     Names of entities, which may be licensed, are in them only where `track.text` says so.
     """
     sets = data_sets(builders)
+    left_out = [name for name, model in params.models.all().items() if not model.averaged]
     by_set = scores.per_data_set(comparison, sets)
-    ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set)
+    ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set, left_out)
     found = predicted.by_data_set(predictions, benchmarks, sets)
     made = {
         "rankings": ranks,
@@ -33,7 +34,7 @@ def analyses(
         "parallel": predicted.parallel(predictions, benchmarks, sets, params),
         "perplexity": points,
         "correlation": scores.correlation(points),
-        "templates": scores.templates(comparison, sets),
+        "templates": scores.templates(comparison, sets, left_out),
         "overconfidence": predicted.overconfidence(found),
         "frequent": predicted.frequent(found),
         "distractors": scores.distractors(comparison, benchmarks, sets),

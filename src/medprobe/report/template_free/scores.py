@@ -1,6 +1,7 @@
 """Analyses of the comparison: how data sets rank models, perplexity against accuracy, templates one
 by one, and more entities to rank."""
 
+from collections.abc import Collection
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -74,13 +75,18 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def with_perplexity(scores: pd.DataFrame) -> pd.DataFrame:
-    """The data sets and models that have both an accuracy and a perplexity."""
+def with_perplexity(scores: pd.DataFrame, left_out: Collection[str] = ()) -> pd.DataFrame:
+    """The data sets and models that have both an accuracy and a perplexity, without the models
+    that are `left_out` of means."""
     wanted = ["acc_at_1", "perplexity"]
     if not set(wanted) <= set(scores):
         return pd.DataFrame()
     columns = ["name", "kind", "domain", "model", *wanted]
-    return scores.dropna(subset=wanted)[columns].reset_index(drop=True)
+    return (
+        scores[~scores["model"].isin(left_out)]
+        .dropna(subset=wanted)[columns]
+        .reset_index(drop=True)
+    )
 
 
 def correlation(points: pd.DataFrame) -> pd.DataFrame:
@@ -112,9 +118,11 @@ def _pearson(points: pd.DataFrame) -> dict[str, float]:
     return {"r": found.statistic, "p": found.pvalue, "n": len(points)}
 
 
-def templates(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
+def templates(
+    comparison: pd.DataFrame, sets: list[DataSet], left_out: Collection[str] = ()
+) -> pd.DataFrame:
     """acc@10 of each template of Google-RE by model, with its interval; `model` is `mean` for the
-    mean over all models (the paper's section 5.2)."""
+    mean over models (the paper's section 5.2), without those that are `left_out`."""
     subset = "google-re-template"
     rows = comparison[
         (comparison["benchmark"] == home(sets, subset))
@@ -124,7 +132,8 @@ def templates(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
         & ~comparison["relation"].isin(MEANS)
     ]
     columns = ["relation", "model", "value", "low", "high", "n"]
-    means = rows.groupby("relation", as_index=False, sort=True)[["value", "n"]].mean()
+    counted = rows[~rows["model"].isin(left_out)]
+    means = counted.groupby("relation", as_index=False, sort=True)[["value", "n"]].mean()
     return pd.concat([rows[columns], means.assign(model="mean")], ignore_index=True)
 
 

@@ -1,0 +1,71 @@
+"""LIPID as released: the prompts of `LIPID.json`, which `medprobe import lipid FILE` brings.
+
+Source: Shaier et al., "Comparing Template-based and Template-free Language Model Probing", section
+3.2.3. The candidates are the entities of the prompts, as in the paper.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe.benchmarks import Benchmark, counts, lipid
+from medprobe.core.params import Section
+from medprobe.core.tables import CANDIDATE_COLUMNS, SLOT, BenchmarkTables
+from medprobe.sources import lipid as released
+
+SOURCE: Final = "lipid/LIPID.json"
+CUT_OFF: Final = "2021-12-31"  # the paper's: its abstracts came to PubMed later
+METADATA = replace(lipid.METADATA, sources=(SOURCE,))
+
+
+class Settings(Section):
+    """Nothing is left to choose."""
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """Build both subsets in the file's order; every prompt with one mask is a query. Raises
+    BadInput for a file that is amiss."""
+    found = released.read(data / SOURCE)
+    rows = [row for row in found if row.prompt.count(released.MASK) == 1 and SLOT not in row.prompt]
+    dropped = Counter(row.kind for row in found) - Counter(row.kind for row in rows)
+    numbers: Counter[str] = Counter()
+    queries = []
+    for row in rows:
+        numbers[row.kind] += 1
+        queries.append(
+            {
+                "query_id": f"lipid/{row.kind}/{numbers[row.kind]}",
+                "benchmark": "lipid",
+                "relation": row.kind,
+                "subject": "",
+                "subject_id": "",
+                "prompt": row.prompt.replace(released.MASK, SLOT),
+                "answers": [row.entity],
+                "answer_ids": [row.entity],
+                "subset": row.kind,
+                "sentence": row.prompt.replace(released.MASK, row.entity),
+                "cut_off": CUT_OFF,
+            }
+        )
+    table = pd.DataFrame(queries)
+    names = {(row.kind, row.entity) for row in rows}
+    candidates = pd.DataFrame(
+        [(entity, entity, kind, kind) for kind, entity in sorted(names)], columns=CANDIDATE_COLUMNS
+    )
+    rule = pd.DataFrame(
+        [(kind, "not one mask", count) for kind, count in sorted(dropped.items())],
+        columns=["subset", "rule", "count"],
+    )
+    notes = {"dropped": rule, "appearances": lipid.appearances(table)}
+    read = [
+        *counts.by_name(SOURCE, "prompts", (row.kind for row in found)),
+        *counts.by_name(SOURCE, "dropped", dropped.elements()),
+        *counts.by_name("", "queries", table["subset"]),
+    ]
+    return BenchmarkTables(table, candidates, notes, {"sources": counts.table(read)})
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build)

@@ -1,0 +1,38 @@
+"""DisKnE's released annotation files, from which the builder `diskne_released` builds."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.commands.imports import Found
+from medprobe.core.errors import BadInput
+from medprobe.sources.annotation import oddities, read_released
+
+FILES = "DisknE_*_annotation.csv"
+ALL = 4  # medical and terminological, with similar and with random negatives
+
+
+def find(path: Path) -> Found:
+    """All annotation files at or below a folder; every row is read. The report says by file,
+    category and label how many rows there are, and how many of them are odd
+    (`sources.annotation.oddities`). They come beside what was released and is there already; a
+    sheet that somebody filled in would mix with them."""
+    files = sorted(path.rglob(FILES))
+    if not files:
+        raise BadInput(path, f"no {FILES}", "give the released files' folder")
+    if len({file.name for file in files}) < len(files):
+        raise BadInput(path, "holds a file twice", "give the folder of one copy")
+    tables = [read_released(file).assign(file=file.stem) for file in files]
+    rows = pd.concat([table.assign(rows=1).join(oddities(table)) for table in tables])
+    counted = ["rows", "twice", "alone", "by_premise"]
+    report = rows.groupby(["file", "category", "label"])[counted].sum().reset_index()
+    missing = f"{ALL - len(files)} of DisKnE's four annotation files"
+    return Found(
+        "diskne",
+        {file.name: file for file in files},
+        "every row: its identifiers, label, category and place",
+        report,
+        "name a benchmark of the builder diskne_released in params.yaml",
+        [missing] if len(files) < ALL else [],
+        ("annotation.csv",),
+    )

@@ -1,0 +1,102 @@
+"""A paper's settings in one step: what changes in params.yaml, and what stays."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from medprobe import check
+from medprobe.cli import main
+from medprobe.commands.adopt import adopted, difference, remarks
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, load, section
+from medprobe.papers import papers
+
+ROOT = Path(__file__).parent.parent
+OWN = """# mine
+seed: 7 # a good number
+engine: {precision: float32}
+# where my model is
+folders: {mine: checkpoints/mine}
+train: {taught: {kind: masked, corpus: taught}}
+models:
+  masked: {mine: {trained_until: "2021-06-30"}, taught: {}}
+rewire:
+  steps: 3 # too few
+
+  batch: 8
+# how sure
+score: {bootstrap: 9}
+track: {text: false}
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = Path("params.yaml")
+    path.write_text(OWN, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", papers())
+def test_every_paper_can_be_adopted(name: str, tmp_path: Path) -> None:
+    """By the project's own params.yaml, held against the code to its leaves; and only once."""
+    path = tmp_path / "params.yaml"
+    path.write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    before, after = adopted(name, path)
+    assert before != after
+    params = section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
+    check.check(params)
+    hub = {one.hub: one.revision for one in papers()[name].models.values() if one.hub}
+    assert {one.hub: one.revision for one in params.fetch.values()} == hub
+    path.write_text(after, encoding="utf-8")
+    assert adopted(name, path) == (after, after)
+
+
+def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
+    before, after = adopted("contrastive-probe-acl2022", own)
+    for line in ("# mine", "seed: 7 # a good number", "# where my model is", "# how sure"):
+        assert line in after.splitlines()
+    own.write_text(after, encoding="utf-8")
+    params = load(own)
+    assert set(params.models.masked) == {"mine", "bert", "bluebert", "biobert"}
+    assert params.models.masked["mine"].trained_until == "2021-06-30"
+    assert params.train == {}
+    assert (params.rewire["batch"], params.rewire["learning_rate"]) == (192, 2e-5)
+    assert len(params.sentence_sets) == 10
+    assert params.benchmarks == {"medlama_released": {"medlama": {}}, "biolama": {"biolama": {}}}
+    assert params.score.bootstrap == 9
+    changes = difference(before, after).splitlines()
+    assert "-  steps: 3 # too few" in changes and "+train: {}" in changes
+
+
+def test_a_paper_without_rewiring_leaves_it(own: Path) -> None:
+    own.write_text(adopted("diskne", own)[1], encoding="utf-8")
+    assert load(own).rewire == {"steps": 3, "batch": 8}
+    assert list(load(own).benchmarks) == ["diskne_released"]
+
+
+def test_nothing_is_written_unless_one_says_so(own: Path) -> None:
+    command = CliRunner()
+    asked = command.invoke(main, ["adopt", "diskne"], input="n\n")
+    assert asked.exit_code == 0
+    assert "+  diskne_released:" in asked.output and "left open" in asked.output
+    assert own.read_text(encoding="utf-8") == OWN
+    command.invoke(main, ["adopt", "diskne", "--yes"])
+    assert own.read_text(encoding="utf-8") != OWN
+    again = command.invoke(main, ["adopt", "diskne", "--yes"])
+    assert again.output == "params.yaml has them already\n"
+
+
+def test_an_unknown_paper_is_refused_with_the_list(own: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"no paper 'disknee' \(did you mean 'diskne'\?\); there are:"
+    ):
+        adopted("disknee", own)
+
+
+def test_models_that_the_hub_has_not_are_told() -> None:
+    said = "\n".join(remarks("contrastive-probe-acl2022"))
+    assert "UmlsBERT: its authors give it out by a link" in said

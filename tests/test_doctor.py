@@ -1,0 +1,41 @@
+"""What `medprobe doctor` says of sources and models."""
+
+from pathlib import Path
+
+from rich.table import Table
+
+from medprobe.commands.doctor import models_table, sources_table
+from medprobe.core.params import HubModel, ModelParams, Models, Params
+
+
+def cells(table: Table) -> dict[str, tuple[str, ...]]:
+    """A table's rows by their first cell."""
+    columns = [list(column.cells) for column in table.columns]
+    return {row[0]: row[1:] for row in zip(*columns, strict=True)}
+
+
+def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path) -> None:
+    (tmp_path / "medlama").mkdir()
+    (tmp_path / "medlama/may_treat_1.csv").write_bytes(b"x" * 1500)
+    (tmp_path / "sentences").mkdir()
+    (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
+    params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
+    found = cells(sources_table(params, tmp_path))
+    assert found["medlama"] == ("1.5 kB", "real")
+    assert found["umls/MRREL.RRF"][0] == "missing"
+    assert "(medlama)" in found["umls/MRREL.RRF"][1]
+    assert found["sentences/mine.txt"] == ("missing", "rewiring on mine")
+    assert found["sentences/other.txt"] == ("13 bytes", "(rewiring on other)")
+    assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(found)
+    assert "sample" not in found
+
+
+def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
+    names = {"loose": "main", "fixed": "0" * 40}
+    params = Params(
+        fetch={name: HubModel(hub="who/what", revision=one) for name, one in names.items()},
+        models=Models(masked={name: ModelParams() for name in names}),
+    )
+    found = cells(models_table(params))
+    assert found["loose"][1] == "who/what main (not pinned)"
+    assert found["fixed"][1] == f"who/what {'0' * 40}"

@@ -1,0 +1,168 @@
+"""What people have is found where it lies, checked, and never put over a file of theirs."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from medprobe.commands import imports
+from medprobe.commands.imports import bring
+from medprobe.core.errors import BadInput
+from test_real_data import released
+
+SHARED = Path(__file__).parent.parent.parent / "shared/data"
+TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}
+
+
+def clone(folder: Path) -> Path:
+    """A clone of MedLAMA's repository, with invented facts."""
+    released(folder / "data/medlama")
+    (folder / "data/elicit_corpora").mkdir()
+    for number in range(2):
+        name = f"pubmed_sents_no_punkt_10k_{number}"
+        (folder / "data/elicit_corpora" / name).write_text("velotrine is given .\nso is water .\n")
+    (folder / "README.md").write_text("MedLAMA")
+    return folder
+
+
+def lines(path: Path, *rows: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def lama(folder: Path) -> Path:
+    """LAMA's archive without ConceptNet and SQuAD."""
+    born = {"judgments": [], "sub_label": "Ada", "sub": "/m/1", "obj_label": "Ulm", "obj": "/m/2"}
+    row = {**born, "uuid": "1", "masked_sentences": ["Of [MASK].", "A doctor."]}
+    lines(folder / "data/Google_RE/place_of_birth_test.jsonl", row)
+    about = {"uuid": "2", "sub_label": "France", "sub_uri": "Q1", "obj_label": "Paris"}
+    said = {"masked_sentence": "Its [MASK].", "obj_surface": "Paris", "sub_surface": "It"}
+    lines(folder / "data/TREx/P36.jsonl", {**about, "obj_uri": "Q2", "evidences": [said, said]})
+    template = {"template": "The capital of [X] is [Y] ."}
+    lines(folder / "data/relations.jsonl", *({"relation": n, **template} for n in ("P36", "P37")))
+    return folder
+
+
+def biolama(folder: Path) -> Path:
+    """BioLAMA's archive with one source."""
+    row = {"predicate_id": "CD1", "sub_uri": "D1", "sub_label": "velotrine", "sub_type": ""}
+    row |= {"obj_uris": ["M1"], "obj_labels": ["pain"], "obj_types": [], "obj_aliases": [[]]}
+    for split in ("train", "dev", "test"):
+        place = folder / f"data/ctd/triples_processed/CD1/{split}.jsonl"
+        lines(place, {**row, "uuid": split})
+    prompt = {"relation": "CD1", "template": "[X] treats [Y] ."}
+    lines(folder / "data/ctd/prompts/manual.jsonl", prompt)
+    return folder
+
+
+def test_relations_of_a_clone_are_found_with_their_prompts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bring("medlama", clone(tmp_path / "clone"), tmp_path / "data")
+    there = {path.name for path in (tmp_path / "data/medlama").iterdir()}
+    assert there == {*TEXTS, "prompts.csv"}
+    said = capsys.readouterr().out
+    assert "found: 5 files" in said
+    assert "missing: relation may_treat" not in said
+    assert "missing: relation occurs_after" in said
+    assert "prompts, of which may_prevent are not" in said
+    assert "medprobe import sentences" in said
+
+
+def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = bring("sentences", clone(tmp_path / "clone"), tmp_path / "data")
+    assert report["sentences"].tolist() == [2, 2]
+    there = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
+    assert there == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
+    said = capsys.readouterr().out
+    assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in said
+    assert "less than the paper's 10,000 sentences" in said
+    one = tmp_path / "mine.txt"
+    one.write_text("a sentence .\n")
+    bring("sentences", one, tmp_path / "data")
+    assert len(list((tmp_path / "data/sentences").iterdir())) == 3
+
+
+def test_lamas_archive_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = bring("lama", lama(tmp_path / "archive"), tmp_path / "data")
+    assert report.to_numpy().tolist() == [["google-re", 1, 2, 1], ["t-rex", 1, 2, 1]]
+    said = capsys.readouterr().out
+    assert "missing: ConceptNet; name the others" in said
+    assert "missing: T-REx's relations P37" in said
+    assert "sets: [google-re, t-rex]" in said
+    assert (tmp_path / "data/lama/TREx/P36.jsonl").is_file()
+
+
+def test_biolamas_archive_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = bring("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
+    assert report.to_numpy().tolist() == [["ctd", 1, 1, 1, 1]]
+    said = capsys.readouterr().out
+    assert "missing: wikidata" in said and "missing: umls; its triples need a licence" in said
+    assert (tmp_path / "data/biolama/ctd/prompts/manual.jsonl").is_file()
+
+
+def test_lipid_is_counted_beside_the_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines(tmp_path / "down/LIPID.json", {"type": "gene", "prompt": "[MASK].", "answer": "BRX2"})
+    report = bring("lipid", tmp_path / "down", tmp_path / "data").set_index("subset")
+    assert report.loc["gene"].tolist() == [1, 1, 41839, 2591]
+    assert "missing: 46827 prompts of chem" in capsys.readouterr().out
+    assert (tmp_path / "data/lipid/LIPID.json").is_file()
+
+
+def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
+    source, data = clone(tmp_path / "clone"), tmp_path / "data"
+    bring("medlama", source, data)
+    bring("medlama", source, data)  # the same files: nothing to lose
+    own = data / "medlama/may_treat_6.csv"
+    own.write_text("mine")
+    (data / "medlama/may_treat_9.csv").write_text("of another release")
+    (data / "medlama/notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"may_treat_6\.csv: another file is there; --force"):
+        bring("medlama", source, data)
+    assert own.read_text() == "mine"
+    bring("medlama", source, data, force=True)
+    assert own.read_text() != "mine"
+    assert not (data / "medlama/may_treat_9.csv").exists()
+    assert (data / "medlama/notes.txt").read_text() == "mine"
+
+
+def test_a_link_into_a_cache_is_not_written_through(tmp_path: Path) -> None:
+    data, cached = tmp_path / "data/sentences", tmp_path / "cached"
+    data.mkdir(parents=True)
+    cached.write_text("as it was\n")
+    (data / "mine.txt").symlink_to(cached)
+    (tmp_path / "mine.txt").write_text("a sentence .\n")
+    bring("sentences", tmp_path / "mine.txt", tmp_path / "data", force=True)
+    assert cached.read_text() == "as it was\n"
+    assert (data / "mine.txt").read_text() == "a sentence .\n"
+
+
+@pytest.mark.parametrize("what", [name for name in imports.names() if name != "sentences"])
+def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="empty: "):
+        bring(what, tmp_path / "empty", tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
+def test_two_copies_in_a_folder_are_one_too_many(tmp_path: Path) -> None:
+    first = clone(tmp_path / "down/one")
+    shutil.copytree(first, tmp_path / "down/two")
+    with pytest.raises(BadInput, match="both hold relations; give one of them"):
+        bring("medlama", tmp_path / "down", tmp_path / "data")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the released files are not here")
+def test_released_files_are_taken_as_they_lie(tmp_path: Path) -> None:
+    report = bring("lama", SHARED / "lama", tmp_path).set_index("set")
+    assert report.loc["google-re"].tolist() == [5528, 6106, 870]
+    assert report.loc["squad"].tolist() == [305, 305, 303]
+    report = bring("sentences", SHARED / "sentences", tmp_path)
+    assert report["sentences"].tolist() == [10_000, 10_000]
