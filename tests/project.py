@@ -34,6 +34,11 @@ SMALL: dict[str, Any] = {
     "score": {"bootstrap": 50},
 }
 
+NO_SWEEPS: dict[str, Any] = {
+    name: []
+    for name in ("models", "sets", "mask_ratio", "learning_rate", "temperature", "max_sentences")
+}
+
 # The sections that params.yaml must have.
 NEEDED_SECTIONS = ("seed", "engine", "rewire", "sweeps", "score", "track")
 

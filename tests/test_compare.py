@@ -173,7 +173,9 @@ def test_published_numbers_stand_beside_measured_ones() -> None:
 
 
 def test_what_rules_left_out_stands_on_the_page() -> None:
-    rows = [("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.04, 0.03, 0.05, 100)]
+    rows = [
+        ("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.04, 0.03, 0.05, 100, None)
+    ]
     counted = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
     results = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),

@@ -10,6 +10,8 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
+from project import NEEDED_SECTIONS
+
 ROOT = Path(__file__).parent.parent
 SHELL = "x; touch pwned #"
 EVIL = [SHELL, "$(touch pwned)", "`touch pwned`", "a > pwned", "it's", "a\ntouch pwned", "--help"]
@@ -20,7 +22,7 @@ def project(folder: Path, sections: dict[str, object]) -> None:
     for name in ("dvc.yaml", "requirements.lock"):
         shutil.copy(ROOT / name, folder)
     content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    few = {name: content[name] for name in ("seed", "engine", "rewire", "score", "track")}
+    few = {name: content[name] for name in NEEDED_SECTIONS}
     (folder / "params.yaml").write_text(yaml.safe_dump(few | sections))
     (folder / ".dvc").mkdir()
     (folder / ".dvc/config").write_text("[core]\nno_scm = true\nanalytics = false\n")

@@ -188,7 +188,7 @@ def test_a_warning_is_shown_and_stops_nothing(
     out = tmp_path / "outputs/validation/medlama"
     assert (out / "passed").read_text() == "passed\n"
     assert "warning: outputs/benchmarks/medlama/queries.parquet" in capsys.readouterr().out
-    assert "1 warning" in (out / "index.html").read_text()
+    assert "2 warnings" in (out / "index.html").read_text()
 
 
 def test_a_build_that_loses_half_of_its_rows_is_stopped(tmp_path: Path) -> None:

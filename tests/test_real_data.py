@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from medprobe.benchmarks.medlama.hardness import hardness
-from project import Project
+from project import NEEDED_SECTIONS, Project
 
 SHARED = Path(__file__).parent.parent.parent / "shared/data"
 SUBJECTS = ["velotrine", "karsivan", "ombrelix", "tasmorine", "fedulac", "prandovir"]
@@ -110,7 +110,7 @@ def begun(folder: Path, **sections: object) -> Project:
     """A project with these benchmarks or sentence sets, and nothing else."""
     project = Project(folder)
     params = project.params()
-    kept = {name: params[name] for name in ("seed", "engine", "rewire", "score", "track")}
+    kept = {name: params[name] for name in NEEDED_SECTIONS}
     project.write_params(kept | sections)
     return project
 

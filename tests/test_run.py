@@ -16,6 +16,7 @@ from medprobe.commands.run import drawn
 from medprobe.core import places
 from medprobe.core.tables import read_table
 from medprobe.metrics.results import comparison
+from project import NO_SWEEPS
 
 NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]
 
@@ -42,6 +43,7 @@ def project(
         "benchmarks": {"table": {"drugs": {"facts": "tables/facts.csv"}}},
         "methods": {"masked": {"mask_average": {"drugs": {}}}},
         "rewire": {"steps": 1},
+        "sweeps": NO_SWEEPS,
         "score": {"bootstrap": 50},
         "track": {},
     }

@@ -40,6 +40,7 @@ BUILDERS: dict[str, dict[str, Any]] = {
     "lipid": {},
     "ratings": {"sheets": "annotations/facts"},
     "lipid_released": {},
+    "table": {"facts": "tables/facts.csv"},
     "diskne": {"negatives": 2},
     "diskne_released": {},
     "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
@@ -73,6 +74,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         made = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
         sheet = pd.read_csv(made / "anna.csv", keep_default_na=False)
         sheet.assign(rating="yes").to_csv(made / "anna.csv", index=False)
+        Path("data/tables").mkdir()
+        facts = "subject,relation,object,prompt\nX,treats,pain,X is given for [Y] .\n"
+        Path("data/tables/facts.csv").write_text(facts)
         Path("data/lipid").mkdir()
         prompt = {"type": "gene", "prompt": "[MASK] acts.", "answer": "BRX2"}
         Path("data/lipid/LIPID.json").write_text(json.dumps([prompt]))

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from medprobe import benchmarks
-from medprobe.benchmarks import lipid_released
+from medprobe.benchmarks import lipid_released, table
+from medprobe.commands import annotate
 from medprobe.commands.sample import sample
 from medprobe.core.params import Params, section
+from medprobe.core.tables import BenchmarkTables
 from medprobe.quality import gate, suites
 from medprobe.quality.suites import Suite
 
@@ -56,6 +58,7 @@ def sound(
 
 
 def add_released(made: dict[str, tuple[Tables, dict[str, Any]]]) -> None:
+    made["table"], made["ratings"] = (own_table(), {}), (ratings(made["lipid"][0]), {})
     made["lipid_released"] = released_prompts(made["lipid"][0]["queries"]), {}
     medlama, settings = made["medlama"]
     made["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
@@ -65,6 +68,34 @@ def add_released(made: dict[str, tuple[Tables, dict[str, Any]]]) -> None:
         {"line": range(1, 121), "text": [f"Drug {i} cures it ." for i in range(120)]}
     )
     made["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
+
+
+def own_table() -> Tables:
+    """What the builder of tables of one's own makes."""
+    Path("data/tables").mkdir()
+    rows = [
+        f"drug {number},{relation},ailment {number},drug {number} {relation} [Y] ."
+        for relation in ("treats", "prevents")
+        for number in range(12)
+    ]
+    facts = "\n".join(["subject,relation,object,prompt", *rows])
+    Path("data/tables/facts.csv").write_text(facts + "\n")
+    built = table.build(Path("data"), table.Settings(facts=Path("tables/facts.csv")), 0)
+    return {"queries": built.queries, "candidates": built.candidates, **built.others}
+
+
+def ratings(lipid: Tables) -> Tables:
+    """What two raters said of twenty of LIPID's prompts."""
+    folder = Path("outputs/benchmarks/lipid")
+    BenchmarkTables(lipid["queries"], lipid["candidates"]).write(folder)
+    drawn = annotate.draw("prompts", folder, [], 20, 1)
+    sheets = annotate.write(drawn, "facts", ["anna", "ben"], "csv", Path("data"))
+    for sheet in sheets.glob("*.csv"):
+        rows = pd.read_csv(sheet, keep_default_na=False)
+        rows.assign(rating="yes").to_csv(sheet, index=False)
+    settings = benchmarks.find("ratings").settings.model_validate({"sheets": "annotations/facts"})
+    built = benchmarks.find("ratings").build(Path("data"), settings, 0)
+    return {"queries": built.queries, "candidates": built.candidates, **built.others}
 
 
 def released_rows(tables: Tables) -> pd.DataFrame:

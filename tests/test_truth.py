@@ -226,13 +226,13 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         ),
         ["rewire-learning_rate@taught-set-0-1e-05"],
     ),
-    "one more model": (NEW_MODEL, ["*@newcomer*", "compare"]),
+    "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),
     "one more model of the hub": (
         all_of(
             set_to("fetch.newcomer", {"hub": "a/b"}),
             set_to("models.causal.newcomer", {}),
         ),
-        ["*@newcomer*", "compare"],
+        ["*@newcomer*", "track", "compare"],
     ),
     "one more method": (
         set_to("methods.masked.likelihood", {"medlama": {}}),

@@ -56,7 +56,12 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         raise BadInput(data / settings.facts, "no rows", "a row a fact, below a line of names")
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     candidates = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
-    read = counts.by_name(str(settings.facts), "facts", [fact.relation for fact in listed])
+    source = settings.facts.as_posix()
+    subjects = {(relation, subject) for relation, subject, _ in rows}
+    read = [
+        *counts.by_name(source, "facts", [fact.relation for fact in listed]),
+        *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
+    ]
     return BenchmarkTables(
         pd.DataFrame(_queries(rows)),
         candidates.drop_duplicates("name", ignore_index=True),

@@ -200,7 +200,7 @@ def section(kind: type[SectionType], content: Any, where: object) -> SectionType
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        if first["loc"][-1] == "[key]":
+        if first["loc"][-1:] == ("[key]",):
             raise _no_name(where, [str(part) for part in first["loc"][:-1]]) from None
         if first["type"] != "extra_forbidden":
             raise BadInput(where, f"{key}: {first['msg']}, found {first['input']!r}") from None

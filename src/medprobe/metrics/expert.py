@@ -25,7 +25,7 @@ from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_tabl
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.intervals import interval, resampled_means
-from medprobe.metrics.summary import DIGITS, KEYS
+from medprobe.metrics.summary import DIGITS, KEYS, read_queries
 
 RATED: Final = "rated"  # of a part's name
 AMONG: Final = 0.9  # of a system's first predictions must be among the items
@@ -152,8 +152,7 @@ def _scores(
 ) -> dict[str, dict[str, float]]:
     """Each metric's value, interval and number of queries, of one variant."""
     table = judged(evaluation, predictions)
-    queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
-    gold = values(predictions, queries)
+    gold = values(predictions, read_queries(benchmark, "query_id"))
     gold = gold[gold["subset"] == evaluation.subset]
     keys = ["replicate", "query_id"]
     table = table.merge(gold[[*keys, *(f"acc_at_{k}" for k in KS)]], on=keys)

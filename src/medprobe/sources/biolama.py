@@ -68,13 +68,13 @@ def read(folder: Path, relation: str, split: str) -> list[Triple]:
 
 def _triple(row: dict[str, Any], where: str) -> Triple:
     labels, uris = row.get("obj_labels"), row.get("obj_uris")
-    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    texts = isinstance(labels, list) and all(isinstance(label, str | None) for label in labels)
     if not labels or not texts or not isinstance(uris, list) or len(labels) != len(uris):
         raise BadInput(where, "obj_labels and obj_uris must be lists of one length, not empty")
     types = row.get("obj_types") or [""] * len(labels)
     aliases = row.get("obj_aliases") or [[]] * len(labels)
     parts = (types, aliases, *(aliases if isinstance(aliases, list) else ()))
-    lists = all(isinstance(part, list) for part in parts)
+    lists = all(isinstance(part, list | None) for part in parts)
     if not lists or len(types) != len(labels) or len(aliases) != len(labels):
         raise BadInput(where, "obj_types and obj_aliases must be as long as obj_labels")
     return Triple(
