@@ -76,7 +76,7 @@ def test_released_files_and_a_model_from_a_folder(
     project.works("medprobe", "import", "medlama", str(source))
     sentences(project.folder / "data/sentences/pubmed.txt")
     params = project.params()
-    kept = {name: params[name] for name in ("seed", "engine", "score", "track")}
+    kept = {name: params[name] for name in ("seed", "engine", "sweeps", "score", "track")}
     project.write_params(
         kept
         | {
@@ -130,7 +130,9 @@ def test_medlama_as_released_is_built_and_gated_in_six_commands(tmp_path: Path) 
     assert "missing" not in said
     assert "20 prompts, as the package has them" in said
     project.works("medprobe", "import", "sentences", str(SHARED / "sentences"))
-    assert "rewiring on pubmed_sents_no_punkt_10k_1" in project.works("medprobe", "doctor")
+    assert "rewiring on pubmed_sents_no_punkt_10k_1" in project.works(
+        "medprobe", "doctor", COLUMNS="200"
+    )
     project.works("medprobe", "build", "--benchmark", "real")
     project.works("medprobe", "validate", "--benchmark", "real")
     project.works("medprobe", "validate-sentences", "--set", "pubmed_sents_no_punkt_10k_0")
