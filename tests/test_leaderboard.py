@@ -91,10 +91,11 @@ def test_equal_values_lead_nothing() -> None:
     assert best[0][5] == "other"
 
 
-def test_controls_and_sweeps_do_not_lead() -> None:
+def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
     rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
     rows += [row("facts", "other", 0.9, "fill_mask:always-true")]
     rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
+    rows += [row("facts", "other", 0.7, "mask_average:relation")]
     [chapter] = leaderboard(results(rows, []))
     _, best, _ = shown(chapter)
     assert best[0][2] == "one"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import pandas as pd
 
@@ -10,6 +11,8 @@ from medprobe.report.blocks import Cell, Chapter, Part, Table, paragraph
 from medprobe.report.numbers import MISSING, cell, metric, shown
 from medprobe.report.results import Results, without_controls
 from medprobe.report.verdicts import Verdict, chance, listed, p_value, verdict
+
+OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def _standings(results: Results) -> Iterator[Standing]:
         for subset in results.subsets(benchmark)[:1]:
             rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
             rows = without_controls(without_sweeps(rows))
+            rows = rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
             if rows.empty:
                 continue
             lower = metric(name).better_on(subset) == "lower"
