@@ -12,7 +12,7 @@ LOCKS := requirements.lock requirements-tools.lock # what computes; what checks,
 
 $(READY): $(LOCKS) pyproject.toml
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet $(LOCKS:%=--requirement %)
+	.venv/bin/pip install --quiet --no-compile $(LOCKS:%=--requirement %)
 	.venv/bin/pip install --quiet --no-deps --editable .
 	@touch $@
 

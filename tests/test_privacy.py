@@ -31,6 +31,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         patch.chdir(tmp_path_factory.mktemp("project"))
         content = yaml.safe_load((ROOT / "params.yaml").read_text())
         content["benchmarks"]["context"]["context"]["triples"] = 4
+        content["benchmarks"]["diskne"]["diskne"]["negatives"] = 1
         content |= {"methods": {}, "sample": {"queries": 20, "reserve": 12}}
         Path("params.yaml").write_text(yaml.safe_dump(content))
         shutil.copytree(ROOT / "expectations", "expectations")
