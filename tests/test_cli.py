@@ -88,3 +88,10 @@ def test_sample_data_never_replaces_data_that_is_there(tmp_path: Path) -> None:
     status, output = run(tmp_path, "sample", "--data", str(tmp_path / "own"))
     assert status == 2
     assert "is there already" in output
+
+
+@pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])
+def test_half_a_sweep_is_refused(half: str) -> None:
+    done = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
+    assert done.exit_code == 2
+    assert "--sweep and --value go together" in done.output

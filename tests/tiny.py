@@ -59,8 +59,13 @@ def _bert_tokenizer(lower: bool) -> Any:
 def _byte_tokenizer(kind: Any, specials: list[str]) -> Any:
     """Byte-level BPE: all bytes, and words of TEXT (with their blank) joined from the left."""
     vocabulary = [*specials, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    return _joined(kind, vocabulary, [f"Ġ{word}" for word in _words(TEXT) if word.isascii()])
+
+
+def _joined(kind: Any, vocabulary: list[str], words: list[str]) -> Any:
+    """BPE of these characters that joins words from the left, up to six characters."""
     merges = []
-    for word in [f"Ġ{word}" for word in _words(TEXT) if word.isascii()]:
+    for word in words:
         for end in range(2, min(len(word), 6) + 1):
             if word[:end] not in vocabulary:
                 vocabulary.append(word[:end])
@@ -84,14 +89,7 @@ def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
     """BPE over text whose blanks are "▁", as Llama and Gemma have it: letters, and words of TEXT
     joined from the left."""
     vocabulary = [*specials, "▁", *sorted({*TEXT.replace(" ", "").replace("\n", "")})]
-    merges = []
-    for word in [f"▁{word}" for word in _words(TEXT)]:
-        for end in range(2, min(len(word), 6) + 1):
-            if word[:end] not in vocabulary:
-                vocabulary.append(word[:end])
-                merges.append((word[: end - 1], word[end - 1]))
-    places = {piece: place for place, piece in enumerate(vocabulary)}
-    return kind(vocab=places, merges=merges, model_max_length=POSITIONS)
+    return _joined(kind, vocabulary, [f"▁{word}" for word in _words(TEXT)])
 
 
 def _gpt2_tokenizer() -> Any:

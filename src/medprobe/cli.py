@@ -183,6 +183,8 @@ def fetch(model: str | None) -> None:
 @click.option("--value", help="Of the setting that is swept.")
 def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
+    if (sweep is None) != (value is None):
+        raise BadInput("rewire", "--sweep and --value go together", "name both, or neither")
     from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
