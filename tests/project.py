@@ -34,13 +34,8 @@ SMALL: dict[str, Any] = {
     "score": {"bootstrap": 50},
 }
 
-NO_SWEEPS: dict[str, Any] = {
-    name: []
-    for name in ("models", "sets", "mask_ratio", "learning_rate", "temperature", "max_sentences")
-}
-
 # The sections that params.yaml must have.
-NEEDED_SECTIONS = ("seed", "engine", "rewire", "sweeps", "score", "track")
+NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
 
 # Written into every process that Python starts: which files of the package it has imported.
 AUDIT = """

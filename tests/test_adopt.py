@@ -26,8 +26,6 @@ rewire:
   steps: 3 # too few
 
   batch: 8
-sweeps:
-  {models: [], sets: [], mask_ratio: [], learning_rate: [], temperature: [], max_sentences: []}
 # how sure
 score: {bootstrap: 9}
 track: {text: false}

@@ -29,8 +29,6 @@ def test_every_command_has_help(command: str) -> None:
 
 
 SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
-SECTIONS += "sweeps: {models: [], sets: [], mask_ratio: [], learning_rate: [], temperature: [],"
-SECTIONS += " max_sentences: []}\n"
 
 
 def run(folder: Path, *arguments: str, params: str = "") -> tuple[int, str]:

@@ -126,7 +126,7 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
         for step in (50, 100):
             rewired(places.REWIRED / "bert" / cell / f"step-{step}", number + step)
     (places.REWIRED / "bert/wiki-0").mkdir()
-    swept = {"mask_ratio": (0.1, 0.3), "learning_rate": (1e-5,)}
+    swept = {"mask_ratio": {"0.1": None, "0.3": None}, "learning_rate": {"1e-05": None}}
     method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
     passes = [*method.passes()]
     cells = ["set-0/mask_ratio-0.1", "set-0/learning_rate-1e-05"]

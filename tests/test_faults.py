@@ -1,6 +1,5 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
-import json
 import random
 import sqlite3
 import subprocess
@@ -16,7 +15,6 @@ from medprobe.commands.repro import check_lock
 from medprobe.core.errors import BadInput
 from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store
-from project import NO_SWEEPS
 
 HEAD = "subject_cui,relation,object_cui,times\n"
 LOCK = """\
@@ -103,8 +101,7 @@ def test_a_full_disk_under_mlflow_is_one_line(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     runner = CliRunner()
     with runner.isolated_filesystem(tmp_path):
-        text = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}, "
-        text += f"sweeps: {json.dumps(NO_SWEEPS)}}}"
+        text = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
         Path("params.yaml").write_text(text)
 
         def full(_: Path) -> None:

@@ -1,5 +1,6 @@
 """params.yaml is checked to its leaves: a person learns which key is wrong, and which was meant."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,6 @@ NEEDED: dict[str, Any] = {
     "seed": 1,
     "engine": {"precision": "float32"},
     "rewire": {},
-    "sweeps": {
-        **{"models": [], "sets": [], "mask_ratio": [], "learning_rate": []},
-        **{"temperature": [], "max_sentences": []},
-    },
     "score": {},
     "track": {},
 }
@@ -87,11 +84,25 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
         params.load(written(tmp_path, yaml.safe_dump(content)))
 
 
-def test_a_file_that_is_no_yaml(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="not YAML"):
-        params.load(written(tmp_path, "seed: [1"))
-    with pytest.raises(BadInput, match="a list, expected sections"):
-        params.load(written(tmp_path, "[1]"))
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("models: [", "not YAML: line 2: did not find expected"),
+        ("seed: 1\nseed: 2", 'not YAML: line 2: found duplicate key "seed"'),
+        ("seed: \x01", "not YAML: unacceptable character #x0001"),
+        ("[1]", "a list, expected sections"),
+    ],
+)
+def test_a_file_that_is_none(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        params.load(written(tmp_path, text))
+
+
+def test_numbers_are_what_dvc_takes_for_numbers(tmp_path: Path) -> None:
+    """1e-5 is one in YAML 1.2, which DVC reads, and was none in YAML 1.1."""
+    path = written(tmp_path, yaml.safe_dump(NEEDED) + "sweeps: {learning_rate: {1e-5}}")
+    with pytest.raises(BadInput, match=re.escape('1e-05 needs quotes here: {"1e-05"}')):
+        params.load(path)
 
 
 def test_no_file_says_where_to_run(tmp_path: Path) -> None:
@@ -125,11 +136,20 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "sentence_sets/set-0/steps": (1, "sentence_sets.set-0.steps"),
     "sentence_sets/set-0/rewire": ({"stepp": 1}, "sentence_sets.set-0.rewire: unknown key stepp"),
     "sentence_sets/set-0/models": (["taugt"], "'taugt' is not among taught"),
-    "sweeps/mask_ratio": ([2.0], "sweeps: mask_ratio"),
-    "sweeps/temperature": ([0.1, 0.1], "sweeps.temperature: a value is there twice"),
-    "sweeps/models": (["nobody"], "sweeps.models: 'nobody' is not among"),
+    "sweeps/mask_ratio": ({"2.0": None}, "sweeps: mask_ratio"),
+    "sweeps/learning_rate": (
+        {1e-5: None},
+        'sweeps.learning_rate: 1e-05 needs quotes here: {"1e-05"}',
+    ),
+    "sweeps/max_sentences": ({"many": None}, "sweeps.max_sentences.0: String should match"),
+    "sweeps/temperature": (
+        {"0.1": None, "0.10": None},
+        "sweeps.temperature: a value is there twice",
+    ),
+    "sweeps/models": ({"nobody": None}, "sweeps.models: 'nobody' is not among"),
+    "sweeps/sets": (["set-0"], "sweeps.sets: expected names in braces, such as {set-0, set-1}"),
     "methods/masked/contrastive/medlama/sweeps": (
-        {"mask_ratio": [0.7]},
+        {"mask_ratio": {"0.7": None}},
         "sweeps.mask_ratio: '0.7' is not among none",
     ),
     "benchmarks/medlamma": ({"a": {}}, "no builder 'medlamma' (did you mean 'medlama'?)"),

@@ -2,7 +2,6 @@
 the terminal or on their pages, and not by errors. (Gates that pass, MLflow, figures and reports:
 test_pipeline.py.)"""
 
-import json
 import random
 import re
 import shutil
@@ -18,7 +17,6 @@ from click.testing import CliRunner
 
 from medprobe.cli import main
 from medprobe.core.errors import BadInput, quoted, withheld
-from project import NO_SWEEPS
 
 ROOT = Path(__file__).parents[1]
 BUILDERS = ("medlama", "biolama", "lama", "lipid", "context", "diskne")
@@ -103,7 +101,6 @@ def test_the_command_line_quotes_text_only_where_it_is_told(
     Path("data/entities").mkdir(parents=True)
     Path("data/entities/chemicals.txt").write_text("velotrine\nVelotrine\n")
     content = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {text: TEXT}, "
-    content += f"sweeps: {json.dumps(NO_SWEEPS)}, "
     content += "benchmarks: {lipid: {lipid: {}}}}"
     for text in ("false", "true"):
         Path("params.yaml").write_text(content.replace("TEXT", text))

@@ -76,7 +76,7 @@ def test_released_files_and_a_model_from_a_folder(
     project.works("medprobe", "import", "medlama", str(source))
     sentences(project.folder / "data/sentences/pubmed.txt")
     params = project.params()
-    kept = {name: params[name] for name in ("seed", "engine", "sweeps", "score", "track")}
+    kept = {name: params[name] for name in ("seed", "engine", "score", "track")}
     project.write_params(
         kept
         | {

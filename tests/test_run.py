@@ -16,7 +16,6 @@ from medprobe.commands.run import drawn
 from medprobe.core import places
 from medprobe.core.tables import read_table
 from medprobe.metrics.results import comparison
-from project import NO_SWEEPS
 
 NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]
 
@@ -43,7 +42,6 @@ def project(
         "benchmarks": {"table": {"drugs": {"facts": "tables/facts.csv"}}},
         "methods": {"masked": {"mask_average": {"drugs": {}}}},
         "rewire": {"steps": 1},
-        "sweeps": NO_SWEEPS,
         "score": {"bootstrap": 50},
         "track": {},
     }

@@ -16,7 +16,6 @@ from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import facts
-from project import NO_SWEEPS
 
 ROWS = [
     {
@@ -188,7 +187,6 @@ def test_forty_rows_and_two_lines_reach_the_comparison(
         },
         "methods": {"masked": {"mask_average": {"drugs": {}}}},
         "rewire": {"steps": 1},
-        "sweeps": NO_SWEEPS,
         "score": {"bootstrap": 20},
         "track": {},
     }

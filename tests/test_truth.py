@@ -220,11 +220,11 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "one more value of a sweep": (
         all_of(
-            set_to("sweeps.models", ["taught"]),
-            set_to("sweeps.sets", ["set-0"]),
-            set_to("sweeps.learning_rate", [1.0e-5]),
+            set_to("sweeps.models", {"taught": None}),
+            set_to("sweeps.sets", {"set-0": None}),
+            set_to("sweeps.learning_rate", {"0.001": None}),
         ),
-        ["rewire-learning_rate@taught-set-0-1e-05"],
+        ["rewire-learning_rate@taught-set-0-0.001"],
     ),
     "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),
     "one more model of the hub": (

@@ -11,7 +11,7 @@ from medprobe.core import places
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput, nearest, text
 from medprobe.core.files import replacing
-from medprobe.core.params import SWEPT, Choices, Params, Section, load, section
+from medprobe.core.params import Choices, Params, Section, load, section
 
 PARAMS: Final = Path("params.yaml")
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
@@ -66,15 +66,14 @@ def _sweeps(params: Params) -> None:
     """Values, models and sets of sweeps are right, each value on its own."""
     from medprobe.engine.rewiring import RewireSettings
 
-    swept = params.sweeps.model_dump() if params.sweeps else {}
-    for model in swept.get("models", ()):
+    for model in params.sweeps.models:
         _known(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
-    for name in swept.get("sets", ()):
+    for name in params.sweeps.sets:
         _known(name, params.sentence_sets, "sweeps.sets")
-    for setting in SWEPT:
-        for value in swept.get(setting, ()):
+    for setting, values in params.sweeps.values().items():
+        for value in values:
             _right(RewireSettings, {setting: value}, "sweeps")
-        if len({*swept.get(setting, ())}) < len(swept.get(setting, ())):
+        if len({*map(float, values)}) < len(values):
             raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
 
 
@@ -132,8 +131,8 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
         for name in choices.get(SETS, []):
             _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
         for setting, values in choices.get(SWEEPS, {}).items():
-            swept = params.sweeps.model_dump()[setting] if params.sweeps else ()
             for value in values:
+                swept = params.sweeps.values()[setting]
                 _known(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
 
 

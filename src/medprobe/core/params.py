@@ -8,8 +8,17 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from medprobe.core.errors import BadInput, nearest
 
@@ -53,10 +62,26 @@ MODEL_KINDS: Final[tuple[ModelKind, ...]] = ("masked", "encoder", "causal", "seq
 Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC's
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
-NAMED: Final = ("seed", "engine.precision", "rewire", "sweeps", "score", "track")  # by dvc.yaml
+NAMED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # by dvc.yaml
 Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
 SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
 Choices = dict[str, Any]  # settings that the file they belong to types
+
+
+def _listed(value: Any) -> Any:
+    """The keys of a map without settings, `{set-0, set-1}`: DVC takes a map that is left out for an
+    empty one, a list it does not, and a key that is a number it passes over."""
+    if not isinstance(value, dict) or any(settings for settings in value.values()):
+        raise PydanticCustomError("names", "expected names in braces, such as {set-0, set-1}")
+    for key in value:
+        if not isinstance(key, str):
+            raise PydanticCustomError("quotes", f'{key} needs quotes here: {{"{key}"}}')
+    return tuple(value)
+
+
+Listed = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+Number = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$")]
+Values = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
 
 
 class Models(Section):
@@ -98,12 +123,21 @@ class SentenceSet(Section):
 class Sweeps(Section):
     """Settings of rewiring that are varied one at a time, and of which models on which sets."""
 
-    models: tuple[Name, ...]
-    sets: tuple[Name, ...]
-    mask_ratio: tuple[float | int, ...]
-    learning_rate: tuple[float | int, ...]
-    temperature: tuple[float | int, ...]
-    max_sentences: tuple[int, ...]
+    models: Listed = ()
+    sets: Listed = ()
+    mask_ratio: Values = ()
+    learning_rate: Values = ()
+    temperature: Values = ()
+    max_sentences: Values = ()
+
+    def values(self) -> dict[Swept, tuple[str, ...]]:
+        """The values of each setting."""
+        return {
+            "mask_ratio": self.mask_ratio,
+            "learning_rate": self.learning_rate,
+            "temperature": self.temperature,
+            "max_sentences": self.max_sentences,
+        }
 
 
 class ScoreParams(Section):
@@ -131,7 +165,7 @@ class Params(Section):
     models: Models = Models()
     sentence_sets: dict[Name, SentenceSet] = {}  # files of data/sentences, each a replicate
     rewire: Choices = {}
-    sweeps: Sweeps | None = None
+    sweeps: Sweeps = Sweeps()
     benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: a name of one's own: its settings
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}  # kind: method: benchmark: …
     score: ScoreParams = ScoreParams()
@@ -164,12 +198,15 @@ class Params(Section):
 def load(path: Path = Path("params.yaml")) -> Params:
     """Read and check `params.yaml`. Raises BadInput with the key and what was expected there."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        content = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}  # as DVC does
     except FileNotFoundError:
         raise BadInput(path, "no such file", "run medprobe in the project's folder") from None
     except UnicodeDecodeError as error:
         raise BadInput(path, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
-    except yaml.YAMLError as error:
+    except MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise BadInput(path, f"not YAML: {line}{error.problem}") from None
+    except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None
     if not isinstance(content, dict):
         raise BadInput(path, f"a {type(content).__name__}, expected sections, such as models:")

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section, Swept
+from medprobe.core.params import EngineParams, Section, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
@@ -48,7 +48,7 @@ class Contrastive(Method):
 
         sets: tuple[str, ...] = Field(min_length=1)  # of sentence_sets, each a replicate
         step: int | None = None  # whose checkpoint is probed; none: the last
-        sweeps: dict[Swept, tuple[float | int, ...]] = Field({})  # those to probe of params.yaml's
+        sweeps: dict[Swept, Values] = Field({})  # those of params.yaml's that are probed
         layers: tuple[int, ...] = ()  # more layers to probe at `step`, beside the last
         distance: Distance = "l2"
         pooling: Pooling = "cls"
