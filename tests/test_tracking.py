@@ -14,7 +14,7 @@ import yaml
 from made_up import project
 from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
-from medprobe.core.places import LOSSES, PREDICTIONS, RUNS
+from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
 from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.track import track, track_one
@@ -31,11 +31,12 @@ from medprobe.tracking.store import (
 )
 
 SETS = ["set-0", "set-1"]
+SETTINGS = {"layer": 12, "sets": SETS, "sweeps": {"mask_ratio": {"0.1": None}}}
 PARAMS = Params(
     score=ScoreParams(bootstrap=20),
     models=Models(masked={"taught": ModelParams(), "untaught": ModelParams()}),
     fetch={"untaught": HubModel(hub="someone/untaught", revision="abc")},
-    methods={"masked": {"contrastive": {"made_up": {"layer": 12, "sets": SETS}}}},
+    methods={"masked": {"contrastive": {"made_up": SETTINGS}}},
 )
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
 LOCK = {
@@ -43,13 +44,16 @@ LOCK = {
         "build@made_up": {"outs": [{"path": "outputs/benchmarks/made_up", "md5": "b1"}]},
         "train@taught": {"outs": [{"path": "outputs/models/taught", "md5": "m1"}]},
         "rewire@taught-set-0": {"outs": [{"path": "outputs/rewired/taught/set-0", "md5": "r1"}]},
+        "rewire-mask_ratio@taught-set-0-0.1": {
+            "outs": [{"path": "outputs/rewired/taught/set-0+mask_ratio-0.1", "md5": "r2"}]
+        },
         "rewire@taught-set-9": {"outs": [{"path": "outputs/rewired/taught/set-9", "md5": "r9"}]},
         "probe-contrastive@taught-made_up": {
             "cmd": "medprobe probe --method contrastive --model taught --benchmark made_up",
             "params": {
                 "params.yaml": {
                     "seed": 5,
-                    "methods.masked.contrastive.made_up": {"layer": 7, "sets": SETS},
+                    "methods.masked.contrastive.made_up": SETTINGS | {"layer": 7},
                 }
             },
             "outs": [{"path": TABLE.as_posix(), "md5": "p1"}],
@@ -88,6 +92,9 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Path("data.dvc").write_text("outs:\n- {md5: d1.dir, path: data}\n")
         LOSSES.joinpath("taught").mkdir(parents=True)
         LOSSES.joinpath("taught/set-0.csv").write_text("step,loss\n1,0.9\n2,0.5\n")
+        swept = "taught/set-0+mask_ratio-0.1"
+        REWIRED.joinpath(swept).mkdir(parents=True)
+        LOSSES.joinpath(f"{swept}.csv").write_text("step,loss\n1,0.8\n")
         LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
         curves = ["variant,epoch,train,validation", ",1,0.8,0.9", ",1,0.6,0.7", ",2,0.4,0.5"]
         TABLE.with_name("made_up-curves.csv").write_text("\n".join(curves))
@@ -174,6 +181,7 @@ def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
         "data": "d1.dir",
         "outputs/benchmarks/made_up": "b1",
         "outputs/rewired/taught/set-0": "r1",
+        "outputs/rewired/taught/set-0+mask_ratio-0.1": "r2",
         "outputs/rewired/taught/set-1": "unknown",
     }
 
@@ -200,6 +208,7 @@ def test_sweeps_and_losses_have_their_steps() -> None:
 
     assert series("by step/full/macro/acc_at_1") == [(50, 0.5), (100, 0.5)]
     assert series("rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
+    assert series("rewiring loss/set-0_mask_ratio-0.1") == [(1, 0.8)]
     assert series("rewiring loss/set-9") == []
     assert series("train loss/default") == [(1, pytest.approx(0.7)), (2, 0.4)]
     assert series("validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]

@@ -196,8 +196,8 @@ def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
     """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
     sets: list[str] = about.get(f"{method}.sets", [])
     start = f"{method}.sweeps."
-    swept = [(name.removeprefix(start), about[name]) for name in about if name.startswith(start)]
-    cells = [f"{name}+{key}-{value}" for name in sets for key, some in swept for value in some]
+    swept = [name.removeprefix(start) for name in about if name.startswith(start)]
+    cells = [f"{name}+{cell.replace('.', '-', 1)}" for name in sets for cell in swept]
     return [*sets, *(cell for cell in cells if (places.REWIRED / model / cell).is_dir())]
 
 
@@ -211,7 +211,7 @@ def _losses(
     for file in filter(Path.is_file, files):
         table = pd.read_csv(file)
         steps = zip(table["step"].tolist(), table["loss"].tolist(), strict=True)
-        series[f"rewiring loss/{file.stem}"] = list(steps)
+        series[legal(f"rewiring loss/{file.stem}")] = list(steps)
     for file in notes:
         table = pd.read_csv(file, keep_default_na=False)
         if not {"variant", "epoch", "train", "validation"} <= set(table):
