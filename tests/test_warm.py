@@ -1,0 +1,69 @@
+"""Warm starts: what runs in a fork of the server is what a process of its own would have done."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from medprobe import warm
+from project import ROOT, environment
+
+
+def cold() -> dict[str, str]:
+    return environment() | {warm.SOCKET: ""}
+
+
+def test_a_command_has_the_streams_and_status_of_its_caller(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def ran(*command: str, env: dict[str, str]) -> tuple[int, str, str]:
+        done = subprocess.run(
+            ["medprobe", *command],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert warm.run("medprobe", ["--version"], environment()) == 0
+    assert capfd.readouterr().out.startswith("medprobe, version")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    for command in (["list", "papers"], ["build", "--benchmark", "none"], ["nonsense"]):
+        assert ran(*command, env=environment()) == ran(*command, env=cold())
+
+
+def test_what_is_not_served_is_left_to_a_cold_start() -> None:
+    assert warm.run("medprobe", ["--help"], cold()) is None
+    assert warm.run("medprobe", ["--help"], environment() | {"OMP_NUM_THREADS": "7"}) is None
+    assert warm.run("python", ["--version"], environment()) is None
+    assert warm.run("medprobe", ["--help"], environment() | {warm.SOCKET: "/none"}) is None
+
+
+def test_a_killed_client_takes_its_command_along(tmp_path: Path) -> None:
+    """The command waits for a lock that this test holds."""
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "outputs/parts").mkdir(parents=True)
+    lock = FileLock(tmp_path / "outputs/parts/.repro.lock")
+    with lock:
+        waiting = subprocess.Popen(
+            ["medprobe", "repro"],
+            cwd=tmp_path,
+            env=environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert waiting.stderr
+        assert "waiting" in waiting.stderr.readline()
+        waiting.kill()
+        assert waiting.stderr.read() == ""  # at its end: nobody holds the other end any more
+
+
+def test_the_server_is_quiet_as_the_package_is() -> None:
+    """Variables that the package sets before it imports a library are set in the server too."""
+    text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    assert dict(re.findall(r'environ\.setdefault\("(\w+)", "(\w+)"\)', text)) == warm.QUIET
