@@ -33,9 +33,9 @@ def test_by_relation_the_highest_and_the_mean() -> None:
     assert one.file == "made_up-taught-probe-mask_ratio-relations.svg"
     assert "acc@1 of taught by mask ratio of probe, by relation" in one.caption
     assert one.caption.endswith("deviation over replicates.")
-    shown = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in one.svg]
+    shown = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in one.plot.svg]
     assert shown == RELATIONS[3:]  # nine of twelve
-    assert ">micro<" in one.svg and ">macro<" not in one.svg
+    assert ">micro<" in one.plot.svg and ">macro<" not in one.plot.svg
 
 
 def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,10 @@ def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     benchmark, subset, metric = one["benchmark"], one["subset"], catalog()[one["metric"]]
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
     points = where(relations, method=method).sort_values(["relation", "model"])
-    svg = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
+    points = points.assign(relation=points["relation"].str.replace("_", " "))
+    plot = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
     caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
-    return [Drawing(f"{benchmark}-relations", svg, caption)]
+    return [Drawing(f"{benchmark}-relations", plot, caption)]
 
 
 def _judged(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
