@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from made_up import METADATA
+from medprobe.figures.plots import Plot
 from medprobe.figures.sweeps import by_relation, drawn
 from medprobe.metrics.results import COMPARISON
 
@@ -41,9 +42,9 @@ def test_by_relation_the_highest_and_the_mean() -> None:
 def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[pd.DataFrame] = []
 
-    def curves(points: pd.DataFrame, *more: object) -> str:
+    def curves(points: pd.DataFrame, *more: object) -> Plot:
         seen.append(points)
-        return ""
+        return Plot("", {})
 
     monkeypatch.setattr("medprobe.figures.plots.curves", curves)
     by_relation(rows(0.02), METADATA)

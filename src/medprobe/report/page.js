@@ -1,15 +1,11 @@
 // One view at a time. What is shown stands in the address: #view/part?models=a,b&subset=hard&…
 const allModels = data(document.getElementById("all-models"));
-const node = (tag, attributes = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), attributes);
-  made.append(...children);
-  return made;
-};
 
-// The address.
+// The address. Whatever stands there, it is read without an error.
+const plain = text => new URLSearchParams(`text=${text}`).get("text");
 function address() {
-  const [path, query] = decodeURI(location.hash.slice(1)).split("?");
-  const [view, ...part] = path.split("/");
+  const [path, query] = location.hash.slice(1).split("?");
+  const [view, ...part] = plain(path).split("/");
   const there = $(".chapter").some(one => one.id === view);
   return { view: there ? view : $(".chapter")[0].id, part: part.join("/"),
     choices: new URLSearchParams(query) };
@@ -237,7 +233,7 @@ function show() {
     one.hash = link(to, carried);
   });
   $(".parts a", open).forEach(one => {
-    one.hash = link((one.dataset.view ??= decodeURI(one.hash.slice(1))), choices);
+    one.hash = link((one.dataset.view ??= plain(one.hash.slice(1))), choices);
   });
   $("button", group).forEach(one => one.setAttribute("aria-pressed", models.includes(one.textContent)));
   $(".explorer, .choice", open).forEach(one => one.update());

@@ -75,12 +75,15 @@ function show() {
 
 function list(rows, a, b) {
   const prompts = queries.some(query => query[4]);
-  const heads = ["query", "relation", prompts ? "prompt" : "subject", "answers", "rank in A", "rank in B"];
+  const about = prompts ? 4 : 3;
+  const subjects = queries.some(query => query[about]) ? [prompts ? "prompt" : "subject"] : [];
+  const heads = ["query", "relation", ...subjects, "answers", "rank in A", "rank in B"];
   const line = ({ query, at }) => {
     const address = choices();
     address.set("query", query[0]);
     const link = node("a", { href: `#${said(address)}`, textContent: query[0] });
-    return [link, query[2], query[prompts ? 4 : 3], query[5].join(", "), rank(a, at), rank(b, at)];
+    return [link, query[2], ...subjects.map(() => query[about]), query[5].join(", "),
+      rank(a, at), rank(b, at)];
   };
   const box = document.getElementById("list");
   box.replaceChildren(table(heads, rows.slice(0, SHOWN).map(line)));
@@ -98,7 +101,8 @@ function detail(at) {
   const [id, , kind, subject, prompt, answers] = queries[at];
   const close = node("button", { type: "button", textContent: "Close" });
   close.addEventListener("click", () => choose("query", ""));
-  const asked = systems.map((_, system) => system).filter(system => ranked[system][at]);
+  const asked = systems.map((_, system) => system).filter(system => ranked[system][at])
+    .sort((a, b) => (rank(a, at) ?? Infinity) - (rank(b, at) ?? Infinity) || a - b);
   const cell = (system, place) => {
     const [found, right] = ranked[system][at];
     if (place >= found.length) return "";

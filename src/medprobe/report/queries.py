@@ -47,17 +47,25 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> dict[str, An
     for path in found:
         table = read_table(path, PREDICTION_COLUMNS)
         table = table[(table["rank"] <= SHOWN) & table["query_id"].isin(place)]
+        pairs = table.groupby(["prediction", "prediction_id"], sort=False).ngroup()
+        said = table.groupby(pairs, sort=False)[["prediction", "prediction_id"]].first()
+        places = [
+            names.setdefault(label.answer(name, identifier), len(names))
+            for name, identifier in said.itertuples(index=False)
+        ]
+        table = table.assign(name=[places[pair] for pair in pairs])
         for variant, rows in table.groupby("variant", sort=True):
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
             if sweep(method):
                 continue
-            rows = rows[rows["replicate"] == rows["replicate"].min()].sort_values("rank")
+            first = rows[rows["replicate"] == rows["replicate"].min()].sort_values("rank")
             answered: list[Any] = [None] * len(place)
-            for query, some in rows.groupby("query_id", sort=False):
-                said = map(label.answer, some["prediction"], some["prediction_id"])
-                places = [names.setdefault(name, len(names)) for name in said]
-                right = some.loc[some["hit"].astype(bool), "rank"].tolist()
-                answered[place[str(query)]] = [places, right]
+            columns = (first[name].tolist() for name in ("query_id", "rank", "name", "hit"))
+            for query, rank, name, hit in zip(*columns, strict=True):
+                if answered[place[query]] is None:
+                    answered[place[query]] = [[], []]
+                answered[place[query]][0].append(name)
+                answered[place[query]][1] += [rank] * bool(hit)
             systems.append([path.parent.parent.name, method])
             ranked.append(answered)
     return {

@@ -108,26 +108,28 @@ def _ties(rows: pd.DataFrame) -> str:
 def _best(results: Results, rows: pd.DataFrame, name: str) -> str:
     """Which model leads, and what the paired test with the next one under its method says; nothing
     where there is no such test."""
-    if rows.empty:
-        return ""
-    benchmark, subset = rows[["benchmark", "subset"]].iloc[0]
+    subset = "" if rows.empty else str(rows["subset"].iloc[0])
     better = metric(name).better_on(subset)
-    if better == "neither":
+    if rows.empty or better == "neither":
         return ""
     order = rows.sort_values("value", ascending=better == "lower", kind="stable")
-    best, order = order.iloc[0], order[order["method"] == order["method"].iloc[0]]
-    method, models = best["method"], order["model"].tolist()
-    if len(models) < 2:
-        return ""
-    tests = results.tests(benchmark, subset, name)
-    test = verdict(tests, (models[0], method), (models[1], method))
+    best = order.iloc[0]
+    word = {"higher": "highest", "lower": "lowest"}[better]
+    level = order[order["value"] == best["value"]]
+    if level["method"].nunique() > 1 and level["model"].nunique() > 1:
+        both = listed(f"{row.model} under {row.method}" for row in level.itertuples())
+        return f"The {word} {metric(name).title}, {shown(name, best['value'])}, is that of {both}."
+    method = best["method"]
+    order = order[order["method"] == method]
+    models = order["model"].tolist()
+    tests = results.tests(best["benchmark"], subset, name)
+    test = verdict(tests, (models[0], method), (models[1], method)) if len(models) > 1 else None
     if test is None:
         return ""
     first, second = (shown(name, value) for value in order["value"].head(2))
     if test.difference == 0 or order["value"].iloc[0] == order["value"].iloc[1]:
         tied = order[order["value"] == best["value"]]["model"]
         return f"{listed(tied)} have the same {metric(name).title} under {method}, {first}."
-    word = {"higher": "highest", "lower": "lowest"}[better]
     turned = ", where low is good," if subset in metric(name).turned_on else ""
     note = "" if test.clear else f" Neither of {listed(models[:2])} is shown to be better."
     return (
