@@ -20,8 +20,9 @@ MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot as SVG, and what `report/charts.js` draws: its `kind` (the function below that made
-    it), what its axes say (`x`, `y`), and its `series`, each a name and points."""
+    """A plot as SVG, and the numbers that `report/page/charts.js` draws it from: its `kind` (the
+    function below that made it), what its axes say (`x`, `y`), its `series`, each a name and
+    points."""
 
     svg: str
     numbers: dict[str, Any]

@@ -47,33 +47,37 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> dict[str, An
     for path in found:
         table = read_table(path, PREDICTION_COLUMNS)
         table = table[(table["rank"] <= SHOWN) & table["query_id"].isin(place)]
-        pairs = table.groupby(["prediction", "prediction_id"], sort=False).ngroup()
-        said = table.groupby(pairs, sort=False)[["prediction", "prediction_id"]].first()
-        places = [
-            names.setdefault(label.answer(name, identifier), len(names))
-            for name, identifier in said.itertuples(index=False)
-        ]
-        table = table.assign(name=[places[pair] for pair in pairs])
         for variant, rows in table.groupby("variant", sort=True):
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
-            if sweep(method):
-                continue
-            first = rows[rows["replicate"] == rows["replicate"].min()].sort_values("rank")
-            answered: list[Any] = [None] * len(place)
-            columns = (first[name].tolist() for name in ("query_id", "rank", "name", "hit"))
-            for query, rank, name, hit in zip(*columns, strict=True):
-                if answered[place[query]] is None:
-                    answered[place[query]] = [[], []]
-                answered[place[query]][0].append(name)
-                answered[place[query]][1] += [rank] * bool(hit)
-            systems.append([path.parent.parent.name, method])
-            ranked.append(answered)
+            if not sweep(method):
+                systems.append([path.parent.parent.name, method])
+                ranked.append(_ranked(rows, place, label, names))
     return {
         "systems": systems,
         "queries": [label.query(row, number) for number, row in enumerate(queries.itertuples(), 1)],
         "names": list(names),
         "ranked": ranked,
     }
+
+
+def _ranked(
+    rows: pd.DataFrame, place: dict[str, int], label: "_Labels", names: dict[str, int]
+) -> list[Any]:
+    """What one system answered, query by query; new names join `names`."""
+    first = rows[rows["replicate"] == rows["replicate"].min()].sort_values("rank")
+    called = {
+        pair: label.answer(*pair)
+        for pair in first.groupby(["prediction", "prediction_id"], sort=False).groups
+    }
+    answered: list[Any] = [None] * len(place)
+    for row in first.itertuples():
+        at = place[row.query_id]
+        if answered[at] is None:
+            answered[at] = [[], []]
+        name = called[row.prediction, row.prediction_id]
+        answered[at][0].append(names.setdefault(name, len(names)))
+        answered[at][1] += [row.rank] * bool(row.hit)
+    return answered
 
 
 def page(benchmark: str, found: dict[str, Any], home: str, *, text: bool) -> str:

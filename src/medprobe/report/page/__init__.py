@@ -57,7 +57,7 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
     """The page of these chapters as HTML. All texts are escaped."""
     return (
         environment()
-        .get_template("page.html")
+        .get_template("index.html")
         .render(
             chapters=shown,
             counts=_counts(results),

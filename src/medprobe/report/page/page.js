@@ -120,6 +120,7 @@ function explorer(box) {
     controls.replaceChildren();
     const subset = ask("Subset", "subset", keys.subset.filter(one => !one.includes("/")));
     let some = all.filter(row => row.subset.split("/")[0] === subset);
+    let method;
     const ways = unique(some.map(row => ({ way: by(row) })), "way")
       .filter(way => new Set(some.filter(row => by(row) === way).map(row => at(row, way))).size > 1
         || way === "method");
@@ -134,7 +135,7 @@ function explorer(box) {
       some = some.filter(row => row.relation === mean);
     } else {
       const strength = method => Math.max(...some.filter(row => row.method === method).map(row => row.value));
-      const method = ask("Method", "method",
+      method = ask("Method", "method",
         unique(some, "method").sort((a, b) => strength(b) - strength(a) || a.localeCompare(b)));
       some = some.filter(row => row.method === method);
     }
@@ -160,7 +161,8 @@ function explorer(box) {
     const means = way === "method" && some[0].relation === "macro";
     const level = means ? chance[subset]?.[metric] : undefined;
     sentence.textContent = means ? sentences[subset]?.[metric] ?? "" : "";
-    caption.textContent = `${title} by ${way}${level === undefined ? "" : "; the dotted line is chance"}.`;
+    caption.textContent = `${title} by ${way}${method ? ` under ${method}` : ""} (${subset})`
+      + `${level === undefined ? "" : "; the dotted line is chance"}.`;
     figure.hidden = series.length === 0;
     charts.draw(figure.firstChild, { kind: ordered ? "curves" : "intervals", lines: lines.map(text), series,
       x: ordered ? way : label, y: ordered ? label : undefined, chance: ordered ? undefined : level },
