@@ -155,6 +155,14 @@ def test_controls_and_calibration_are_told_by_their_tests() -> None:
     assert "Controls" not in said
 
 
+def test_an_invented_world_is_called_one() -> None:
+    found = results([row("facts", "one", 0.5), row("facts", "other", 0.4)], [])
+    for made, who in (({"one"}, "one was"), ({"one", "other", "third"}, "all models here were")):
+        said, _, _ = shown(leaderboard(replace(found, invented=frozenset(made)))[0])
+        assert f"Invented: {who} trained on the sample world." in said
+    assert "Invented" not in shown(leaderboard(found)[0])[0]
+
+
 def test_one_model_has_no_rank_and_no_numbers_give_no_chapter() -> None:
     [chapter] = leaderboard(results([row("facts", "one", 0.5)], []))
     assert shown(chapter)[0] == ""

@@ -66,7 +66,7 @@ def leaderboard(results: Results) -> list[Chapter]:
     standings = list(_standings(results))
     if not standings:
         return []
-    told = [_sentences(standings), [*_controls(results), *_calibration(results)]]
+    told = [_sentences(standings), [*_controls(results), *_calibration(results)], _world(results)]
     lines = [line for sentences in told if (line := " ".join(sentences))]
     parts = [Part("By benchmark", [_best(results, standings)])]
     if len({model for one in standings for model in one.rows["model"]}) > 1:
@@ -141,6 +141,15 @@ def _sure(won: list[Standing]) -> str:
         return ", by no more than chance can make"
     where = "there" if len(clear) == len(won) else f"on {listed(clear)}"
     return f"; {where} it beats all other models of the same method by more than chance"
+
+
+def _world(results: Results) -> Iterator[str]:
+    """What is invented is called so."""
+    there = set(results.comparison["model"])
+    if made := sorted(there & results.invented):
+        who = "all models here" if len(made) == len(there) > 1 else listed(made)
+        were = "was" if len(made) == 1 else "were"
+        yield f"Invented: {who} {were} trained on the sample world. This says nothing of others."
 
 
 def _widest(standings: list[Standing]) -> Iterator[str]:

@@ -117,6 +117,7 @@ def _results(params: Params) -> Results:
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
+        invented=frozenset(params.train),
         queries=frozenset(ranked),
         confidence=params.score.confidence,
     )

@@ -99,7 +99,7 @@ def _perplexity(results: Results) -> list[Part]:
         "Perplexity and accuracy",
         paragraph(*sentences),
         [Drawing("template-free-perplexity", plot, caption)],
-        [_table(found, {"r": "{:.2f}", "p": "{:.3f}"})],
+        [_table(found.dropna(subset="r"), {"r": "{:.2f}", "p": "{:.3f}"})],
         folded("By model", [by_model]),
     )
 
