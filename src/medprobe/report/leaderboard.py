@@ -7,12 +7,12 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.figures.rows import without_sweeps
+from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.significance import is_control
-from medprobe.report.blocks import Block, Cell, Chapter, Choice, Part, Table, paragraph
+from medprobe.report.blocks import Block, Cell, Chapter, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, metric, shown, signed
 from medprobe.report.results import LEVEL, Results, without_controls
-from medprobe.report.sections.calibration import pairs
+from medprobe.report.sections.calibration import pairs, times
 from medprobe.report.verdicts import Verdict, chance, listed, p_value, verdict
 
 OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
@@ -71,6 +71,7 @@ def leaderboard(results: Results) -> list[Chapter]:
     parts = [Part("By benchmark", [_best(results, standings)])]
     if len({model for one in standings for model in one.rows["model"]}) > 1:
         parts.append(Part("By model", _models(results, standings)))
+    parts += part("By how often a fact was read", _read(results))
     return [Chapter("leaderboard", "Which model knows most", lines, parts)]
 
 
@@ -194,6 +195,14 @@ def _calibration(results: Results) -> Iterator[str]:
     )
 
 
+def _read(results: Results) -> list[Drawing]:
+    """Accuracy by times read, of the benchmark and taught model that most methods asked."""
+    rows = results.comparison
+    rows = rows[rows["subset"].str.contains("/read:") & rows["model"].isin(results.twins.values())]
+    methods = rows.groupby(["benchmark", "model"])["method"].nunique()
+    return [] if methods.empty else times(results, *map(str, methods.idxmax()))
+
+
 def _controls(results: Results) -> Iterator[str]:
     """In how many comparisons models are told from controls that know nothing."""
     names = results.benchmarks
@@ -229,7 +238,7 @@ def _line(results: Results, one: Standing) -> list[str | Cell]:
         Cell(str(one.best["model"]), note=str(one.best["method"])),
         _value(one.name, one.best),
         *_next(one),
-        MISSING if by_chance is None else Cell(shown(one.name, by_chance), by_chance),
+        MISSING if by_chance is None else cell(one.name, by_chance),
     ]
 
 

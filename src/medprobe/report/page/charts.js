@@ -101,7 +101,7 @@ const charts = (() => {
     const title = text => ({ display: Boolean(text), text });
     const scales = {
       x: { grid, title: title(numbers.x), suggestedMax: across ? Math.max(...highs) : undefined },
-      y: { grid, title: title(numbers.y), beginAtZero: true },
+      y: { grid, title: title(numbers.y), beginAtZero: true, suggestedMax: Math.max(...highs) },
     };
     if (across || kind === "stacked") {
       Object.assign(scales.x, { beginAtZero: true, stacked: kind === "stacked" });

@@ -186,7 +186,7 @@ $(".explorer").forEach(box => { box.update = explorer(box); });
 
 // Tables of which one is shown.
 $(".choice").forEach(box => {
-  const key = box.dataset.asks.replaceAll(" ", "-");
+  const key = box.dataset.asks.toLowerCase();
   const tables = $(":scope > [data-name]", box);
   if (tables.length < 2) { box.update = () => {}; return; }
   const select = node("select", {}, ...tables.map(one =>

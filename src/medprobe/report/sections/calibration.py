@@ -49,7 +49,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         *blocks,
         _fine_tuning(results, found),
         _seeds(benchmark),
-        *(_times(results, benchmark, taught) for taught in found["taught"].unique()),
+        *(times(results, benchmark, taught) for taught in found["taught"].unique()),
     )
 
 
@@ -202,7 +202,7 @@ def _seeds(benchmark: str) -> list[Block]:
     )
 
 
-def _times(results: Results, benchmark: str, model: str) -> list[Block]:
+def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     """Accuracy by how often a taught model has read the fact, a line a method."""
     name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     rows = results.rows(benchmark, relation="micro", metric=name, model=model)
