@@ -11,6 +11,7 @@ from made_up import METADATA
 from medprobe.cli import main
 from medprobe.core.params import load
 from medprobe.metrics.results import COMPARISON
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration
 from shown import html
@@ -57,8 +58,28 @@ def test_each_metric_has_its_table_and_controls_are_not_counted() -> None:
     }
     assert top.index[top["apart"]].tolist() == ["classifier:frozen"]
     text = html(results(), calibration.section(results(), "own"))
-    assert "By top-1, taught models are above untaught ones" in text
-    assert text.count("that do not overlap, in 1 of 2 comparisons.") == 3
+    assert "By top-1, taught models are better than untaught ones" in text
+    assert text.count("that do not overlap (there is no test), in 1 of 2 comparisons.") == 3
+
+
+def test_where_there_is_a_test_it_decides_and_not_the_intervals() -> None:
+    tests = [
+        {
+            **dict.fromkeys(SIGNIFICANCE),
+            **{"benchmark": "own", "subset": "full", "metric": metric, "difference": 0.4},
+            **{"model_a": "taught", "model_b": "untaught", "p_holm": p},
+            **{"method_a": "classifier:frozen", "method_b": "classifier:frozen"},
+        }
+        for metric, p in (("f1", 0.31), ("top_1", 0.01))
+    ]
+    found = replace(results(), significance=pd.DataFrame(tests, columns=SIGNIFICANCE))
+    text = html(found, calibration.section(found, "own"))
+    assert "By F1, taught models are better than untaught ones, by more than chance makes" in text
+    assert "taught, corrected p = 0.31" in text
+    assert "What tells them apart: classifier:frozen." in text
+    equal = results(**{"classifier": ((0.2, 0.1, 0.3), (0.2, 0.1, 0.3))})
+    table = html(equal, calibration.section(equal, "own"))
+    assert "<td>classifier</td>" in table and table.count("<td>equal</td>") == 3
 
 
 def test_the_page_says_what_the_plain_recipe_tells_apart() -> None:

@@ -1,5 +1,6 @@
 """The comparison: its table, its tests and its page."""
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON, comparison, sweep
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
+from medprobe.report.explore import KEYS, VALUES
 from medprobe.report.numbers import shown
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
@@ -105,8 +107,9 @@ def test_the_same_input_gives_the_same_bytes(reports: Path) -> None:
 
 def test_the_page_is_whole_and_needs_no_network(reports: Path) -> None:
     page = (reports / "index.html").read_text()
-    links = re.findall(r"""(?:src|href)=["']([^"']+)""", page)
-    assert all(link.startswith("#") for link in links), links
+    links = re.findall(r"""(?:src|href)=["']([^"'#]+)""", page)
+    assert "queries/made_up.html" in links
+    assert all(link == "data:," or (reports / link).is_file() for link in links), links
     assert "url(http" not in page
     assert "@import" not in page
 
@@ -114,7 +117,7 @@ def test_the_page_is_whole_and_needs_no_network(reports: Path) -> None:
 
     class Checker(HTMLParser):
         def handle_starttag(self, tag: str, attrs: list) -> None:
-            if tag not in ("meta", "br"):
+            if tag not in ("meta", "br", "link"):
                 open_tags.append(tag)
 
         def handle_endtag(self, tag: str) -> None:
@@ -131,27 +134,54 @@ def test_the_page_says_what_the_numbers_say(reports: Path) -> None:
     page = (reports / "index.html").read_text()
     for title in [
         "Models side by side",
-        "By relation",
+        "Query by query",
         "By setting of the method",
-        "By answer length",
         "Calibration: against the truth of what was taught",
         "Differences and chance",
         "The benchmark in numbers",
     ]:
-        assert f"<h3>{title}</h3>" in page, title
+        assert f">{title}</h3>" in page, title
     assert (
         "75.0 %; untaught follows under the same method with 5.0 %, a difference that is more than "
         "chance makes" in page
     )
     assert "Rewiring takes taught from 50.0 % to 75.0 % acc@1" in page
     assert "Beside the published numbers" not in page
-    assert len(re.findall("<svg", page)) == len(list((reports / "figures").glob("*.svg")))
+    figures = {path.stem for path in (reports / "figures").glob("*.svg")}
+    assert {"made_up-full-models", "made_up-relations", "made_up-full-contrastive-step"} <= figures
+    assert "<svg" not in page
+
+
+def test_the_explorer_holds_the_numbers_of_the_table(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    [found] = re.findall(
+        r'<div class="explorer"><script type="application/json">(.*?)</script>', page
+    )
+    held = json.loads(found)
+    keys = [held["keys"][key] for key in KEYS]
+    rows = {
+        tuple(names[place] for names, place in zip(keys, row, strict=False)): row[len(KEYS) :]
+        for row in held["rows"]
+    }
+    table = pd.read_csv(reports / "comparison.csv").set_index(KEYS)
+    assert len(rows) == len(held["rows"]) > 20
+    for key, numbers in rows.items():
+        assert numbers == pytest.approx(
+            (table.loc[key, VALUES] * [100, 100, 100, 1]).tolist(), 1e-3
+        )
+    assert not any("step" in key[3] or key[4].endswith("_tied") for key in rows)
+    assert ("full", "may_treat", "taught", "contrastive", "acc_at_1") in rows
+    assert "more than chance makes" in held["sentences"]["full"]["acc_at_1"]
 
 
 def test_nothing_of_the_prompts_is_on_the_page(reports: Path) -> None:
-    page = (reports / "index.html").read_text()
-    assert "drug 1" not in page
-    assert "corvin" not in page
+    pages = [*reports.rglob("*.html")]
+    assert len(pages) == 2
+    for page in pages:
+        assert "drug 1" not in page.read_text(), page
+        assert "corvin" not in page.read_text(), page
+    kept = (reports.parent / places.QUERIES / "made_up.html").read_text()
+    assert "drug 1 might treat" in kept and "corvin" in kept
 
 
 def test_published_numbers_stand_beside_measured_ones() -> None:
@@ -194,7 +224,7 @@ def test_every_text_is_escaped() -> None:
     results = Results(pd.DataFrame(columns=COMPARISON))
     page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
     assert "<b>&'" not in page
-    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 12
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 13
 
 
 def test_an_untaught_twin_is_whatever_params_say(reports: Path) -> None:

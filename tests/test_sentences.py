@@ -98,6 +98,15 @@ def test_ties_have_no_winner() -> None:
     assert text == "one and other have the same acc@1 under x, 50.0 %."
 
 
+def test_ties_of_two_methods_have_no_winner_either() -> None:
+    systems = {
+        (model, method): values(hits(right, 20), "acc_at_1")
+        for model, method, right in (("one", "x", 9), ("other", "y", 9), ("other", "x", 2))
+    }
+    text = said(models.section(results(systems, "acc_at_1"), "facts"))
+    assert text == "The highest acc@1, 45.0 %, is that of one under x and other under y."
+
+
 def test_one_model_alone_is_compared_with_nobody() -> None:
     found = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
     assert said(models.section(found, "facts")) == ""

@@ -140,7 +140,7 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
     f"{SRC}/metrics/expert.py": ["score", "track", "compare"],
     f"{SRC}/report/sections/expert.py": ["compare"],
-    f"{SRC}/report/page.py": ["compare"],
+    f"{SRC}/report/page/page.js": ["compare"],
     f"{SRC}/report/sections/models.py": ["compare"],
     f"{SRC}/stages/probe.py": ["probe-*"],
     f"{SRC}/stages/fetch.py": [],  # no model of the sample world is fetched

@@ -20,3 +20,4 @@ SCORES = Path("metrics/scores")
 SUMMARY = Path("metrics/summary.json")
 SWEEPS = Path("metrics/sweeps")  # by setting, for `dvc plots`
 REPORTS = Path("reports")
+QUERIES = Path("outputs/queries")  # pages of queries with their texts, which may be licensed

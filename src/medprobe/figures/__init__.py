@@ -32,4 +32,4 @@ def of_result(
         *trajectory.drawn(trajectory.table(system, folder, names), benchmark),
         *losses.drawn(losses.table(system), benchmark),
     ]
-    return {f"figures/{one.file}": one.svg for one in drawn}
+    return {f"figures/{one.file}": one.plot.svg for one in drawn}

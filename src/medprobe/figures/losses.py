@@ -41,7 +41,7 @@ def drawn(losses: pd.DataFrame, benchmark: str) -> list[Drawing]:
     drawings = []
     for model, rows in losses.groupby("model", sort=True):
         named = rows.assign(name=rows["variant"].replace("", "default") + ", " + rows["loss"])
-        svg = plots.curves(named, "epoch", "name", ("epoch", "cross-entropy"), False)
+        plot = plots.curves(named, "epoch", "name", ("epoch", "cross-entropy"), False)
         caption = f"{model}: loss by epoch, median and quartiles over diseases and seeds."
-        drawings.append(Drawing(f"{benchmark}-curves-{model}", svg, caption))
+        drawings.append(Drawing(f"{benchmark}-curves-{model}", plot, caption))
     return drawings

@@ -1,6 +1,9 @@
-"""The kinds of drawings, as SVG text (see `svg.py` for their look)."""
+"""The kinds of drawings: as SVG text (see `svg.py` for their look), and as the numbers that the
+page draws them from."""
 
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
 
 import pandas as pd
 
@@ -13,6 +16,16 @@ COLOURS: Final = [
     *("#B8860B", "#56B4E9", "#8C6BB1", "#7F7F7F"),
 ]
 MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot as SVG, and the numbers that `report/page/charts.js` draws it from: its `kind` (the
+    function below that made it), what its axes say (`x`, `y`), its `series`, each a name and
+    points."""
+
+    svg: str
+    numbers: dict[str, Any]
 
 
 def label(metric: str, *about: str) -> str:
@@ -33,7 +46,7 @@ def intervals(
     percent: bool,
     *,
     chance: float | None = None,
-) -> str:
+) -> Plot:
     """Points with intervals: a line for each value of the column `by`, a colour for each of
     `series`, and a dotted line at what `chance` reaches. `rows` has the columns value, low, high.
     """
@@ -55,17 +68,24 @@ def intervals(
                 linewidth=1.6,
                 label=name,
             )
-        axes.set_yticks(range(len(lines)), [_spaced(line) for line in lines])
+        axes.set_yticks(range(len(lines)), lines)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
         axes.set_xlim(left=0)
         if chance is not None:
             axes.axvline(scale * chance, color=_colour(7), linestyle=":", linewidth=1.4)
-        return finish(names)
+        numbers = {
+            "kind": "intervals",
+            "x": label,
+            "lines": lines,
+            "series": _series(rows, by, series, scale),
+            "chance": None if chance is None else _number(scale * chance),
+        }
+        return Plot(finish(names), numbers)
 
 
-def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], percent: bool) -> str:
+def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], percent: bool) -> Plot:
     """A line for each value of `series` over the column `x`, its interval as a band; `labels` are
     those of x and y. `rows` has the columns value, low, high.
 
@@ -89,10 +109,17 @@ def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], per
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.set_ylim(bottom=0)
-        return finish(names)
+        ordered = rows if words else rows.sort_values(x, kind="stable")
+        numbers = {
+            "kind": "curves",
+            **dict(zip("xy", labels, strict=True)),
+            "lines": ticks or None,
+            "series": _series(ordered, x, series, scale),
+        }
+        return Plot(finish(names), numbers)
 
 
-def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
+def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> Plot:
     """A point a row, its colour by the column `series`, its name (column `name`) beside it; `x` on
     a logarithmic scale."""
     names = list(dict.fromkeys(rows[series]))
@@ -108,10 +135,16 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.margins(x=0.12)
-        return finish(names)
+        found = [
+            [name, [[_number(row[x]), _number(row[y]), row["name"]] for row in part]]
+            for name in names
+            if (part := rows[rows[series] == name].to_dict("records"))
+        ]
+        numbers = {"kind": "points", **dict(zip("xy", labels, strict=True)), "series": found}
+        return Plot(finish(names), numbers)
 
 
-def stacked(shares: pd.DataFrame, label: str) -> str:
+def stacked(shares: pd.DataFrame, label: str) -> Plot:
     """A bar a row, named by the row's index, made of the row's shares, a colour a column."""
     names, lines = list(shares), list(shares.index)
     with drawing(0.9 + 0.34 * max(1, len(lines))) as (axes, finish):
@@ -121,12 +154,40 @@ def stacked(shares: pd.DataFrame, label: str) -> str:
             colour = _colour(index)
             axes.barh(range(len(lines)), width, left=left, height=0.7, color=colour, label=name)
             left = left + width
-        axes.set_yticks(range(len(lines)), [_spaced(line) for line in lines])
+        axes.set_yticks(range(len(lines)), lines)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.set_xlim(0, 100)
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
-        return finish(names)
+        found = [
+            [name, [[line, _number(100 * share)] for line, share in shares[name].items()]]
+            for name in names
+        ]
+        numbers = {"kind": "stacked", "x": label, "lines": lines, "series": found}
+        return Plot(finish(names), numbers)
+
+
+def _series(rows: pd.DataFrame, at: str, series: str, scale: float) -> list[list[Any]]:
+    """`[name, [[at, value, low, high], …]]` for each value of the column `series`."""
+    return [
+        [
+            str(name),
+            [
+                [row[at], *_numbers(scale * row[key] for key in ("value", "low", "high"))]
+                for row in part.astype({"low": float, "high": float}).to_dict("records")
+            ],
+        ]
+        for name, part in rows.groupby(series, sort=False)
+    ]
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _number(value: float) -> float | None:
+    """Four significant digits: more than a screen shows."""
+    return None if pd.isna(value) else float(f"{value:.4g}")
 
 
 def _colour(index: int) -> str:
@@ -135,7 +196,3 @@ def _colour(index: int) -> str:
 
 def _mark(index: int) -> str:
     return MARKS[index % len(MARKS)]
-
-
-def _spaced(name: object) -> str:
-    return str(name).replace("_", " ")

@@ -7,6 +7,7 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
 from medprobe.metrics.results import primary, subsets, where
+from medprobe.metrics.significance import is_control
 from medprobe.metrics.summary import MEANS
 
 
@@ -22,6 +23,7 @@ def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
 def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     """Relations by models, under the method that leads."""
     macro = where(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
+    macro = macro[~macro["method"].map(is_control).astype(bool)]
     relations = single(rows, metadata)
     if relations.empty or macro.empty:
         return []
@@ -29,9 +31,10 @@ def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     benchmark, subset, metric = one["benchmark"], one["subset"], catalog()[one["metric"]]
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
     points = where(relations, method=method).sort_values(["relation", "model"])
-    svg = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
+    points = points.assign(relation=points["relation"].str.replace("_", " "))
+    plot = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
     caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
-    return [Drawing(f"{benchmark}-relations", svg, caption)]
+    return [Drawing(f"{benchmark}-relations", plot, caption)]
 
 
 def _judged(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:

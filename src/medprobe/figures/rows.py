@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from medprobe.figures.plots import Plot
 from medprobe.metrics.results import sweep
 
 
@@ -15,14 +16,14 @@ class Drawing:
     """A drawing, its name, and its caption, which is also what a screen reader says."""
 
     name: str
-    svg: str
+    plot: Plot
     caption: str
 
     @property
     def file(self) -> str:
         """The name of its file.
 
-        >>> Drawing("medlama-contrastive:original-lengths", "<svg/>", "").file
+        >>> Drawing("medlama-contrastive:original-lengths", Plot("<svg/>", {}), "").file
         'medlama-contrastive-original-lengths.svg'
         """
         return re.sub(r"[^\w.-]+", "-", self.name) + ".svg"

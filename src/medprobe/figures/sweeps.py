@@ -39,11 +39,11 @@ def _sweep(rows: pd.DataFrame, method: str, name: str) -> list[Drawing]:
     metric = catalog()[one["metric"]]
     words = name.replace("-", " ").replace("_", " ")
     axes = (words, plots.label(metric.name))
-    svg = plots.curves(points, "at", "model", axes, metric.share)
+    plot = plots.curves(points, "at", "model", axes, metric.share)
     caption = f"{metric.title} by {words} of {method} ({one['benchmark']}, {one['subset']})"
     note = "; 0 is the model before rewiring." if 0.0 in set(points["at"]) else "."
     title = f"{one['benchmark']}-{one['subset']}-{method}-{name}"
-    return [Drawing(title, svg, caption + note)]
+    return [Drawing(title, plot, caption + note)]
 
 
 def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
@@ -89,8 +89,8 @@ def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Dr
         high=(points["value"] + deviation).fillna(points["high"]),
         relation=points["relation"].str.replace("_", " "),
     )
-    svg = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
+    plot = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
     bands = "deviation over replicates" if deviation.notna().any() else "intervals"
     where_ = f"{one['benchmark']}, {one['subset']}"
     caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
-    return Drawing(f"{one['benchmark']}-{model}-{method}-{name}-relations", svg, caption)
+    return Drawing(f"{one['benchmark']}-{model}-{method}-{name}-relations", plot, caption)

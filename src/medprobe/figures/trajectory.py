@@ -69,7 +69,7 @@ def drawn(ranks: pd.DataFrame, benchmark: str) -> list[Drawing]:
             **{column: part["rank"] for column in ("value", "low", "high")},
         )
         axes = ("segments in the context", "rank, 1 is the best")
-        svg = plots.curves(lines, "step", "name", axes, False)
+        plot = plots.curves(lines, "step", "name", axes, False)
         caption = f"{model}: ranks as one context grows, segment by segment."
-        drawings.append(Drawing(f"{benchmark}-trajectory-{model}", svg, caption))
+        drawings.append(Drawing(f"{benchmark}-trajectory-{model}", plot, caption))
     return drawings

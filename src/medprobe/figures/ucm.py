@@ -58,9 +58,9 @@ def shares_drawn(rows: pd.DataFrame) -> list[Drawing]:
     wide = chosen.pivot(index=["model", "subset"], columns="metric", values="value")[SHARES]
     wide = wide.sort_index(level=["model", "subset"], ascending=[True, False])
     bars = wide.set_axis([f"{model} · {subset}" for model, subset in wide.index])
-    svg = plots.stacked(bars, "share of steps, per cent")
+    plot = plots.stacked(bars, "share of steps, per cent")
     caption = "Understand, confuse and misunderstand, by model and centre."
-    return [Drawing(f"{chosen['benchmark'].iloc[0]}-ucm", svg, caption)]
+    return [Drawing(f"{chosen['benchmark'].iloc[0]}-ucm", plot, caption)]
 
 
 def accuracy_drawn(rows: pd.DataFrame) -> list[Drawing]:
@@ -69,6 +69,6 @@ def accuracy_drawn(rows: pd.DataFrame) -> list[Drawing]:
     chosen = chosen[chosen["what"].isin(DRAWN)]
     if chosen.empty:
         return []
-    svg = plots.intervals(chosen, "what", "model", "per cent", True)
+    plot = plots.intervals(chosen, "what", "model", "per cent", True)
     caption = "acc@5 without and with context, and UCM_k, with intervals."
-    return [Drawing(f"{chosen['benchmark'].iloc[0]}-accuracy", svg, caption)]
+    return [Drawing(f"{chosen['benchmark'].iloc[0]}-accuracy", plot, caption)]

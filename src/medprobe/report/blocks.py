@@ -1,18 +1,21 @@
 """What the page is made of, before it is HTML: the sections give blocks, a template shows them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from medprobe.figures.rows import Drawing
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: its text, the number it is sorted by, how strongly it is shaded (0 to 1)."""
+    """A table's cell: its text, the number it is sorted by, how strongly it is shaded (0 to 1), and
+    a note in small letters below."""
 
     text: str
     sort: float | None = None
     shade: float | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,23 @@ class Folded:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Tables of which one is shown, chosen by its name; the first is shown first."""
+
+    asks: str  # what is chosen, such as "method"
+    tables: Mapping[str, Table]
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A benchmark's numbers to choose from: subset, metric, method and models. `report/explore.py`
+    says what `numbers` holds; `files` are drawings of them for papers, which the page shows not."""
+
+    numbers: Mapping[str, Any]
+    files: Sequence[Drawing]
+
+
+@dataclass(frozen=True)
 class Part:
     """A part of a chapter."""
 
@@ -61,7 +81,7 @@ class Part:
     blocks: "Sequence[Block]"
 
 
-Block = Table | Drawing | Paragraph | Tag | Links | Folded
+Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice | Explorer
 
 
 @dataclass(frozen=True)
@@ -101,6 +121,8 @@ def drawings(shown: Iterable[Part | Block]) -> dict[str, str]:
     for one in shown:
         if isinstance(one, Part | Folded):
             svgs |= drawings(one.blocks)
+        elif isinstance(one, Explorer):
+            svgs |= drawings(one.files)
         elif isinstance(one, Drawing):
-            svgs[one.file] = one.svg
+            svgs[one.file] = one.plot.svg
     return svgs

@@ -47,7 +47,7 @@ def cell(
     interval where there are any, shaded where it is a share.
 
     >>> cell("acc_at_1", 0.2031, 0.1, 0.3, 0.012)
-    Cell(text='20.3 ± 1.2  [10.0, 30.0]', sort=0.2031, shade=0.2031)
+    Cell(text='20.3 ± 1.2  [10.0, 30.0]', sort=0.2031, shade=0.2031, note='')
     """
     if pd.isna(value):
         return Cell(MISSING)
@@ -74,6 +74,6 @@ def count(number: float) -> Cell:
     """How many of something, in a table.
 
     >>> count(12345)
-    Cell(text='12,345', sort=12345, shade=None)
+    Cell(text='12,345', sort=12345, shade=None, note='')
     """
     return Cell(MISSING) if pd.isna(number) else Cell(f"{number:,.0f}", number)

@@ -32,6 +32,8 @@ class Results:
     template_free: dict[str, pd.DataFrame] = field(default_factory=dict)  # its analyses
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
     twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin
+    invented: frozenset[str] = frozenset()  # models that were trained on the sample world
+    queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
     confidence: float = 0.95
 
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:

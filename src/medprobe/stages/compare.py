@@ -9,7 +9,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.tables import Metadata, read_about, read_table
+from medprobe.core.tables import Metadata, metric_of_predictions, read_about, read_table
 from medprobe.figures import losses, trajectory
 from medprobe.figures.rows import systems
 from medprobe.metrics import expert
@@ -21,6 +21,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import paired_tests
 from medprobe.papers import concepts
+from medprobe.report import queries
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
@@ -29,7 +30,8 @@ from medprobe.report.template_free.analyses import analyses
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
     """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
-    `figures/*.svg` and `index.html` to `out`.
+    `figures/*.svg`, `queries/*.html` and `index.html` to `out`, and the pages of queries with their
+    texts to outputs/queries.
 
     Reads metrics/scores and the predictions, benchmarks and models below outputs/; raises BadInput
     where there are no scores. The same input gives the same bytes.
@@ -56,6 +58,23 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         for name, svg in svgs.items():
             (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
+        _queries(results.queries, folder / "queries", "../index.html", text=False)
+    with replacing(places.QUERIES) as folder:
+        _queries(results.queries, folder, f"../../{out}/index.html", text=True)
+
+
+def _queries(benchmarks: Iterable[str], folder: Path, home: str, *, text: bool) -> None:
+    """Write a page of queries for each of these benchmarks."""
+    folder.mkdir(parents=True)
+    for name in sorted(benchmarks):
+        if found := queries.answers(places.BENCHMARKS / name, _tables(name), text=text):
+            page = queries.page(name, found, home, text=text)
+            (folder / f"{name}.html").write_text(page, encoding="utf-8")
+
+
+def _tables(benchmark: str) -> list[Path]:
+    """The prediction tables of a benchmark."""
+    return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
 def _results(params: Params) -> Results:
@@ -67,10 +86,12 @@ def _results(params: Params) -> Results:
     numbers = with_names(scores, builders, text=params.track.text)
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
-    tables = {
-        name: systems(path for path in prediction_tables(places.PREDICTIONS) if path.stem == name)
-        for name in probed
-    }
+    tables = {name: systems(_tables(name)) for name in probed}
+    ranked = [
+        name
+        for name, paths in tables.items()
+        if any(metric_of_predictions(path) == queries.FAMILY for path in paths.values())
+    ]
     return Results(
         comparison=numbers,
         significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params),
@@ -96,6 +117,8 @@ def _results(params: Params) -> Results:
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
+        invented=frozenset(params.train),
+        queries=frozenset(ranked),
         confidence=params.score.confidence,
     )
 

@@ -1,5 +1,5 @@
 """The sections of a benchmark's chapter: one file, one section.
 
 A section is a function `section(results, benchmark) -> list[Part]`, empty where its data is absent.
-It knows nothing of HTML; `page.py` lists the sections and shows them.
+It knows nothing of HTML; `page` lists the sections and shows them.
 """

@@ -17,7 +17,8 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import cell, metric, shown
-from medprobe.report.results import Results, overlap, without_controls
+from medprobe.report.results import LEVEL, Results, overlap, without_controls
+from medprobe.report.verdicts import p_value, verdict
 
 SEEDS: Final = Path(__file__).parent / "calibration.csv"
 RANKED: Final = ("top_1", "auc")  # metrics without a threshold, beside a main one that has one
@@ -26,7 +27,8 @@ PAIRS: Final = [
     *("benchmark", "metric", "taught", "untaught", "method"),
     *("value", "low", "high"),  # of the taught model
     *("untaught_value", "untaught_low", "untaught_high"),
-    *("higher", "apart"),  # is the taught model above, and do the intervals share nothing?
+    *("higher", "apart"),  # is the taught model better, and do the intervals share nothing?
+    "p",  # of the paired test, corrected; missing where there is none
 ]
 
 
@@ -47,7 +49,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         *blocks,
         _fine_tuning(results, found),
         _seeds(benchmark),
-        *(_times(results, benchmark, taught) for taught in found["taught"].unique()),
+        *(times(results, benchmark, taught) for taught in found["taught"].unique()),
     )
 
 
@@ -67,31 +69,56 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
                 if (untaught, method) not in of_metric.index:
                     continue
                 a, b = of_metric.loc[(taught, method)], of_metric.loc[(untaught, method)]
-                lower = metric(name).better == "lower"
+                lower = metric(name).better_on(subset) == "lower"
                 won = bool(a["value"] < b["value"] if lower else a["value"] > b["value"])
                 numbers = [one[key] for one in (a, b) for key in ("value", "low", "high")]
                 keys = (benchmark, name, taught, untaught, method)
-                rows.append((*keys, *numbers, won, won and not overlap(a, b)))
+                tests = results.tests(benchmark, subset, name)
+                test = verdict(tests, (taught, method), (untaught, method))
+                p = float("nan") if test is None else test.p
+                rows.append((*keys, *numbers, won, won and not overlap(a, b), p))
     return pd.DataFrame(rows, columns=PAIRS)
 
 
 def _pairs(results: Results, rows: pd.DataFrame) -> list[Block]:
     """The table of one metric. What hides the question is shown, and not counted."""
     title = metric(rows["metric"].iloc[0]).title
-    counted = rows[~rows["method"].str.endswith(HALF)]
-    body: list[list[str | Cell]] = []
-    for row in rows.itertuples():
-        verdict = "taught, intervals apart" if row.apart else "taught, intervals overlap"
-        names = [f"{row.taught} / {row.untaught}", row.method]
-        body.append([*names, *_cells(row), verdict if row.higher else "untaught"])
+    counted = [row for row in rows.itertuples() if not row.method.endswith(HALF)]
+    body: list[list[str | Cell]] = [
+        [f"{row.taught} / {row.untaught}", row.method, *_cells(row), _better(row)]
+        for row in rows.itertuples()
+    ]
+    level = f"{100 * results.confidence:.0f} %"
+    how = (
+        "by more than chance makes (paired tests, corrected)"
+        if rows["p"].notna().any()
+        else f"with {level} intervals that do not overlap (there is no test)"
+    )
+    told = sum(map(_tells, counted))
     return [
         *paragraph(
-            f"By {title}, taught models are above untaught ones, with "
-            f"{100 * results.confidence:.0f} % intervals that do not overlap, in "
-            f"{counted['apart'].sum()} of {len(counted)} comparisons."
+            f"By {title}, taught models are better than untaught ones, {how}, in {told} of "
+            f"{len(counted)} comparisons."
+            if counted
+            else ""
         ),
-        Table(["models", "method", f"taught, {title}", f"untaught, {title}", "higher"], body),
+        Table(["models", "method", f"taught, {title}", f"untaught, {title}", "better"], body),
     ]
+
+
+def _tells(row: Any) -> bool:
+    """Is the taught model better by more than chance? Of what is not tested: are the intervals
+    apart?"""
+    return bool(row.higher and row.p < LEVEL) if not pd.isna(row.p) else bool(row.apart)
+
+
+def _better(row: Any) -> str:
+    """Who is better, and how sure that is."""
+    if row.value == row.untaught_value:
+        return "equal"
+    sure = "intervals apart" if row.apart else "not tested"
+    said = sure if pd.isna(row.p) else p_value(row.p)
+    return f"{'taught' if row.higher else 'untaught'}, {said}"
 
 
 def _both(row: Any) -> list[tuple[float, float, float]]:
@@ -122,12 +149,13 @@ def _fine_tuning(results: Results, found: pd.DataFrame) -> list[Block]:
     plain = rows["method"] == "classifier"
     sentences = []
     for row in rows[plain].itertuples():
-        tells = "tells" if row.apart else "does not tell"
+        tells = "tells" if _tells(row) else "does not tell"
         sentences.append(
             "The paper's plain recipe, which fine-tunes all weights under a new head (classifier), "
             f"{tells} taught from untaught: top-1 is {_said(row)}{_chance(results, row)}."
         )
-    if apart := ", ".join(rows.loc[rows["apart"] & ~plain & ~control, "method"].unique()):
+    others = [row.method for row in rows[~plain & ~control].itertuples() if _tells(row)]
+    if apart := ", ".join(dict.fromkeys(others)):
         sentences.append(f"What tells them apart: {apart}.")
     for row in rows[control].itertuples():
         where = f"Without the premise ({row.method})"
@@ -174,7 +202,7 @@ def _seeds(benchmark: str) -> list[Block]:
     )
 
 
-def _times(results: Results, benchmark: str, model: str) -> list[Block]:
+def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     """Accuracy by how often a taught model has read the fact, a line a method."""
     name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     rows = results.rows(benchmark, relation="micro", metric=name, model=model)
@@ -184,9 +212,9 @@ def _times(results: Results, benchmark: str, model: str) -> list[Block]:
         return []
     rows = rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
     axes = ("times that the fact was read in training", plots.label(name))
-    svg = plots.curves(rows, "times", "method", axes, metric(name).share)
+    plot = plots.curves(rows, "times", "method", axes, metric(name).share)
     caption = f"{metric(name).title} of {model} by how often it has read the fact."
-    return [Drawing(f"{benchmark}-{model}-calibration", svg, caption)]
+    return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
 
 
 def _first(times: str) -> int:

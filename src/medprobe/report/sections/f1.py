@@ -24,9 +24,9 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = results.rows(benchmark, metric="f1")
     is_mean = rows["relation"].isin(MEANS)
     diseases: list[Block] = []
-    for (category, method), some in rows[~is_mean].groupby(["subset", "method"], sort=True):
-        table = _table(results, some, {"relation": "disease"})
-        diseases += folded(f"{category}, {method}", table)
+    for category, some in rows[~is_mean].groupby("subset", sort=True):
+        table = _table(results, some, {"relation": "disease", "method": "method"})
+        diseases += folded(str(category), table)
     heads = {"subset": "category", "method": "method", "relation": "mean"}
     learnt = results.losses.get(benchmark)
     ranked: list[Block] = []

@@ -4,7 +4,6 @@ from typing import Final
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
-from medprobe.report.blocks import Block, Part, folded, part
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 
@@ -12,7 +11,7 @@ ORDER: Final = ["1-10", "11-20", "21-30", "31-40", "over-40"]
 FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def drawn(results: Results, benchmark: str) -> list[Drawing]:
     """For each method a drawing of its models over the bins of answer length."""
     name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
     rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
@@ -20,12 +19,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = rows[inside & (rows["n"] >= FEWEST)]
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
     rows = rows.sort_values("length", key=lambda names: names.map(ORDER.index), kind="stable")
-    drawings: list[Block] = []
+    drawings = []
     for method, some in rows.groupby("method", sort=True):
         if some["length"].nunique() < 2:
             continue
         axes = ("characters of the answer", plots.label(name))
-        svg = plots.curves(some, "length", "model", axes, metric(name).share)
+        plot = plots.curves(some, "length", "model", axes, metric(name).share)
         caption = f"{metric(name).title} by answer length, {method} ({benchmark})."
-        drawings.append(Drawing(f"{benchmark}-{method}-lengths", svg, caption))
-    return part("By answer length", drawings[:1], folded("Other methods", drawings[1:]))
+        drawings.append(Drawing(f"{benchmark}-{method}-lengths", plot, caption))
+    return drawings

@@ -20,7 +20,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     own: list[Block] = [_table(counted)]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
-        answers = [_table(tokens, "Distinct answers, in the tokens of each model")]
+        answers = [_table(_alike(tokens), "Distinct answers, in the tokens of each model")]
     left_out = results.left_out.get(benchmark)
     rules: list[Block] = []
     if left_out is not None and len(left_out):
@@ -33,9 +33,29 @@ def section(results: Results, benchmark: str) -> list[Part]:
     )
 
 
+def _alike(table: pd.DataFrame) -> pd.DataFrame:
+    """Models of equal numbers in one row."""
+    others = [name for name in table.columns if name != "model"]
+    together = table.groupby(others, sort=False, dropna=False)["model"].agg(", ".join)
+    return together.reset_index()[list(table.columns)]
+
+
 def _table(table: pd.DataFrame, caption: str = "") -> Table:
+    """A table, and in its caption what is the same in all rows."""
+    same = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    told = [
+        f"{_head(name)} {value if isinstance(value, str) else value.text}"
+        for name in same
+        if (value := _cell(table[name].iloc[0])) != MISSING
+    ]
+    about = ". ".join(filter(None, [caption, f"In all: {', '.join(told)}" if told else ""]))
+    table = table.drop(columns=same)
     body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    return Table([str(name).replace("_", " ") for name in table.columns], body, caption)
+    return Table([_head(name) for name in table.columns], body, about)
+
+
+def _head(name: object) -> str:
+    return str(name).replace("_", " ")
 
 
 def _cell(value: object) -> str | Cell:

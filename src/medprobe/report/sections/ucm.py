@@ -171,6 +171,12 @@ def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[st
     if not pairs:
         return []
     listing = ", ".join(f"{what} {count}" for what, count in counts.items())
+    if pairs == 1:
+        told, silent = ([x for x in counts if bool(counts[x]) == side] for side in (True, False))
+        if not told:
+            return ["No paired test tells the two models apart."]
+        rest = f"; by {listed(silent)} they do not" if silent else ""
+        return [f"By {listed(told)} the paired tests tell the two models apart{rest}."]
     more = counts["Understand"] > counts[ACC]
     ends = (
         "understanding tells models apart that accuracy with context does not"

@@ -5,11 +5,13 @@ import pandas as pd
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
+from medprobe.metrics import catalog
 from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, shown
 from medprobe.report.results import LEVEL, Results
 from medprobe.report.template_free import METHOD, WITH_MORE
 from medprobe.report.template_free.data_sets import PARALLEL, data_sets, home
+from medprobe.report.verdicts import listed
 
 
 def chapter(results: Results) -> list[Chapter]:
@@ -33,7 +35,7 @@ def _rankings(results: Results) -> list[Part]:
     if ranks is None or moved is None:  # of a few models no ranking is worth a word
         return []
     rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
-    svg = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
+    plot = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
     by_domain = moved.groupby("domain")[["mean", "tau"]].mean()
     told = paragraph(
         *(
@@ -43,7 +45,7 @@ def _rankings(results: Results) -> list[Part]:
         )
     )
     told.append(_table(moved, {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}))
-    drawing = Drawing("template-free-rankings", svg, "Ranks of the models in each data set.")
+    drawing = Drawing("template-free-rankings", plot, "Ranks of the models in each data set.")
     return part("Do both kinds rank models alike?", [drawing], told)
 
 
@@ -63,18 +65,18 @@ def _parallel(results: Results) -> list[Part]:
         line=[f"{subsets[s][0]} · {m}" for s, m in zip(rows["subset"], rows["model"], strict=True)],
         kind=[subsets[subset][1] for subset in rows["subset"]],
     ).sort_values(["line", "kind"])
-    svg = plots.intervals(rows, "line", "kind", plots.label("acc_at_10"), True)
+    plot = plots.intervals(rows, "line", "kind", plots.label("acc_at_10"), True)
     caption = "acc@10 on the parallel sets, with intervals."
     clear = table[table["p_holm"] < LEVEL]
     higher = int((clear["difference"] > 0).sum())
     text = (
         f"The same facts, asked by a template and by a sentence: {len(clear)} of {len(table)} "
-        f"differences are significant at {LEVEL:g} (paired permutation test, Holm's correction); "
-        f"in {higher} of these the sentence scores higher."
+        f"differences are significant at {LEVEL:g} (paired permutation test, Holm's correction)"
+        + (f"; in {higher} of these the sentence scores higher." if len(clear) else ".")
     )
     columns = ["template_based", "template_free", "difference", "low", "high"]
     formats = {**dict.fromkeys(columns, "{:.1%}"), "p": "{:.4f}", "p_holm": "{:.4f}"}
-    drawing = Drawing("template-free-parallel", svg, caption)
+    drawing = Drawing("template-free-parallel", plot, caption)
     blocks: list[Block] = [drawing, _table(table, formats)]
     return part("Scores over the same facts", paragraph(text), blocks)
 
@@ -86,7 +88,7 @@ def _perplexity(results: Results) -> list[Part]:
     means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
     labels = ("perplexity, mean over models", plots.label("acc_at_1"))
     drawn = means.assign(acc_at_1=100 * means["acc_at_1"])
-    svg = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
+    plot = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
     caption = "Each data set's mean perplexity and accuracy."
     sentences = [
         f"Over the {row.n} {row.kind} data sets r is {row.r:.2f} (p = {row.p:.2f})."
@@ -96,8 +98,8 @@ def _perplexity(results: Results) -> list[Part]:
     return part(
         "Perplexity and accuracy",
         paragraph(*sentences),
-        [Drawing("template-free-perplexity", svg, caption)],
-        [_table(found, {"r": "{:.2f}", "p": "{:.3f}"})],
+        [Drawing("template-free-perplexity", plot, caption)],
+        [_table(found.dropna(subset="r"), {"r": "{:.2f}", "p": "{:.3f}"})],
         folded("By model", [by_model]),
     )
 
@@ -106,10 +108,11 @@ def _templates(results: Results) -> list[Part]:
     table = results.template_free.get("templates")
     if table is None:
         return []
-    svg = plots.intervals(table, "relation", "model", plots.label("acc_at_10"), True)
+    named = table.assign(relation=table["relation"].str.replace("_", " "))
+    plot = plots.intervals(named, "relation", "model", plots.label("acc_at_10"), True)
     formats = {**dict.fromkeys(["value", "low", "high"], "{:.1%}"), "n": "{:.0f}"}
     caption = "acc@10 of each template of Google-RE."
-    drawing = Drawing("template-free-templates", svg, caption)
+    drawing = Drawing("template-free-templates", plot, caption)
     return part("Template by template", [drawing, _table(table, formats)])
 
 
@@ -122,9 +125,9 @@ def _overconfidence(results: Results) -> list[Part]:
     labels = ("the most frequent entities, by place", "queries with it in the top ten, per cent")
     drawings: list[Block] = []
     for model, some in drawn.groupby("model", sort=True):
-        svg = plots.curves(some, "place", "name", labels, True)
+        plot = plots.curves(some, "place", "name", labels, True)
         caption = f"How often {model} has the same entities among its ten best answers."
-        drawings.append(Drawing(f"template-free-frequent-{model}", svg, caption))
+        drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
     columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share", "chance"]
     sentences = [
         f"On {kind} sets a model's favourite entity is in its ten best answers to "
@@ -151,11 +154,11 @@ def _distractors(results: Results) -> list[Part]:
     more = rows.drop(columns=edges).rename(columns={f"{edge}_more": edge for edge in edges})
     drawn = pd.concat([rows.assign(among="own entities"), more.assign(among="with distractors")])
     drawn = drawn.assign(line=drawn["name"] + " · " + drawn["model"])
-    svg = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
+    plot = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
     named = table.drop(columns=["benchmark", "subset"])
     formats = dict.fromkeys([*edges, *(f"{edge}_more" for edge in edges)], "{:.1%}")
     caption = f"The same queries among more entities ({METHOD} and {WITH_MORE})."
-    drawing = Drawing("template-free-distractors", svg, caption)
+    drawing = Drawing("template-free-distractors", plot, caption)
     return part("The number of entities", [drawing, _table(named, formats)])
 
 
@@ -172,18 +175,24 @@ def _lipid(results: Results) -> list[Part]:
     if (table := results.template_free.get("cut-off")) is not None:
         late = table[table["verdict"] != "unseen"]
         head = "Sentences are unseen by a model whose training ended before their cut-off."
-        flags = [f"{row.model}: {row.verdict}." for row in late.itertuples()]
+        flags = [
+            f"{listed(models)}: {said}."
+            for said, models in late.groupby("verdict", sort=False)["model"].unique().items()
+        ]
         blocks += [*paragraph(head, *flags), _table(table, {})]
     return part("LIPID: entities, annotators, and who may have read it", blocks)
 
 
 def _table(table: pd.DataFrame, formats: dict[str, str]) -> Table:
     """A table as it is, numbers in the given formats (shares as `{:.1%}`)."""
+    titles = {name: one.title for name, one in catalog().items()}
+    table = table.replace({"metric": titles}) if "metric" in table else table
     body = [
         [_cell(value, formats.get(str(name), "{:g}")) for name, value in row.items()]
         for row in table.to_dict("records")
     ]
-    return Table([str(name).replace("_", " ") for name in table.columns], body)
+    heads = {**titles, "p_holm": "p, corrected"}
+    return Table([heads.get(str(name), str(name).replace("_", " ")) for name in table], body)
 
 
 def _cell(value: object, form: str) -> str | Cell:

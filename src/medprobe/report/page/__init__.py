@@ -1,14 +1,15 @@
 """The report: one page that explains itself and works without a network."""
 
+import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
-from markupsafe import Markup, escape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from medprobe.figures.rows import Drawing
 from medprobe.report.blocks import Block, Chapter, Table
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
@@ -18,10 +19,9 @@ from medprobe.report.sections import (
     differences,
     expert,
     f1,
-    lengths,
     models,
     published,
-    relations,
+    queries,
     statistics,
     sweeps,
     ucm,
@@ -30,12 +30,11 @@ from medprobe.report.template_free.chapter import chapter as template_free
 
 SECTIONS: Final = (  # of a benchmark's chapter, in their order
     models.section,
+    queries.section,
     ucm.section,
     f1.section,
     calibration.section,
-    relations.section,
     sweeps.section,
-    lengths.section,
     differences.section,
     expert.section,
     published.section,
@@ -49,32 +48,39 @@ def chapters(results: Results) -> list[Chapter]:
     found = []
     for benchmark, about in results.benchmarks.items():
         parts = [part for section in SECTIONS for part in section(results, benchmark)]
-        lines = [f"{about.description}.", about.citation]
+        lines = [sentence(about.description), about.citation]
         found.append(Chapter(benchmark, benchmark, lines, parts))
     return [*leaderboard(results), *found, *template_free(results)]
 
 
 def render(results: Results, shown: Sequence[Chapter]) -> str:
     """The page of these chapters as HTML. All texts are escaped."""
-    return _template().render(
-        chapters=shown,
-        counts=_counts(results),
-        confidence=f"{100 * results.confidence:.0f}",
-        metrics=_metrics(results),
+    return (
+        environment()
+        .get_template("index.html")
+        .render(
+            chapters=shown,
+            counts=_counts(results),
+            models=sorted(results.comparison["model"].unique()),
+            confidence=f"{100 * results.confidence:.0f}",
+            metrics=_metrics(results),
+        )
     )
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of this folder, and what they may ask for."""
+    made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"kind": _kind, "svg": _svg}
-    return environment.get_template("page.html")
+    made.filters |= {"kind": _kind, "json": _json, "anchor": _anchor}
+    made.globals["file"] = _file
+    return made
 
 
 def _kind(block: Block) -> str:
@@ -82,10 +88,33 @@ def _kind(block: Block) -> str:
     return type(block).__name__
 
 
-def _svg(drawing: Drawing) -> Markup:
-    """A drawing that says its caption to a screen reader."""
-    said = f'<svg role="img" aria-label="{escape(drawing.caption)}"'
-    return Markup(drawing.svg.replace("<svg", said, 1))  # drawn by us
+def _file(name: str) -> Markup:
+    """A style sheet or script of this folder, as it is."""
+    return Markup((Path(__file__).parent / name).read_text(encoding="utf-8"))
+
+
+def _json(content: object) -> Markup:
+    """Numbers and names for a script; no name can end it."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def _anchor(title: str) -> str:
+    """A part's place in the address.
+
+    >>> _anchor("Calibration: against the truth")
+    'calibration-against-the-truth'
+    """
+    return "-".join(re.findall(r"\w+", title.lower()))
+
+
+def sentence(text: str) -> str:
+    """A description as a sentence.
+
+    >>> sentence("is it so?"), sentence("facts of the UMLS")
+    ('Is it so?', 'Facts of the UMLS.')
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".", "!")) else ".")
 
 
 def _counts(results: Results) -> list[tuple[str, str]]:

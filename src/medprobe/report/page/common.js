@@ -1,0 +1,59 @@
+// What both pages share: small helpers, tables, and their sorting.
+const $ = (selector, inside = document) => [...inside.querySelectorAll(selector)];
+const data = element => JSON.parse(element.textContent);
+const node = (tag, attributes = {}, ...children) => {
+  const made = Object.assign(document.createElement(tag), attributes);
+  made.append(...children);
+  return made;
+};
+const round = number => number === null || number === undefined ? "–"
+  : Number.isInteger(number) ? number.toLocaleString("en") : String(+number.toPrecision(3));
+// Choices as they stand in the address.
+const said = choices => choices.toString()
+  .replace(/%(2C|3A|2F|C2%B7)/g, code => decodeURIComponent(code)).replaceAll("+", "%20");
+
+// Cells are texts, numbers, elements, or {text, sort, shade}.
+function table(heads, rows, caption) {
+  const cell = value => {
+    if (value instanceof Node) return node("td", {}, value);
+    if (value !== null && typeof value === "object") {
+      const made = node("td", { className: "number", textContent: value.text });
+      made.dataset.sort = value.sort;
+      if (value.shade !== undefined) made.style.setProperty("--shade", `${value.shade}%`);
+      return made;
+    }
+    if (typeof value !== "number") return node("td", { textContent: value ?? "–" });
+    const made = node("td", { className: "number", textContent: round(value) });
+    made.dataset.sort = value;
+    return made;
+  };
+  const head = node("thead", {}, node("tr", {}, ...heads.map(text =>
+    node("th", { scope: "col" }, node("button", { textContent: text })))));
+  const body = node("tbody", {}, ...rows.map(row => node("tr", {}, ...row.map(cell))));
+  const made = node("table", {}, ...(caption ? [node("caption", { textContent: caption })] : []), head, body);
+  return node("div", { className: "scroll", tabIndex: 0 }, made);
+}
+
+// Sorting: numbers from the highest, words from A; what is missing comes last.
+document.addEventListener("click", event => {
+  const head = event.target.closest("th");
+  if (!head || !event.target.closest("button")) return;
+  const at = [...head.parentElement.children].indexOf(head);
+  const body = head.closest("table").tBodies[0];
+  const value = row => {
+    const cell = row.cells[at];
+    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+  };
+  const rows = [...body.rows];
+  const before = head.getAttribute("aria-sort");
+  const first = rows.some(row => typeof value(row) === "number") ? "descending" : "ascending";
+  const now = before === null ? first : before === "ascending" ? "descending" : "ascending";
+  const way = now === "ascending" ? 1 : -1;
+  const missing = row => value(row) === "–";
+  rows.sort((a, b) => missing(a) - missing(b) || way * (typeof value(a) === "number"
+    && typeof value(b) === "number" ? value(a) - value(b)
+    : String(value(a)).localeCompare(String(value(b)), undefined, { numeric: true })));
+  $("th", head.parentElement).forEach(other => other.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort", now);
+  body.append(...rows);
+});

@@ -1,0 +1,125 @@
+// Two systems side by side, query by query (report/queries.py says what `content` holds). What is
+// chosen stands in the address: #a=…&b=…&k=1&show=only-a&relation=…&search=…&query=…
+const { systems, queries, names, ranked } = data(document.getElementById("content"));
+const called = systems.map(([model, method]) => `${model} · ${method}`);
+const SHOWN = 100; // rows at first
+
+const choices = () => new URLSearchParams(location.hash.slice(1));
+function choose(key, value) {
+  const now = choices();
+  if (value) now.set(key, value); else now.delete(key);
+  history.replaceState(null, "", `#${said(now)}`);
+  show();
+}
+// The best rank that is right, or none among the ten.
+const rank = (system, at) => ranked[system]?.[at]?.[1][0] ?? null;
+
+// At first: two models under the first method that asks two.
+const methods = [...new Set(systems.map(([, method]) => method))];
+const [one, other = one] = methods
+  .map(method => systems.flatMap(([, asked], at) => asked === method ? [at] : []))
+  .find(found => found.length > 1) ?? systems.map((_, at) => at);
+
+const controls = document.getElementById("controls");
+function select(label, key, options, first) {
+  const made = node("select", {}, ...options.map(text => node("option", { value: text, textContent: text })));
+  made.addEventListener("change", () => choose(key, made.value === first ? "" : made.value));
+  controls.append(node("label", {}, label, made));
+  return () => {
+    const wanted = choices().get(key);
+    return (made.value = options.includes(wanted) ? wanted : first);
+  };
+}
+const unique = at => [...new Set(queries.map(query => query[at]))];
+const subset = select("Subset", "subset", unique(1), queries[0][1]);
+const relation = select("Relation", "relation", ["all", ...unique(2)], "all");
+const first = select("A", "a", called, called[one]);
+const second = select("B", "b", called, called[other]);
+const among = select("Right among the first", "k", ["1", "5", "10"], "1");
+const search = node("input", { type: "search", placeholder: "query, subject or answer" });
+search.addEventListener("input", () => choose("search", search.value));
+controls.append(node("label", {}, "Search", search));
+
+const GROUPS = {
+  all: ["All", () => true], "only-a": ["A right, B not", (a, b) => a && !b],
+  "only-b": ["B right, A not", (a, b) => b && !a], both: ["Both right", (a, b) => a && b],
+  neither: ["Neither", (a, b) => !a && !b],
+};
+const groups = document.getElementById("groups");
+const buttons = Object.keys(GROUPS).map(name => {
+  const button = node("button", { type: "button" });
+  button.addEventListener("click", () => choose("show", name === "all" ? "" : name));
+  groups.append(button);
+  return button;
+});
+
+function show() {
+  const now = choices();
+  const [part, kind, k] = [subset(), relation(), Number(among())];
+  const [a, b] = [called.indexOf(first()), called.indexOf(second())];
+  const wanted = (now.get("search") ?? "").toLowerCase();
+  if (document.activeElement !== search) search.value = now.get("search") ?? "";
+  const inside = queries.map((query, at) => ({ query, at })).filter(({ query }) =>
+    query[1] === part && (kind === "all" || query[2] === kind)
+    && (!wanted || query.flat().some(text => text.toLowerCase().includes(wanted))));
+  const right = (system, at) => rank(system, at) !== null && rank(system, at) <= k;
+  const group = GROUPS[now.get("show")] ? now.get("show") : "all";
+  const members = name => inside.filter(({ at }) => GROUPS[name][1](right(a, at), right(b, at)));
+  Object.keys(GROUPS).forEach((name, at) => {
+    buttons[at].textContent = `${GROUPS[name][0]}: ${members(name).length}`;
+    buttons[at].setAttribute("aria-pressed", name === group);
+  });
+  list(members(group), a, b);
+  detail(queries.findIndex(query => query[0] === now.get("query")));
+}
+
+function list(rows, a, b) {
+  const prompts = queries.some(query => query[4]);
+  const about = prompts ? 4 : 3;
+  const subjects = queries.some(query => query[about]) ? [prompts ? "prompt" : "subject"] : [];
+  const heads = ["query", "relation", ...subjects, "answers", "rank in A", "rank in B"];
+  const line = ({ query, at }) => {
+    const address = choices();
+    address.set("query", query[0]);
+    const link = node("a", { href: `#${said(address)}`, textContent: query[0] });
+    return [link, query[2], ...subjects.map(() => query[about]), query[5].join(", "),
+      rank(a, at), rank(b, at)];
+  };
+  const box = document.getElementById("list");
+  box.replaceChildren(table(heads, rows.slice(0, SHOWN).map(line)));
+  if (rows.length > SHOWN) {
+    const more = node("button", { type: "button", textContent: `All ${round(rows.length)} queries` });
+    more.addEventListener("click", () => box.replaceChildren(table(heads, rows.map(line))));
+    box.append(more);
+  }
+}
+
+// One query's ten answers under every model and method.
+function detail(at) {
+  const box = document.getElementById("query");
+  if (at < 0) { box.replaceChildren(); return; }
+  const [id, , kind, subject, prompt, answers] = queries[at];
+  const close = node("button", { type: "button", textContent: "Close" });
+  close.addEventListener("click", () => choose("query", ""));
+  const asked = systems.map((_, system) => system).filter(system => ranked[system][at])
+    .sort((a, b) => (rank(a, at) ?? Infinity) - (rank(b, at) ?? Infinity) || a - b);
+  const cell = (system, place) => {
+    const [found, right] = ranked[system][at];
+    if (place >= found.length) return "";
+    const name = names[found[place]];
+    return right.includes(place + 1) ? node("b", { textContent: `✓ ${name}` }) : name;
+  };
+  const places = Array.from({ length: 10 }, (_, place) => place);
+  const lines = asked.map(system => [called[system], ...places.map(place => cell(system, place))]);
+  box.replaceChildren(
+    node("h2", { textContent: id }),
+    node("p", { textContent: [kind, prompt || subject].filter(Boolean).join(": ") }),
+    node("p", { textContent: `Right: ${answers.join(", ")}` }),
+    table(["model · method", ...places.map(place => String(place + 1))], lines), close);
+}
+
+window.addEventListener("hashchange", () => {
+  show();
+  if (choices().get("query")) window.scrollTo(0, 0);
+});
+show();

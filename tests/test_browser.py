@@ -1,0 +1,167 @@
+"""The page in a headless browser, opened from disk without a network: what readers see and do."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.browser import browser, look, missing
+
+from made_up import project
+from medprobe.core import places
+from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.stages.compare import compare
+from medprobe.stages.score import score
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(bool(missing()), reason=f"no browser: {missing()}"),
+]
+MODELS = {"taught": {}, "untaught": {"untaught_twin_of": "taught"}, "third": {}}
+PARAMS = Params(
+    score=ScoreParams(bootstrap=100),
+    models=Models(masked={name: ModelParams(**about) for name, about in MODELS.items()}),
+)
+VIEWS = ("", "#made_up", "#made_up?by=relation", "#reading")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
+        score(PARAMS)
+        compare(PARAMS)
+    return folder / "reports"
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    with browser() as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(window: Any, reports: Path) -> Iterator["Reader"]:
+    """A reader of the page; whatever the test does, the browser has nothing to complain of."""
+    look(window)
+    reader = Reader(window, reports)
+    window.get_log("browser")
+    yield reader
+    assert window.get_log("browser") == []
+
+
+class Reader:
+    """Opens addresses, clicks on what bears a text, and sees what is shown."""
+
+    def __init__(self, window: Any, reports: Path) -> None:
+        self.window, self.reports = window, reports
+
+    def open(self, address: str) -> None:
+        self.window.get("about:blank")
+        self.window.get(f"{self.reports.as_uri()}/{address}")
+
+    def asks(self, script: str) -> Any:
+        return self.window.execute_script(f"return {script}")
+
+    def finds(self, css: str, text: str = "") -> list[Any]:
+        found = self.window.find_elements("css selector", css)
+        return [one for one in found if one.is_displayed() and text in one.text]
+
+    def clicks(self, css: str, text: str = "") -> None:
+        self.finds(css, text)[0].click()
+
+    def rows(self) -> list[str]:
+        return [row.text for row in self.finds(".open tbody tr")]
+
+    def drawn(self) -> list[str]:
+        """The series of the chart that is open."""
+        labels = "box.chart.data.datasets.map(one => one.label)"
+        return list(self.asks(f"(box => {labels})(document.querySelector('.open figure > div'))"))
+
+
+def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
+    page.open("index.html")
+    [said] = page.finds("#leaderboard .about")
+    assert "On made_up taught is best" in said.text
+    [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
+    assert "75.0\n[" in row.text
+    assert row.rect["y"] + row.rect["height"] < 800
+    assert page.finds(".chapter") == page.finds("#leaderboard"), "one view at a time"
+
+
+def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
+    page.open("index.html#made_up")
+    assert page.drawn() == ["taught", "third", "untaught"]
+    page.clicks("#models button", "third")
+    page.clicks("#models button", "untaught")
+    assert page.drawn() == ["third", "untaught"]
+    assert "models=third,untaught" in page.window.current_url
+    page.clicks("#views a", "leaderboard")
+    assert [row.split()[0] for row in page.rows()][1:] == ["third", "untaught"]
+    assert "models=third,untaught" in page.window.current_url
+
+
+def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
+    page.open("index.html#made_up?metric=acc_at_5&by=relation&models=taught,nobody")
+    chosen = page.asks("[...document.querySelectorAll('.open select')].map(one => one.value)")
+    assert "relation" in chosen
+    assert page.drawn() == ["taught"]
+    assert any(row.startswith("may treat") for row in page.rows())
+    page.open("index.html#made_up/differences-and-chance?models=taught")
+    [head] = page.finds("h3", "Differences and chance")
+    assert page.asks("window.scrollY") > 0 and head.is_displayed()
+    page.open("index.html#%E0%A4%A?models=%")
+    assert page.finds("#leaderboard")
+
+
+def test_by_keyboard_a_table_is_sorted_and_a_choice_made(page: Reader) -> None:
+    page.open("index.html#made_up")
+    head = page.finds(".open th button", "taught")[0]
+    head.send_keys("\ue007")  # Enter
+    values = [row.split()[1] for row in page.rows()[:2]]
+    assert values == sorted(values, key=float, reverse=True)
+    select = page.finds(".open select[data-key=by]")[0]
+    select.send_keys("relation")
+    assert "by=relation" in page.window.current_url
+    assert page.asks("document.activeElement.dataset.key") == "by"
+
+
+def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
+    page.open("index.html#made_up/query-by-query")
+    page.clicks("a", "Which facts did one model answer")
+    page.clicks("button", "A right, B not")
+    assert "show=only-a" in page.window.current_url
+    page.finds("input[type=search]")[0].send_keys("may_treat-3")
+    [row] = page.finds("#list tbody tr")
+    assert row.text.split()[:2] == ["full-may_treat-3", "may_treat"]
+    page.clicks("#list a", "full-may_treat-3")
+    lines = [line.text for line in page.finds("#query tbody tr")]
+    assert len(lines) == 6  # three models, two variants; sweeps are left out
+    assert lines[0].startswith("taught · contrastive ✓ C1 C2 C3")
+    assert "drug" not in page.asks("document.documentElement.outerHTML")
+    page.clicks("a", "made_up in numbers")
+    assert page.finds("#made_up")
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
+    for dark in (False, True):
+        look(page.window, width, dark=dark)
+        for view in (*(f"index.html{view}" for view in VIEWS), "queries/made_up.html"):
+            page.open(view)
+            assert page.asks("document.documentElement.scrollWidth") <= width, view
+
+
+def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
+    look(page.window, dark=True)
+    page.open("index.html#made_up")
+    shade = "getComputedStyle(document.body).backgroundColor"
+    assert page.asks(shade) == "rgb(18, 23, 29)"
+    ink = "document.querySelector('.open figure > div').chart.legend.options.labels.color"
+    assert page.asks(ink) == "#e4e9ef"
+    page.window.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.asks(ink) == "#1c2430"
+    assert page.window.execute_cdp_cmd("Page.printToPDF", {})["data"]
