@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.cli import main
-from medprobe.commands.run import drawn
 from medprobe.core import places
 from medprobe.core.tables import read_table
+from medprobe.library.probing import drawn
 from medprobe.metrics.results import comparison
 
 NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]

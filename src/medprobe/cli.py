@@ -272,18 +272,33 @@ def check_() -> None:
 
 @main.command()
 @click.argument("model")
-@click.option("--benchmark", required=True, help="A benchmark of params.yaml that is built.")
+@click.option("--benchmark", required=True, help="A name of params.yaml, or a file of facts.")
 @click.option("--method", required=True, help="How to ask; `medprobe list methods` names them.")
+@click.option(
+    "--prompts", type=click.Path(path_type=Path), help="The templates of a file of facts."
+)
 @click.option("--limit", type=click.IntRange(1), help="Queries at most, drawn by the seed.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Keep the predictions: a parquet file."
 )
-def run(model: str, benchmark: str, method: str, limit: int | None, out: Path | None) -> None:
-    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded."""
+def run(
+    model: str,
+    benchmark: str,
+    method: str,
+    *,
+    prompts: Path | None,
+    limit: int | None,
+    out: Path | None,
+) -> None:
+    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded. A folder and
+    a file of facts need no project."""
     from medprobe import check
     from medprobe.commands.run import run as now
+    from medprobe.core.params import Params
 
-    now(model, method, benchmark, check.loaded(), limit=limit, out=out)
+    alone = Path(model).is_dir() and Path(benchmark).is_file() and not check.PARAMS.is_file()
+    params = Params() if alone else check.loaded()
+    now(model, method, benchmark, params, prompts=prompts, limit=limit, out=out)
 
 
 @main.command("list")
