@@ -67,6 +67,21 @@ def main(verbose: bool) -> None:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make a project in a FOLDER, outside a clone of the code: params.yaml, dvc.yaml, expectations.
+
+    There `medprobe sample` or sources of your own, `params.yaml` and `medprobe repro` come next.
+    """
+    from medprobe.commands.init import init as make
+
+    make(folder)
+    click.echo(
+        f"{folder}: a project; put your sources into data/, and say in params.yaml what to do"
+    )
+
+
+@main.command()
 @click.option("--data", default=places.DATA, type=click.Path(path_type=Path), show_default=True)
 @click.option("--force", is_flag=True, help="Replace a data folder that is already there.")
 def sample(data: Path, force: bool) -> None:
