@@ -34,20 +34,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copyfile(source, target)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    target = ["--no-compile", "--target", "libs", "--find-links", "dist", "medprobe"]
     for command in (
         ["wheel", *options, "--wheel-dir", "dist", "./clone"],
-        [
-            "install",
-            *options,
-            "--no-compile",
-            "--target",
-            "libs",
-            "--find-links",
-            "dist",
-            "medprobe",
-        ],
+        ["install", *options, *target],
     ):
-        done = subprocess.run([*pip, *command], cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(
+            [*pip, *command], cwd=folder, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
     return folder / "libs"
 
@@ -85,13 +79,8 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     told = ["--benchmark", "data/facts.csv", "--prompts", "data/prompts.csv"]
     command = ["run", str(tiny_model("bert")), "--method", "mask_average", *told]
-    inside = medprobe(installed, project, *command)
-    assert "acc_at_1" in inside and "relation" in inside
-    medprobe(installed, project, "doctor")
-    for name in ("facts.csv", "prompts.csv"):
-        (tmp_path / "data").mkdir(exist_ok=True)
-        shutil.copyfile(project / "data" / name, tmp_path / "data" / name)
-    assert medprobe(installed, tmp_path, *command) == inside  # where there is no project
+    said = medprobe(installed, project, *command)
+    assert "acc_at_1" in said and "relation" in said
 
 
 def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,9 +76,7 @@ def init(folder: Path) -> None:
     from medprobe.commands.init import init as make
 
     make(folder)
-    click.echo(
-        f"{folder}: a project; put your sources into data/, and say in params.yaml what to do"
-    )
+    click.echo(f"{folder} is a project: put sources into its data/, and name them in params.yaml")
 
 
 @main.command()

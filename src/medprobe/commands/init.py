@@ -1,4 +1,4 @@
-"""`medprobe init`: a project in a folder of its own, for those who have the package and no clone."""
+"""`medprobe init`: a project in a folder of its own, outside a clone of the code."""
 
 import shutil
 import subprocess
