@@ -259,6 +259,48 @@ def compare() -> None:
 
 
 @main.command()
+@click.argument("view")
+@click.option("--format", "form", type=click.Choice(["latex", "markdown", "csv"]), required=True)
+@click.option("--metric", help="As reports/comparison.csv names it; else the main one.")
+@click.option("--project", default=".", type=click.Path(path_type=Path), show_default=True)
+def export(view: str, form: str, metric: str | None, project: Path) -> None:
+    """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
+    BENCHMARK/SUBSET.
+
+    The best of each column is bold; a mark says which are worse by more than chance.
+    """
+    from medprobe.commands.export import export as text
+    from medprobe.library.project import results
+
+    click.echo(text(results(project), view, form, metric), nl=False)
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True)
+def cite(names: tuple[str, ...]) -> None:
+    """Print what to cite for benchmarks, methods and models as BibTeX."""
+    from medprobe import check
+    from medprobe.commands.cite import cite as text
+    from medprobe.core.params import Params
+
+    click.echo(text(names, check.loaded() if check.PARAMS.is_file() else Params()), nl=False)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
+def merge(paths: tuple[Path, ...], out: Path) -> None:
+    """Bring the results of several projects or results files, PATHS, into one comparison.
+
+    Of one project alone it writes the results file that others can check.
+    """
+    from medprobe.commands.merge import merge as run
+
+    run(paths, out)
+    click.echo(f"{out}: `medprobe export leaderboard --format markdown --project {out}` shows it")
+
+
+@main.command()
 @click.argument("model")
 @click.argument("prompt")
 @click.option("--method", default="contrastive", show_default=True)
