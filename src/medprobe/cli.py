@@ -250,6 +250,21 @@ def track(model: str | None, method: str | None, benchmark: str | None) -> None:
 
 
 @main.command()
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
+def ui(port: int) -> None:
+    """Bring all results into MLflow, print the addresses of their runs, and serve its pages."""
+    from medprobe import check
+    from medprobe.stages import track as stage
+    from medprobe.tracking import store
+
+    stage.track(check.loaded())
+    client = store.connect()
+    for name, address in store.addresses(client, f"http://127.0.0.1:{port}").items():
+        click.echo(f"{name}: {address}")
+    store.serve(client, port)
+
+
+@main.command()
 def compare() -> None:
     """Write reports/: the comparison of all models and methods as a table and a page."""
     from medprobe import check

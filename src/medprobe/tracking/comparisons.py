@@ -17,8 +17,8 @@ from medprobe.core.tables import read_about
 from medprobe.metrics import expert
 from medprobe.metrics.results import comparison
 from medprobe.metrics.significance import paired_tests
+from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
-from medprobe.tracking.runs import legal
 from medprobe.tracking.store import Content, Dataset, Result
 
 LOGGED: Final = ("difference", "p_holm", "smallest_difference")
@@ -68,7 +68,7 @@ def _tests(benchmark: str, params: Params) -> Content:
         pair = f"{row['model_a']} - {row['model_b']}"
         for name in LOGGED:
             if np.isfinite(row[name]):
-                words = (row["subset"], row["metric"], row["method_a"], pair, name)
+                words = ("tests", row["subset"], row["metric"], row["method_a"], pair, name)
                 metrics["/".join(words)] = float(row[name])
     about = {"seed": params.seed, **params.score.model_dump(mode="json")}
     files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
@@ -81,11 +81,11 @@ def _ratings(benchmark: str, name: str) -> Content:
     rated = expert.evaluations(places.BENCHMARKS / benchmark)
     one = next(found for found in rated if found.name == name)
     metrics = {
-        legal("/".join(("agreement", row["of"], row["measure"], row["raters"]))): row["value"]
+        legal(f"ratings/agreement/{row['of']}/{row['measure']}/{row['raters']}"): row["value"]
         for row in one.agreement.dropna(subset="value").to_dict("records")
     }
     for row in one.rated.to_dict("records"):
-        place = f"rated/{row['subset']}/{row['rater']}"
+        place = f"ratings/rated/{row['subset']}/{row['rater']}"
         metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
     tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
     files = {
