@@ -188,7 +188,7 @@ def test_a_method_without_a_main_variant_has_its_first() -> None:
     assert main_variant(rows(*swept, ("full", "contrastive", "acc_at_1", 0.5))) == "contrastive"
 
 
-def test_a_note_says_what_a_run_is_and_what_it_replaced(store: Path) -> None:
+def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store: Path) -> None:
     track(PARAMS)  # the copied store is filled anew
     first = by_model()["taught"]
     said = first.data.tags["mlflow.note.content"]
@@ -200,7 +200,11 @@ def test_a_note_says_what_a_run_is_and_what_it_replaced(store: Path) -> None:
     said = both["current"].data.tags["mlflow.note.content"]
     assert f"runs/{first.info.run_id}), which had main acc_at_1 0.750" in said
     assert both["superseded"].info.run_name == "taught · contrastive (superseded)"
-    track(PARAMS)
+    states = sorted(run.data.tags[STATE] for run in runs())
+    assert states.count("current") == 2
+    track(PARAMS)  # what came back is current again, and not logged anew
+    assert len({run.data.tags[KEY] for run in runs()}) == len(runs())
+    assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
     assert by_name()["taught · contrastive"].info.run_id == first.info.run_id
 
 
@@ -354,15 +358,6 @@ def test_text_goes_in_where_params_say_so(store: Path) -> None:
     track(PARAMS.model_copy(update={"track": TrackParams(text=True)}))
     texts = [path.read_text() for path in Path("mlruns").rglob("samples.csv")]
     assert any("might treat" in text for text in texts)
-
-
-def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
-    track(PARAMS.model_copy(update={"seed": 1}))
-    states = sorted(run.data.tags[STATE] for run in runs())
-    assert states.count("current") == 2
-    track(PARAMS)  # what came back is current again, and not logged anew
-    assert len({run.data.tags[KEY] for run in runs()}) == len(runs())
-    assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
 
 
 def test_a_moved_store_shows_its_artefacts_again(store: Path) -> None:
