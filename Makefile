@@ -37,7 +37,5 @@ lint: $(READY) ## check style and types
 bench: $(READY) ## measure against the straightforward implementations; docs/performance.md explains
 	python -m bench
 
-ui: $(READY) ## bring all results into MLflow and open its pages
-	medprobe track
-	MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false \
-	  mlflow ui --workers 1 --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlruns/mlflow.db}
+ui: $(READY) ## bring all results into MLflow, print where its runs are, and open its pages
+	medprobe ui

@@ -22,7 +22,8 @@ def rooms() -> dict[str, set[str]]:
 
 
 def room(module: str) -> str:
-    return module.split(".")[1]
+    """The room of a module; the package's own `__init__` is in none."""
+    return module.partition(".")[2].partition(".")[0] or "__init__"
 
 
 def imports() -> Iterator[tuple[str, str]]:

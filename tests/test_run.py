@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.cli import main
-from medprobe.commands.run import drawn
 from medprobe.core import places
 from medprobe.core.tables import read_table
+from medprobe.library.probing import drawn
 from medprobe.metrics.results import comparison
 
 NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]
@@ -133,3 +133,15 @@ def test_lists_name_all_there_is() -> None:
     builders = works("list benchmarks")
     assert "medlama" in builders and table.METADATA.description in builders
     assert "contrastive-probe-acl2022" in works("list papers")
+
+
+def test_a_folder_and_a_file_of_facts_need_no_project(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("facts.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
+    Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
+    told = f"run {tiny_model('bert')} --method mask_average --benchmark"
+    assert "acc_at_1" in works(f"{told} facts.csv --prompts prompts.csv")
+    assert "no template for relation treats" in medprobe(f"{told} facts.csv")[1]
+    assert "params.yaml: no such file" in medprobe(f"{told} drugs")[1]

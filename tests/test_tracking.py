@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from made_up import project
+from made_up import METADATA, project
 from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
 from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
@@ -20,6 +20,7 @@ from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.track import track, track_one
 from medprobe.tracking import lineage
 from medprobe.tracking import store as tracking_store
+from medprobe.tracking.headlines import headlines, main_variant
 from medprobe.tracking.store import (
     KEY,
     STATE,
@@ -130,22 +131,103 @@ def test_results_are_logged_once() -> None:
     assert len(runs()) == 2
     assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
     metrics = found["taught · contrastive"].data.metrics
-    assert metrics["full/macro/acc_at_1"] == 0.75
-    assert metrics["full/macro/acc_at_1.low"] < 0.75 < metrics["full/macro/acc_at_1.high"]
-    assert metrics["statistics/full/queries"] == 20
+    assert metrics["main acc_at_1"] == 0.75
+    assert metrics["main acc_at_1.low"] < 0.75 < metrics["main acc_at_1.high"]
+    statistics = pd.read_csv(next(Path("mlruns").rglob("statistics.csv")))
+    assert statistics.set_index(["subset", "metric"])["value"]["full", "queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
     one = parts["taught · contrastive · original · set-1"]
-    assert one.metrics["full/macro/acc_at_1"] == 0.5
+    assert one.metrics["main acc_at_1"] == 0.5
     assert one.params["variant"] == "original"
+
+
+@pytest.mark.usefixtures("there")
+def test_the_main_metric_sorts_first_among_a_few() -> None:
+    for run in [*runs(), *runs(role="part")]:
+        names = sorted(run.data.metrics, key=str.casefold)
+        assert names[0] == "main acc_at_1"
+        headlines = [name for name in names if not name.startswith("series/")]
+        assert (5 if run.data.tags["medprobe.role"] == "result" else 4) <= len(headlines) <= 10
+    assert not [name for one in paired_tests() for name in one.data.metrics if name < "main"]
+
+
+def rows(*numbers: tuple[str, str, str, float]) -> pd.DataFrame:
+    """Rows of the comparison: subset, method, metric, value."""
+    table = pd.DataFrame(numbers, columns=["subset", "method", "metric", "value"])
+    edges = {"low": table["value"] - 0.1, "high": table["value"] + 0.1}
+    return table.assign(relation="macro", benchmark="made_up", model="taught", **edges)
+
+
+def test_every_subset_has_the_main_metric_and_the_first_the_others() -> None:
+    table = rows(
+        ("hard", "m", "acc_at_1", 0.2),
+        ("full", "m", "acc_at_1", 0.5),
+        ("full", "m", "acc_at_10", 0.7),
+        ("full", "m", "acc_at_10_tied", 0.7),
+        ("full/length:1", "m", "acc_at_1", 0.9),
+    )
+    found = headlines(table, METADATA, edges=True)
+    assert found == {
+        "main acc_at_1": 0.5,
+        "main acc_at_1.low": 0.4,
+        "main acc_at_1.high": 0.6,
+        "main acc_at_1.hard": 0.2,
+        "more acc_at_10": 0.7,
+    }
+    many = rows(*((f"subset-{i}", "m", "acc_at_1", 0.5) for i in range(20)))
+    assert len(headlines(many, METADATA, edges=True)) == 10
+    other = rows(("full", "m", "perplexity", 3.0))
+    assert list(headlines(other, METADATA, edges=False)) == ["main perplexity"]
+
+
+def test_a_method_without_a_main_variant_has_its_first() -> None:
+    named = [("full", f"xfactr:{name}", "acc_at_1", 0.5) for name in ("order", "confidence")]
+    assert main_variant(rows(*named)) == "xfactr:confidence"
+    swept = [("full", f"contrastive:{name}", "acc_at_1", 0.5) for name in ("original", "layer-2")]
+    assert main_variant(rows(*swept)) == "contrastive:original"
+    assert main_variant(rows(*swept, ("full", "contrastive", "acc_at_1", 0.5))) == "contrastive"
+
+
+def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store: Path) -> None:
+    track(PARAMS)  # the copied store is filled anew
+    first = by_model()["taught"]
+    said = first.data.tags["mlflow.note.content"]
+    assert "**taught**, asked by **contrastive** about **made_up**: made-up facts." in said
+    assert "acc@1 on full: **0.750** [" in said and "- data: d1.dir" in said
+    assert "first run of this model and method" in said
+    track(PARAMS.model_copy(update={"seed": 1}))
+    both = {run.data.tags[STATE]: run for run in runs() if run.data.tags["model"] == "taught"}
+    said = both["current"].data.tags["mlflow.note.content"]
+    assert f"runs/{first.info.run_id}), which had main acc_at_1 0.750" in said
+    assert both["superseded"].info.run_name == "taught · contrastive (superseded)"
+    states = sorted(run.data.tags[STATE] for run in runs())
+    assert states.count("current") == 2
+    track(PARAMS)  # what came back is current again, and not logged anew
+    assert len({run.data.tags[KEY] for run in runs()}) == len(runs())
+    assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
+    assert by_name()["taught · contrastive"].info.run_id == first.info.run_id
+
+
+def by_name() -> dict[str, Any]:
+    return {run.info.run_name: run for run in runs()}
+
+
+@pytest.mark.usefixtures("there")
+def test_addresses_open_the_runs() -> None:
+    client = connect()
+    known = client.get_experiment_by_name("made_up").experiment_id
+    found = tracking_store.addresses(client, "http://127.0.0.1:5000")
+    shown = f"http://127.0.0.1:5000/#/experiments/{known}/runs?workflowType=machine_learning"
+    assert found == {"made_up": shown}
 
 
 def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
     (run,) = paired_tests()
-    place = "full/acc_at_1/contrastive/taught - untaught"
+    place = "tests/contrastive/taught - untaught"
     metrics = run.data.metrics
     assert metrics[f"{place}/difference"] == pytest.approx(0.7)
     assert 0 < metrics[f"{place}/p_holm"] < 0.05
-    assert 0 < metrics[f"{place}/smallest_difference"] < 0.7
+    assert len([name for name in metrics if name.endswith("/difference")]) == 2  # and of original
     assert run.data.params["confidence"] == "0.95"
     table = pd.read_csv(next(Path("mlruns").rglob("significance.csv")))
     assert list(table) == SIGNIFICANCE
@@ -196,7 +278,7 @@ def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     (used,) = client.get_run(by_model()["taught"].info.run_id).inputs.model_inputs
     assert used.model_id == models["taught"].model_id
     measured = {one.key: one.value for one in models["taught"].metrics}
-    assert measured["full/macro/acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
+    assert measured["main acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
 
 
 @pytest.mark.usefixtures("there")
@@ -206,12 +288,12 @@ def test_sweeps_and_losses_have_their_steps() -> None:
     def series(name: str) -> list[tuple[int, float]]:
         return [(one.step, one.value) for one in client.get_metric_history(run, name)]
 
-    assert series("by step/full/macro/acc_at_1") == [(50, 0.5), (100, 0.5)]
-    assert series("rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
-    assert series("rewiring loss/set-0_mask_ratio-0.1") == [(1, 0.8)]
-    assert series("rewiring loss/set-9") == []
-    assert series("train loss/default") == [(1, pytest.approx(0.7)), (2, 0.4)]
-    assert series("validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]
+    assert series("series/by step/full") == [(50, 0.5), (100, 0.5)]
+    assert series("series/rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
+    assert series("series/rewiring loss/set-0_mask_ratio-0.1") == [(1, 0.8)]
+    assert series("series/rewiring loss/set-9") == []
+    assert series("series/train loss/default") == [(1, pytest.approx(0.7)), (2, 0.4)]
+    assert series("series/validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]
 
 
 @pytest.mark.usefixtures("there")
@@ -253,8 +335,8 @@ def test_results_of_models_that_params_no_longer_name_are_told(store: Path) -> N
 @pytest.mark.usefixtures("there")
 def test_no_text_goes_in_unless_asked_for() -> None:
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
-    names = {"top_k.csv", "samples.csv", "scores.csv", "significance.csv", "made_up-curves.csv"}
-    assert {path.name for path in files} == names
+    names = {"top_k.csv", "samples.csv", "scores.csv", "statistics.csv", "significance.csv"}
+    assert {path.name for path in files} == names | {"made_up-curves.csv"}
     for path in Path("mlruns/made_up").rglob("*.*"):
         text = path.read_text()
         assert "might treat" not in text, path
@@ -276,15 +358,6 @@ def test_text_goes_in_where_params_say_so(store: Path) -> None:
     track(PARAMS.model_copy(update={"track": TrackParams(text=True)}))
     texts = [path.read_text() for path in Path("mlruns").rglob("samples.csv")]
     assert any("might treat" in text for text in texts)
-
-
-def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
-    track(PARAMS.model_copy(update={"seed": 1}))
-    states = sorted(run.data.tags[STATE] for run in runs())
-    assert states.count("current") == 2
-    track(PARAMS)  # what came back is current again, and not logged anew
-    assert len({run.data.tags[KEY] for run in runs()}) == len(runs())
-    assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
 
 
 def test_a_moved_store_shows_its_artefacts_again(store: Path) -> None:

@@ -82,11 +82,9 @@ def rows(
     return pd.DataFrame(numbers, columns=COLUMNS)
 
 
-def of_run(benchmark: Path, model: Path) -> dict[str, float]:
-    """The numbers of a benchmark under one model's tokenizer, as `statistics/<subset>/<name>`."""
+def of_run(benchmark: Path, model: Path) -> pd.DataFrame:
+    """The numbers of a benchmark under one model's tokenizer, over all relations: with COLUMNS."""
     name = benchmark.name
     known = {key: table for key, table in counts(benchmark.parent).items() if key == name}
     every = rows(known, {name: tokens(benchmark, [model])})
-    chosen = every[(every["relation"] == "all") & every["value"].notna()]
-    numbers = zip(chosen["subset"], chosen["metric"], chosen["value"], strict=True)
-    return {f"statistics/{subset}/{metric}": float(value) for subset, metric, value in numbers}
+    return every[(every["relation"] == "all") & every["value"].notna()]

@@ -74,6 +74,19 @@ def main(verbose: bool) -> None:
 
 
 @main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Make a project in a FOLDER, outside a clone of the code: params.yaml, dvc.yaml, expectations.
+
+    There `medprobe sample` or sources of your own, `params.yaml` and `medprobe repro` come next.
+    """
+    from medprobe.commands.init import init as make
+
+    make(folder)
+    click.echo(f"{folder} is a project: put sources into its data/, and name them in params.yaml")
+
+
+@main.command()
 @click.option("--data", default=places.DATA, type=click.Path(path_type=Path), show_default=True)
 @click.option("--force", is_flag=True, help="Replace a data folder that is already there.")
 def sample(data: Path, force: bool) -> None:
@@ -244,12 +257,69 @@ def track(model: str | None, method: str | None, benchmark: str | None) -> None:
 
 
 @main.command()
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
+def ui(port: int) -> None:
+    """Bring all results into MLflow, print the addresses of their runs, and serve its pages."""
+    from medprobe import check
+    from medprobe.stages import track as stage
+    from medprobe.tracking import store
+
+    stage.track(check.loaded())
+    client = store.connect()
+    for name, address in store.addresses(client, f"http://127.0.0.1:{port}").items():
+        click.echo(f"{name}: {address}")
+    store.serve(client, port)
+
+
+@main.command()
 def compare() -> None:
     """Write reports/: the comparison of all models and methods as a table and a page."""
     from medprobe import check
     from medprobe.stages.compare import compare as run
 
     run(check.loaded())
+
+
+@main.command()
+@click.argument("view")
+@click.option("--format", "form", type=click.Choice(["latex", "markdown", "csv"]), required=True)
+@click.option("--metric", help="As reports/comparison.csv names it; else the main one.")
+@click.option("--project", default=".", type=click.Path(path_type=Path), show_default=True)
+def export(view: str, form: str, metric: str | None, project: Path) -> None:
+    """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
+    BENCHMARK/SUBSET.
+
+    The best of each column is bold; a mark says which are worse by more than chance.
+    """
+    from medprobe.commands.export import export as text
+    from medprobe.library.project import results
+
+    click.echo(text(results(project), view, form, metric), nl=False)
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True)
+def cite(names: tuple[str, ...]) -> None:
+    """Print what to cite for benchmarks, methods and models as BibTeX."""
+    from medprobe import check
+    from medprobe.commands.cite import cite as text
+    from medprobe.core.params import Params
+
+    click.echo(text(names, check.loaded() if check.PARAMS.is_file() else Params()), nl=False)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
+def merge(paths: tuple[Path, ...], out: Path) -> None:
+    """Bring the results of several projects or results files, PATHS, into one comparison.
+
+    Of one project alone it writes the results file that others can check.
+    """
+    from medprobe.commands.merge import merge as run
+
+    run(paths, out)
+    click.echo(f"{out}: `medprobe export leaderboard --format markdown --project {out}` shows it")
 
 
 @main.command()
@@ -279,18 +349,33 @@ def check_() -> None:
 
 @main.command()
 @click.argument("model")
-@click.option("--benchmark", required=True, help="A benchmark of params.yaml that is built.")
+@click.option("--benchmark", required=True, help="A name of params.yaml, or a file of facts.")
 @click.option("--method", required=True, help="How to ask; `medprobe list methods` names them.")
+@click.option(
+    "--prompts", type=click.Path(path_type=Path), help="The templates of a file of facts."
+)
 @click.option("--limit", type=click.IntRange(1), help="Queries at most, drawn by the seed.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Keep the predictions: a parquet file."
 )
-def run(model: str, benchmark: str, method: str, limit: int | None, out: Path | None) -> None:
-    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded."""
+def run(
+    model: str,
+    benchmark: str,
+    method: str,
+    *,
+    prompts: Path | None,
+    limit: int | None,
+    out: Path | None,
+) -> None:
+    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded. A folder and
+    a file of facts need no project."""
     from medprobe import check
     from medprobe.commands.run import run as now
+    from medprobe.core.params import Params
 
-    now(model, method, benchmark, check.loaded(), limit=limit, out=out)
+    alone = Path(model).is_dir() and Path(benchmark).is_file() and not check.PARAMS.is_file()
+    params = Params() if alone else check.loaded()
+    now(model, method, benchmark, params, prompts=prompts, limit=limit, out=out)
 
 
 @main.command("list")

@@ -4,6 +4,7 @@ A query is a subject of a relation under one prompt; all its objects are answers
 aliases. The objects of all relations are the candidates.
 """
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,9 +43,21 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     slot.
     """
     templates = facts.templates(data / settings.prompts) if settings.prompts else {}
+    read = facts.read(data / settings.facts)
+    return tables(read, templates, settings.facts.as_posix(), settings.normalise)
+
+
+def tables(
+    read: Iterable[tuple[str, Fact]],
+    templates: Mapping[str, str],
+    source: str,
+    normalise: str = "exact",
+) -> BenchmarkTables:
+    """Facts that were `read` from a `source`, as `(place, fact)`, as queries, asked by their own
+    prompts or by the templates of their relations; raises BadInput as `build` does."""
     rows: dict[tuple[str, str, str], list[Fact]] = {}
     listed = []
-    for where, fact in facts.read(data / settings.facts):
+    for where, fact in read:
         if fact.type == DISTRACTOR:
             raise BadInput(
                 where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
@@ -53,24 +66,23 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         rows.setdefault(key, []).append(fact)
         listed.append(fact)
     if not listed:
-        raise BadInput(data / settings.facts, "no rows", "a row a fact, below a line of names")
+        raise BadInput(source, "no rows", "a row a fact, below a line of names")
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     candidates = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
-    source = settings.facts.as_posix()
     subjects = {(relation, subject) for relation, subject, _ in rows}
-    read = [
+    counted = [
         *counts.by_name(source, "facts", [fact.relation for fact in listed]),
         *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
     ]
     return BenchmarkTables(
         pd.DataFrame(_queries(rows)),
         candidates.drop_duplicates("name", ignore_index=True),
-        others={"sources": counts.table(read)},
-        normalise=settings.normalise,
+        others={"sources": counts.table(counted)},
+        normalise=normalise,
     )
 
 
-def _prompt(where: str, fact: Fact, templates: dict[str, str]) -> str:
+def _prompt(where: str, fact: Fact, templates: Mapping[str, str]) -> str:
     """The row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"

@@ -1,38 +1,38 @@
-"""Which model a command asks, by which method: what `ask` and `run` have in common."""
+"""Which model a command asks, how, and about what: `ask` and `run` name them as a project does."""
 
 from pathlib import Path
 
 from medprobe import methods
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, section
+from medprobe.core.params import Choices, Params
 from medprobe.core.tables import BenchmarkTables
-from medprobe.engine.load import inspect
-from medprobe.methods import Method
+from medprobe.library import model as library
 
 
-def prober(model: str, method: str, benchmark: str, params: Params) -> Method:
-    """A method, ready to ask a model: a name of params.yaml, or the folder of a checkpoint. Its
-    settings are those of params.yaml for this benchmark and the model's kind, or another kind's
-    where that has none, or the defaults.
+def model(name: str, params: Params) -> library.Model:
+    """A model: a name of params.yaml, or the folder of a checkpoint.
 
-    Raises BadInput for an unknown name, a checkpoint that is not there, and a method that cannot
-    serve it, with those that can.
+    Raises BadInput for an unknown name, and for a checkpoint that is not there.
     """
-    plugin = methods.find(method)
-    folder = Path(model) if Path(model).is_dir() else places.MODELS / model
-    kinds = inspect(folder).kinds if Path(model).is_dir() else (params.models.kind(model),)
-    kind = next((kind for kind in kinds if kind in plugin.KINDS), None)
-    if kind is None:
-        able = [name for name in methods.names() if {*kinds} & {*methods.find(name).KINDS}]
-        problem = f"the method asks models of kind {' or '.join(plugin.KINDS)}, this is none"
-        raise BadInput(f"{method} on {model}", problem, f"choose one of: {', '.join(able)}")
+    if Path(name).is_dir():
+        found = library.load(name, seed=params.seed)
+        return library.Model(name, found.folder, found.kinds, params.engine, params.seed)
+    kind, folder = params.models.kind(name), places.MODELS / name
     if not folder.is_dir():
         raise BadInput(folder, "no such checkpoint", "run `medprobe repro` to make it")
-    named = (params.methods.get(k, {}).get(method, {}) for k in (kind, *plugin.KINDS))
-    choices = next((by[benchmark] for by in named if benchmark in by), {})
-    where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
-    return plugin(folder, section(plugin.Settings, choices, where), params.engine, params.seed)
+    return library.Model(name, folder, (kind,), params.engine, params.seed)
+
+
+def settings(of: library.Model, method: str, benchmark: str, params: Params) -> Choices | None:
+    """The settings that params.yaml has for a method on a benchmark and the model's kind, or
+    another kind where that has none; else none are chosen."""
+    plugin = methods.find(method)
+    kinds = [kind for kind in of.kinds if kind in plugin.KINDS]
+    named = (params.methods.get(kind, {}).get(method, {}) for kind in (*kinds, *plugin.KINDS))
+    as_it_came = Path(of.name).is_dir()  # nothing of this project rewired a folder's model
+    unchosen: Choices | None = None if as_it_came else {}
+    return next((by[benchmark] for by in named if benchmark in by), unchosen)
 
 
 def tables(benchmark: str, params: Params) -> BenchmarkTables:

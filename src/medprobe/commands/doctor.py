@@ -27,9 +27,11 @@ def doctor(params: Params, data: Path) -> None:
     console = Console()
     console.print(sources_table(params, data))
     console.print(models_table(params))
-    there = pipeline.PIPELINE
-    if not there.is_file() or there.read_text(encoding="utf-8") != pipeline.text():
-        raise BadInput(there, "not what the code asks for", "run `medprobe pipeline` to write it")
+    for path, content in pipeline.files().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != content:
+            raise BadInput(
+                path, "not what the code asks for", "run `medprobe pipeline` to write it"
+            )
 
 
 def sources_table(params: Params, data: Path) -> Table:

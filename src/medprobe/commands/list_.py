@@ -23,9 +23,8 @@ def list_(what: str, params: Params) -> None:
 
 def _models(params: Params) -> Iterator[tuple[str, ...]]:
     for kind, named in params.models.by_kind().items():
-        able = [name for name in methods.names() if kind in methods.find(name).KINDS]
         for name in named:
-            yield name, kind, ", ".join(able)
+            yield name, kind, ", ".join(methods.serving([kind]))
 
 
 def _methods(params: Params) -> Iterator[tuple[str, ...]]:

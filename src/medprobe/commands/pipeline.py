@@ -1,10 +1,13 @@
 """`medprobe pipeline`: write dvc.yaml from its template and what the code says of itself.
 
 The template holds the stages; the code fills in which files a stage's numbers follow from, which
-sources a builder reads, and which kinds of model a method serves.
+sources a builder reads, and which kinds of model a method serves. In a project that does not hold
+the code, requirements.lock stands for it: it is written too, with the versions that are installed.
 """
 
+import re
 import textwrap
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -12,24 +15,55 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import PACKAGE, ROOT, closure
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
-from medprobe.core.parts import LIBRARIES
+from medprobe.core.parts import LIBRARIES, fingerprint
 from medprobe.core.places import CHECKED, EXPECTATIONS
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "pipeline.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of what checks, draws and logs
+SOURCES: Final = Path("src") / PACKAGE  # where a project that holds the code has it
 WIDTH: Final = 100
 CORE: Final = ROOT / "core"
+CORE_SOURCES: Final = (SOURCES / "core").as_posix()
 
 
-def write(path: Path = PIPELINE) -> None:
-    """Write `dvc.yaml`."""
-    with replacing(path) as scratch:
-        scratch.write_text(text(), encoding="utf-8")
+def write() -> None:
+    """Write `dvc.yaml`, and `requirements.lock` where that is not the code's own."""
+    for path, content in files().items():
+        with replacing(path) as scratch:
+            scratch.write_text(content, encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """What is written, by its place: what these files must be."""
+    made = {PIPELINE: text()}
+    return made if _holds_code() else {**made, LIBRARIES: installed()}
+
+
+def _holds_code() -> bool:
+    """Is the project in this folder a clone, which holds the code that runs?"""
+    return SOURCES.is_dir()
+
+
+def installed() -> str:
+    """The versions that are installed of this package, with a hash of its code, and of all that it
+    requires, as lines of `requirements.lock`."""
+    required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
+    own = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
+    lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]
+    return "\n".join(["# written by `medprobe pipeline`", own, *lines]) + "\n"
+
+
+def _version(name: str) -> str:
+    """Of an installed package; empty where it is none: what only an extra requires."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def text() -> str:
@@ -48,7 +82,9 @@ def text() -> str:
         kinds=MODEL_KINDS,
         sets=SETS,
         swept=SWEPT,
-        tools=TOOLS,
+        libraries=LIBRARIES.as_posix(),
+        core=[CORE_SOURCES] if _holds_code() else [],
+        tools=[TOOLS] if _holds_code() else [],
         checked=CHECKED.as_posix(),
         code=code,
         sources=lambda names: [f"data/{name}" for name in names],
@@ -65,6 +101,8 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
     >>> "src/medprobe/stages/build.py" in code("build", benchmarks=["medlama"])
     True
     """
+    if not _holds_code():
+        return [LIBRARIES.as_posix()]
     files = closure(f"medprobe.stages.{stage}", plugins=plugins)
     short: dict[str, None] = {}
     for file in files:
@@ -73,7 +111,7 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
             if folder != CORE and (folder == ROOT or not _files(folder) <= set(files)):
                 break
             whole = folder
-        short[f"src/medprobe/{whole.relative_to(ROOT).as_posix()}"] = None
+        short[(SOURCES / whole.relative_to(ROOT)).as_posix()] = None
     return [LIBRARIES.as_posix(), *short]
 
 

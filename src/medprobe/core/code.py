@@ -22,7 +22,8 @@ def closure(
     All imports count, those inside functions too, but for `if TYPE_CHECKING`. A package that
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
     them, or with those that `plugins` gives for it. A package's data (templates, YAML) belongs
-    to it; a file with nothing but a docstring does not count. `root` is the package's folder.
+    to it; a file with nothing but a docstring does not count, nor does the package's own
+    `__init__`, which hands names on to notebooks. `root` is the package's folder.
 
     >>> [path.name for path in closure("medprobe.core.errors")]
     ['errors.py']
@@ -34,7 +35,7 @@ def closure(
         name = waiting.pop()
         parent = name.rpartition(".")[0]
         path = _file(root, name)
-        if path in seen:
+        if path in seen or name == PACKAGE:
             continue
         seen[path] = None
         if parent:

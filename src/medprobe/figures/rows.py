@@ -28,6 +28,10 @@ class Drawing:
         """
         return re.sub(r"[^\w.-]+", "-", self.name) + ".svg"
 
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        return self.svg
+
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods' main variants and named ones, without the settings of sweeps."""

@@ -18,10 +18,10 @@ To add one, write that file; nothing else has to know of it:
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import pandas as pd
 
@@ -29,6 +29,8 @@ from medprobe.core import answers
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind, Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+
+K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Method(Protocol):
 
     KINDS: ClassVar[tuple[ModelKind, ...]]  # of models that it can probe
     METRIC: ClassVar[str] = "accuracy"  # the family of metrics/ that scores its predictions
+    WRITES: ClassVar[bool] = False  # are its predictions texts of its own, whatever the candidates?
     NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives
     Settings: ClassVar[type[Section]]  # its settings, as in params.yaml
     SELECTING: ClassVar[frozenset[str]] = frozenset()  # those that only say which passes and tasks
@@ -125,3 +128,20 @@ def find(name: str) -> type[Method]:
     module = importlib.import_module(f"{__name__}.{name}")
     found: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
     return found
+
+
+def serving(kinds: Iterable[str]) -> list[str]:
+    """The names of the methods that can ask a model of one of these kinds.
+
+    >>> serving(["encoder"])
+    ['classifier', 'contrastive']
+    """
+    wanted = {*kinds}
+    return [name for name in names() if wanted & {*find(name).KINDS}]
+
+
+def unsuited(method: str, model: str, reason: str, serves: Iterable[str]) -> BadInput:
+    """What is said where a method cannot ask a model that `serves` as these kinds."""
+    problem = f"the method needs a model of kind {' or '.join(find(method).KINDS)}, {reason}"
+    remedy = f"choose one of: {', '.join(serving(serves))}"
+    return BadInput(f"{method} on {model}", problem, remedy)

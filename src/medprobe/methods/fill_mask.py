@@ -23,6 +23,7 @@ class FillMask(Method):
     """
 
     KINDS = ("masked",)
+    WRITES = True
 
     class Settings(Section):
         """Nothing to choose."""

@@ -5,7 +5,7 @@ off. See `engine.seq2seq`.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -17,6 +17,8 @@ from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
 from medprobe.methods import Method, Task
 
+UNKNOWN: Final = 12  # tokens of the longest answer, where no answer is known
+
 
 class Generative(Method):
     """Ranks generated texts by the mean log-probability of their tokens.
@@ -25,6 +27,7 @@ class Generative(Method):
     """
 
     KINDS = ("seq2seq",)
+    WRITES = True
 
     class Settings(Section):
         """The paper's: ten beams, of which all are kept. Its published numbers were made by
@@ -102,7 +105,8 @@ class Generative(Method):
         around = 0
         if not seq2seq.writes_sentinels(self.model):
             around = max(len(f.target.before) + len(f.target.after) for f in frames)
-        longest = max(len(ids) for ids in answer_ids(self.model.tokenizer, names, " "))
+        lengths = [len(ids) for ids in answer_ids(self.model.tokenizer, names, " ")]
+        longest = max(lengths, default=UNKNOWN)
         return longest + around + self.settings.spare
 
     def _answer(self, ids: list[int], prompt: str) -> str:
@@ -115,7 +119,7 @@ class Generative(Method):
 
 
 def rouge_l(text: str, names: list[str]) -> float:
-    """ROUGE-L's F of a text against the answer it is nearest to.
+    """ROUGE-L's F of a text against the answer it is nearest to, NaN where none is known.
 
     >>> rouge_l("acute renal failure", ["chronic renal failure", "fever"])
     0.6666666666666666
@@ -123,4 +127,5 @@ def rouge_l(text: str, names: list[str]) -> float:
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeL"])
-    return max(float(scorer.score(name, text)["rougeL"].fmeasure) for name in names)
+    scores = [float(scorer.score(name, text)["rougeL"].fmeasure) for name in names]
+    return max(scores, default=float("nan"))

@@ -31,6 +31,7 @@ class Optiprompt(Method):
     """One pass, and one replicate, a seed. The benchmark must have a train and a dev table."""
 
     KINDS = ("masked",)
+    WRITES = True
     SELECTING = frozenset({"seeds"})
 
     class Settings(DecodingSettings):

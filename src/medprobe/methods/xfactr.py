@@ -31,6 +31,7 @@ class Xfactr(Method):
     """One pass a decoding, which is the variant too."""
 
     KINDS = ("masked",)
+    WRITES = True
     SELECTING = frozenset({"decodings"})
 
     class Settings(DecodingSettings):

@@ -57,6 +57,15 @@ def read(path: Path) -> Iterator[tuple[str, Fact]]:
             yield where, _fact(where, row if path.is_file() else {"relation": file.stem, **row})
 
 
+def of_frame(table: pd.DataFrame) -> Iterator[tuple[str, Fact]]:
+    """`(row, fact)` of a data frame with the columns of a file of facts, rows counted from 1.
+
+    Raises BadInput with row and field.
+    """
+    for where, row in _records(table, "facts"):
+        yield where, _fact(where, row)
+
+
 def templates(path: Path) -> dict[str, str]:
     """The template of each relation: rows `relation, template` (or `prompt`) in one of the forms of
     facts; or a `.json` map from relations to `{"templates": [...]}`, as lm-pub-quiz has it, of
@@ -153,9 +162,13 @@ def _parquet(file: Path) -> Iterator[Row]:
         table = pd.read_parquet(file)
     except (OSError, ValueError) as error:
         raise BadInput(file, f"not parquet: {str(error).splitlines()[0]}") from None
+    yield from _records(table, file)
+
+
+def _records(table: pd.DataFrame, name: object) -> Iterator[Row]:
     for number, row in enumerate(table.to_dict("records"), start=1):
-        fields = {str(name): _plain(value) for name, value in row.items()}
-        yield f"{file}, row {number}", {n: v for n, v in fields.items() if v is not None}
+        fields = {str(column): _plain(value) for column, value in row.items()}
+        yield f"{name}, row {number}", {n: v for n, v in fields.items() if v is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -14,14 +14,12 @@ from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import ModelKind, Params, section
+from medprobe.core.params import Params, section
 from medprobe.core.parts import code_fingerprint, fingerprint, kept, table_fingerprint
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
 from medprobe.engine.inspection import MissingHead
 from medprobe.engine.load import NotANumber
 from medprobe.methods import Method, Task
-
-K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
 
 def probe(model: str, method: str, benchmark: str, params: Params) -> None:
@@ -35,7 +33,7 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
-        raise _unsuited(method, model, plugin.KINDS, f"this one is {kind}", (kind,))
+        raise methods.unsuited(method, model, f"this one is {kind}", [kind])
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -51,7 +49,7 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
         prober = plugin(places.MODELS / model, settings, params.engine, params.seed)
         parts = list(_parts(prober, tables, about, f"{model}, {method}, {benchmark}"))
     except MissingHead as error:
-        raise _unsuited(method, model, plugin.KINDS, str(error), error.kinds) from error
+        raise methods.unsuited(method, model, str(error), error.kinds) from error
     predictions, notes = prober.notes(pd.concat(parts, ignore_index=True))
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     for name, note in notes.items():
@@ -60,19 +58,11 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
     write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
 
 
-def _unsuited(
-    method: str, model: str, kinds: tuple[ModelKind, ...], reason: str, serves: tuple[str, ...]
-) -> BadInput:
-    able = [name for name in methods.names() if {*serves} & {*methods.find(name).KINDS}]
-    problem = f"the method needs a model of kind {' or '.join(kinds)}, {reason}"
-    return BadInput(f"{method} on {model}", problem, f"choose one of: {', '.join(able)}")
-
-
 def _parts(
     prober: Method, tables: BenchmarkTables, about: dict[str, Any], title: str
 ) -> Iterator[pd.DataFrame]:
     """One table a pass and task: the parts that a stopped run does not do again."""
-    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, K)]
+    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, methods.K)]
     jobs = [
         (pass_, *job) for pass_ in prober.passes() for job in tasks if prober.asks(pass_, job[0])
     ]

@@ -13,15 +13,15 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
-from medprobe.core.tables import read_about
+from medprobe.core.tables import Metadata, read_about
 from medprobe.metrics import expert
-from medprobe.metrics.results import comparison
+from medprobe.metrics.results import comparison, primary, subsets, where
 from medprobe.metrics.significance import paired_tests
+from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
-from medprobe.tracking.runs import legal
 from medprobe.tracking.store import Content, Dataset, Result
 
-LOGGED: Final = ("difference", "p_holm", "smallest_difference")
+LOGGED: Final = ("difference", "p_holm")
 
 
 def results(single: Sequence[Result], params: Params) -> list[Result]:
@@ -61,15 +61,17 @@ def _key(single: Sequence[Result], benchmarks: set[str], *about: Any) -> str:
 
 
 def _tests(benchmark: str, params: Params) -> Content:
-    """All tests as a table; as metrics those between two models under one method."""
+    """All tests as a table; as metrics those between two models under one method, by the main
+    metric on the main subset."""
     table = paired_tests(places.PREDICTIONS, places.BENCHMARKS, params, benchmark)
-    metrics = {}
-    for row in table[table["method_a"] == table["method_b"]].to_dict("records"):
-        pair = f"{row['model_a']} - {row['model_b']}"
-        for name in LOGGED:
-            if np.isfinite(row[name]):
-                words = (row["subset"], row["metric"], row["method_a"], pair, name)
-                metrics["/".join(words)] = float(row[name])
+    metrics: dict[str, float] = {}
+    if len(table):
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        main = where(table, metric=primary(table, metadata), subset=subsets(table, metadata)[0])
+        for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
+            place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
+            found = {f"{place}/{name}": float(row[name]) for name in LOGGED}
+            metrics |= {name: value for name, value in found.items() if np.isfinite(value)}
     about = {"seed": params.seed, **params.score.model_dump(mode="json")}
     files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
     return Content(metrics, params=about, files=files)
@@ -81,11 +83,11 @@ def _ratings(benchmark: str, name: str) -> Content:
     rated = expert.evaluations(places.BENCHMARKS / benchmark)
     one = next(found for found in rated if found.name == name)
     metrics = {
-        legal("/".join(("agreement", row["of"], row["measure"], row["raters"]))): row["value"]
+        legal(f"ratings/agreement/{row['of']}/{row['measure']}/{row['raters']}"): row["value"]
         for row in one.agreement.dropna(subset="value").to_dict("records")
     }
     for row in one.rated.to_dict("records"):
-        place = f"rated/{row['subset']}/{row['rater']}"
+        place = f"ratings/rated/{row['subset']}/{row['rater']}"
         metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
     tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
     files = {

@@ -23,13 +23,13 @@ from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.expert import folders as rated
 from medprobe.metrics.results import COMPARISON, families, rows_of, score_table, sweep
-from medprobe.metrics.summary import MEANS
 from medprobe.tracking import lineage
+from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 
 Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
-EDGES: Final = {"low", "high", "std"}
+LAYOUT: Final = 2  # of what a run holds: another number logs all results anew
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
@@ -51,7 +51,8 @@ def _key(path: Path, params: Params) -> str:
     files = fingerprint([path, *tables, *([facts] if facts else [])])
     plugins = {"metrics": families(path)}
     code = code_fingerprint("medprobe.metrics.results", plugins)
-    text = f"{files} {code} {metadata.cluster} {params.score!r} {params.seed} {params.track!r}"
+    about = f"{metadata.cluster} {params.score!r} {params.seed} {params.track!r}"
+    text = f"{LAYOUT} {files} {code} {about}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -68,47 +69,26 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     sets = _rewired(model, method, about)
     inputs = lineage.inputs(model, benchmark, sets, lineage.hashes())
     checkpoint = f"outputs/models/{model}"
+    main = rows[rows["method"] == main_variant(rows)]
     return Content(
-        metrics=_named(scores.get("default", {}), metadata.many_relations, edges=True)
-        | of_run(folder, places.MODELS / model),
+        metrics=headlines(main, metadata, edges=True),
         params=about,
         tags=_tags(path, params, made, inputs),
-        parts=_parts(path, folder, scoring),
+        parts=_parts(path, metadata, scoring),
         files={
             "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
+            "statistics.csv": of_run(folder, places.MODELS / model).to_csv(index=False),
             **of_result(rows, metadata, path, folder, names=params.track.text),
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
-        series=_sweeps(rows) | _losses(model, sets, notes),
+        series=by_step(rows, metadata) | _losses(model, sets, notes),
         datasets=[Dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
+        note=note(rows, metadata, {"code": lineage.commit(), **inputs}),
         begin=made.get("begin"),
         end=made.get("end"),
     )
-
-
-def _named(
-    subsets: dict[str, Any], many_relations: bool, *, edges: bool = False
-) -> dict[str, float]:
-    """A variant's numbers as `<subset>/<relation>/<metric>`: means, with or without their
-    intervals (`edges`), and single relations where they are not too many."""
-    named: dict[str, float] = {}
-    for subset, by_relation in subsets.items():
-        for relation, by_metric in by_relation.items():
-            if many_relations and relation not in MEANS:
-                continue
-            for metric, numbers in by_metric.items():
-                name = f"{subset}/{relation}/{metric}"
-                named[name] = numbers["value"]
-                there = EDGES & numbers.keys() if edges and relation in MEANS else set()
-                named |= {f"{name}.{edge}": numbers[edge] for edge in there}
-    return {legal(name): number for name, number in named.items()}
-
-
-def legal(name: str) -> str:
-    """A metric's name with the characters that MLflow takes."""
-    return "".join(c if c.isalnum() or c in "_-.:/ " else "_" for c in name)
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
@@ -157,8 +137,9 @@ def _candidates(folder: Path) -> dict[str, str]:
     }
 
 
-def _parts(path: Path, folder: Path, scoring: Scoring) -> Parts:
-    """The means of each variant and replicate, where there are several."""
+def _parts(path: Path, metadata: Metadata, scoring: Scoring) -> Parts:
+    """The headlines of each variant and replicate, where there are several."""
+    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
     predictions = read_table(path, ["variant", "replicate"])
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
@@ -167,29 +148,12 @@ def _parts(path: Path, folder: Path, scoring: Scoring) -> Parts:
         about = {"variant": variant or "default", "replicate": replicate}
         at = sweep(f":{variant}")
         varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
-        scores: Scores = scorer.score(rows, folder, quick)
-        named = _named(_whole(scores.get(about["variant"], {})), many_relations=True)
+        scores: Scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
+        only = {benchmark: {k: v for k, v in scores.items() if k == about["variant"]}}
+        table = pd.DataFrame(rows_of(only, model, method), columns=COMPARISON)
+        named = headlines(table, metadata, edges=False)
         parts[" · ".join(word for word in about.values() if word)] = (about | varied, named)
     return parts if len(parts) > 1 else {}
-
-
-def _whole(subsets: dict[str, Any]) -> dict[str, Any]:
-    """The subsets themselves, without their parts (`full/answer-length:1-10`)."""
-    return {subset: table for subset, table in subsets.items() if "/" not in subset}
-
-
-def _sweeps(rows: pd.DataFrame) -> dict[str, Sequence[tuple[int, float]]]:
-    """The means of variants that sweep over a setting in whole numbers, such as `step-40`, by
-    step: `by step/<subset>/<mean>/<metric>`."""
-    series: dict[str, list[tuple[int, float]]] = {}
-    means = rows[rows["relation"].isin(MEANS) & ~rows["subset"].str.contains("/")]
-    for row in means.to_dict("records"):
-        at = sweep(row["method"])
-        if at and at[1] == int(at[1]):
-            place = "/".join((row["subset"], row["relation"], row["metric"]))
-            name = legal(f"by {at[0]}/{place}")
-            series.setdefault(name, []).append((int(at[1]), row["value"]))
-    return {name: sorted(steps) for name, steps in series.items()}
 
 
 def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
@@ -211,7 +175,7 @@ def _losses(
     for file in filter(Path.is_file, files):
         table = pd.read_csv(file)
         steps = zip(table["step"].tolist(), table["loss"].tolist(), strict=True)
-        series[legal(f"rewiring loss/{file.stem}")] = list(steps)
+        series[legal(f"series/rewiring loss/{file.stem}")] = list(steps)
     for file in notes:
         table = pd.read_csv(file, keep_default_na=False)
         if not {"variant", "epoch", "train", "validation"} <= set(table):
@@ -220,7 +184,7 @@ def _losses(
         for variant, part in means.groupby(level="variant"):
             epochs = part.index.get_level_values("epoch").tolist()
             for kind in ("train", "validation"):
-                name = f"{kind} loss/{variant or 'default'}"
+                name = f"series/{kind} loss/{variant or 'default'}"
                 series[legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
     return series
 

@@ -12,10 +12,12 @@ import errno
 import os
 import shutil
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +34,7 @@ PREFIX: Final = (
     "MEDPROBE_EXPERIMENT_PREFIX"  # before experiments' names, on a server that is shared
 )
 KEY: Final = "medprobe.key"
+NOTE: Final = "mlflow.note.content"
 STATE: Final = "medprobe.state"
 BATCH: Final = 1000  # metrics that MLflow takes at once
 PARAMS: Final = 100  # parameters that it takes at once
@@ -58,6 +61,7 @@ class Content:
     series: dict[str, Sequence[tuple[int, float]]] = field(default_factory=dict)  # by step
     datasets: Sequence[Dataset] = ()
     checkpoint: Dataset | None = None  # the model that was probed
+    note: str = ""  # what the run is, in Markdown
     begin: int | None = None  # of the work itself, milliseconds since 1970
     end: int | None = None
 
@@ -152,11 +156,13 @@ def record(client: "MlflowClient", result: Result) -> bool:
             else:
                 _delete(client, experiment, run)
         same = next((run for run in whole if run.data.tags[KEY] == result.key), None)
-        current = same.info.run_id if same else _log(client, experiment, result)
+        before = next((run for run in whole if run.data.tags[STATE] == "current"), None)
+        current = same.info.run_id if same else _log(client, experiment, result, before)
         for run in whole:
             state = "current" if run.info.run_id == current else "superseded"
             if run.data.tags[STATE] != state:
                 client.set_tag(run.info.run_id, STATE, state)
+                client.update_run(run.info.run_id, name=_name(result, state))
     return same is None
 
 
@@ -197,14 +203,21 @@ def _delete(client: "MlflowClient", experiment: str, run: "Run") -> None:
     client.delete_run(run.info.run_id)
 
 
-def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
-    """Log a run and its children; the key comes last, so that a run with a key is whole."""
+def _name(result: Result, state: str = "current") -> str:
+    """What a run goes by in lists."""
+    return f"{result.model} · {result.method}" + ("" if state == "current" else f" ({state})")
+
+
+def _log(client: "MlflowClient", experiment: str, result: Result, before: "Run | None") -> str:
+    """Log a run and its children, which takes the place of the run `before`; the key comes last, so
+    that a run with a key is whole."""
     content = result.content()
     who = {"model": result.model, "method": result.method}
     params = _params({**who, **content.params})
     parts = {part: _params({**who, **about}) for part, (about, _) in content.parts.items()}
     tags = {**content.tags, **who, "medprobe.role": "result", "mlflow.user": user()}
-    name = f"{result.model} · {result.method}"
+    tags |= {NOTE: content.note + _replaced(before)} if content.note else {}
+    name = _name(result)
     made = client.create_run(experiment, start_time=content.begin, tags=tags, run_name=name)
     run = made.info.run_id
     model = _logged_model(client, experiment, result.model, content.checkpoint)
@@ -222,6 +235,17 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     client.set_tag(run, KEY, result.key)
     client.set_terminated(run, end_time=content.end)
     return str(run)
+
+
+def _replaced(before: "Run | None") -> str:
+    """Which run a new one replaced, and what that had, for its note."""
+    if before is None:
+        return "\nIt is the first run of this model and method here.\n"
+    day = datetime.fromtimestamp(before.info.start_time / 1000, UTC).date().isoformat()
+    numbers = sorted(before.data.metrics.items())[:1]
+    had = "".join(f", which had {name} {value:.3f}" for name, value in numbers)
+    link = f"#/experiments/{before.info.experiment_id}/runs/{before.info.run_id}"
+    return f"\nIt replaced the [run of {day}]({link}){had}.\n"
 
 
 def _logged_model(
@@ -287,3 +311,21 @@ def _inputs(
     models = [LoggedModelInput(model)] if model else None
     if listed or models:
         client.log_inputs(run, datasets=listed, models=models)
+
+
+def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
+    """Where a server shows the runs of each experiment. Its first page is another one, of traces,
+    which a project like this has none of."""
+    shown = "runs?workflowType=machine_learning"
+    return {
+        one.name: f"{server}/#/experiments/{one.experiment_id}/{shown}"
+        for one in sorted(client.search_experiments(), key=lambda one: one.name)
+        if one.experiment_id != "0"  # MLflow's own, which is empty
+    }
+
+
+def serve(client: "MlflowClient", port: int) -> None:
+    """Become MLflow's server of this store's pages, until it is stopped."""
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    server = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    os.execv(sys.executable, [*server, "--backend-store-uri", client.tracking_uri])

@@ -1,0 +1,10 @@
+"""What notebooks and scripts use, and the command line stands on: no project folder is needed.
+
+`medprobe` itself hands these names on, so that `import medprobe` is all that a script needs.
+"""
+
+from medprobe.library.model import Model, load
+from medprobe.library.probing import Probed, probe
+from medprobe.library.project import Results, figure, results
+
+__all__ = ["Model", "Probed", "Results", "figure", "load", "probe", "results"]

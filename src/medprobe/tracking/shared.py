@@ -1,0 +1,167 @@
+"""The results file: what one group gives others, as one JSON file that they can check.
+
+It holds every number with what it was made from, and of each benchmark hashes that tell whether two
+groups asked the same: no text of queries, candidates or predictions.
+"""
+
+import hashlib
+import json
+from contextlib import chdir
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Section, section
+from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash
+from medprobe.metrics import Scores
+from medprobe.tracking import lineage
+
+NAME: Final = "results.json"
+SCHEMA: Final = "medprobe-results-1"
+
+
+class Benchmark(Section):
+    """What a benchmark is."""
+
+    about: dict[str, Any]  # `Metadata`: its description, citation, licence, main metric
+    builder: str
+    normalise: str  # the rule for equal answers
+    queries: dict[str, str]  # a subset: SHA-256 of its queries' ids, prompts and answers
+    candidates: dict[str, str]  # a subset: SHA-256 of its candidates' names
+
+
+class Result(Section):
+    """What one model gave under one method on one benchmark."""
+
+    benchmark: str
+    model: str
+    method: str
+    params: dict[str, Any]  # under which it was made, as far as it is recorded
+    inputs: dict[str, str]  # DVC's hashes of the data, the benchmark and the checkpoint
+    made: dict[str, Any]  # when, on what machine, with which versions
+    code: str  # the commit of the project that held it
+    scores: Scores
+
+
+class ResultsFile(Section):
+    """Results of one or several groups."""
+
+    format: Literal["medprobe-results-1"] = SCHEMA
+    medprobe: str  # the version that wrote the file
+    benchmarks: dict[str, Benchmark] = Field({})
+    results: list[Result] = Field([])
+
+
+def read(path: Path) -> ResultsFile:
+    """The results of a project's folder, or those of a results file or the folder that holds one.
+
+    Raises BadInput where there are none, or where the file is amiss.
+    """
+    file = path / NAME if path.is_dir() else path
+    if not file.is_file():
+        return of_project(path)
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise BadInput(file, "no results file", "`medprobe merge` writes one") from None
+    return section(ResultsFile, content, file)
+
+
+def of_project(folder: Path) -> ResultsFile:
+    """All results of the project in a folder."""
+    if not (folder / places.SCORES).is_dir():
+        raise BadInput(folder, f"neither {NAME} nor {places.SCORES}", "name a project's folder")
+    with chdir(folder):
+        hashes, commit = lineage.hashes(), lineage.commit()
+        results = [
+            _result(path, benchmark, scores, hashes, commit)
+            for path in sorted(places.SCORES.glob("*/*.json"))
+            for benchmark, scores in json.loads(path.read_text(encoding="utf-8")).items()
+        ]
+        benchmarks = {name: _benchmark(name) for name in sorted({one.benchmark for one in results})}
+    return ResultsFile(
+        medprobe=metadata.version("medprobe"), benchmarks=benchmarks, results=results
+    )
+
+
+def _result(
+    path: Path, benchmark: str, scores: Scores, hashes: dict[str, str], commit: str
+) -> Result:
+    model, method = path.parent.name, path.stem
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    return Result(
+        benchmark=benchmark,
+        model=model,
+        method=method,
+        params=lineage.recorded_params(out) or {},
+        inputs=lineage.inputs(model, benchmark, (), hashes),
+        made=lineage.record(places.RUNS / model / method / f"{benchmark}.json", out),
+        code=commit,
+        scores=scores,
+    )
+
+
+def _benchmark(name: str) -> Benchmark:
+    about = Metadata.read(places.ABOUT / f"{name}.json")
+    tables = BenchmarkTables.read(places.BENCHMARKS / name)
+    return Benchmark(
+        about=json.loads(json.dumps(vars(about))),
+        builder=tables.builder,
+        normalise=tables.normalise,
+        queries={subset: query_hash(asked) for subset, asked, _ in tables.subsets()},
+        candidates={subset: candidate_hash(names["name"]) for subset, _, names in tables.subsets()},
+    )
+
+
+def query_hash(queries: pd.DataFrame) -> str:
+    """SHA-256 of queries, whatever their order: ids, prompts and answers."""
+    rows = sorted(
+        [str(row.query_id), str(row.prompt), *sorted(map(str, row.answers))]
+        for row in queries.itertuples()
+    )
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def write(file: ResultsFile, path: Path) -> None:
+    """As JSON, a line a number or name."""
+    text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def merged(files: dict[str, ResultsFile]) -> ResultsFile:
+    """The results of several files, by where each came from; a result that stands in several of
+    them is there once.
+
+    Raises BadInput where a benchmark of one name differs, with what does, and where two results of
+    the same names do.
+    """
+    benchmarks: dict[str, tuple[str, Benchmark]] = {}
+    results: dict[tuple[str, str, str], tuple[str, Result]] = {}
+    for where, file in files.items():
+        for name, benchmark in file.benchmarks.items():
+            first, other = benchmarks.setdefault(name, (where, benchmark))
+            if differs := _differences(other, benchmark):
+                problem = f"its benchmark {name} is not that of {first}: {differs}"
+                raise BadInput(where, problem, "build both from the same data and settings")
+        for result in file.results:
+            key = (result.benchmark, result.model, result.method)
+            first, known = results.setdefault(key, (where, result))
+            if known.scores != result.scores:
+                problem = f"{' '.join(key)} has other numbers than in {first}"
+                raise BadInput(where, problem, "give one of the models another name")
+    return ResultsFile(
+        medprobe=metadata.version("medprobe"),
+        benchmarks={name: one for name, (_, one) in sorted(benchmarks.items())},
+        results=[one for _, (_, one) in sorted(results.items(), key=lambda item: item[0])],
+    )
+
+
+def _differences(one: Benchmark, other: Benchmark) -> str:
+    """What tells two benchmarks apart for their numbers; empty where they are the same."""
+    a, b = one.model_dump(exclude={"about"}), other.model_dump(exclude={"about"})
+    return ", ".join(name for name in a if a[name] != b[name])

@@ -1,0 +1,233 @@
+"""Results for papers and for others: `medprobe export`, `cite` and `merge`."""
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from made_up import project
+from medprobe import benchmarks, methods
+from medprobe.cli import main
+from medprobe.commands.cite import cite, references
+from medprobe.commands.export import FORMS, export
+from medprobe.commands.merge import merge
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
+from medprobe.library import Results, results
+from medprobe.report.numbers import cell
+from medprobe.stages.compare import compare
+from medprobe.stages.score import score
+from medprobe.tracking import shared
+
+SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
+MODELS = Models(masked={"taught": ModelParams(), "untaught": ModelParams()})
+PARAMS = Params(score=ScoreParams(bootstrap=50), models=MODELS)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]) -> Path:
+    """A project with results."""
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
+        score(PARAMS)
+        compare(PARAMS)
+    return folder
+
+
+@pytest.fixture
+def found(made: Path) -> Results:
+    return results(made)
+
+
+def test_a_table_has_the_numbers_of_the_page(found: Results, made: Path) -> None:
+    page = (made / places.REPORTS / "index.html").read_text(encoding="utf-8")
+    rows = found.comparison.query("subset == 'full' and relation == 'macro'")
+    rows = rows.query("metric == 'acc_at_1' and method == 'contrastive'")
+    assert len(rows) == 2
+    plain = {form: export(found, "made_up", form) for form in ("latex", "markdown")}
+    for row in rows.to_dict("records"):
+        value, interval = cell("acc_at_1", row["value"], row["low"], row["high"]).text.split("  ")
+        assert f"{value}  {interval}" in page
+        for text in plain.values():
+            [line] = [line for line in text.splitlines() if re.match(rf"\W*{row['model']}\b", line)]
+            assert value in line and interval in line
+    exact = pd.read_csv(StringIO(export(found, "made_up", "csv")))
+    both = exact.merge(rows, on=["model", "method", "metric"], suffixes=("", "_known"))
+    assert list(both["value"]) == list(both["value_known"])
+
+
+def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(found: Results) -> None:
+    table = pd.read_csv(StringIO(export(found, "made_up", "csv"))).set_index(["model", "method"])
+    assert table.loc[("taught", "contrastive"), "best"]
+    assert table.loc[("untaught", "contrastive"), "worse"]
+    markdown = export(found, "made_up", "markdown")
+    assert "**75.0** [" in markdown and "5.0† [" in markdown
+    latex = export(found, "made_up", "latex")
+    assert r"\textbf{75.0} {\scriptsize [" in latex and r"5.0$^\dagger$ {\scriptsize [" in latex
+
+
+def test_latex_is_well_formed(found: Results) -> None:
+    """As many cells in each row as columns, braces and environments closed, and nothing that TeX
+    takes for a command."""
+    for view in ("made_up", "leaderboard"):
+        text = export(found, view, "latex")
+        assert re.findall(r"\\(begin|end){(\w+)}", text) == [
+            ("begin", "table"),
+            ("begin", "tabular"),
+            ("end", "tabular"),
+            ("end", "table"),
+        ]
+        columns = len(re.findall(r"\\begin{tabular}{(l?r+)}", text)[0])
+        body = [line for line in text.splitlines() if line.endswith(r"\\")]
+        assert len(body) == 3 and {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {
+            columns
+        }
+        assert text.count("{") == text.count("}")
+        assert not re.search(r"(?<!\\)[_%#]", text)
+        assert text.isascii()
+
+
+def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(found: Results) -> None:
+    tied = found.comparison.assign(value=0.5)
+    vars(found)["comparison"] = tied
+    assert export(found, "made_up", "markdown").count("**50.0**") >= 2
+    vars(found)["comparison"] = tied.assign(metric="subject_at_1")
+    assert "**" not in export(found, "made_up", "markdown", "subject_at_1")
+
+
+@pytest.mark.parametrize(
+    ("view", "metric", "says"),
+    [
+        ("made", None, "no results on a benchmark 'made' .did you mean 'made_up'"),
+        ("made_up/ful", None, "no means of acc_at_1 on ful .did you mean 'full, acc_at_1'"),
+        ("made_up", "f1", "no means of f1 on full"),
+        ("leaderboard", "acc_at_1", "each benchmark's main metric"),
+    ],
+)
+def test_a_view_that_is_none_is_refused(
+    view: str, metric: str | None, says: str, found: Results
+) -> None:
+    for form in FORMS:
+        with pytest.raises(BadInput, match=says):
+            export(found, view, form, metric)
+
+
+def test_the_command_prints_it(made: Path) -> None:
+    command = ["export", "leaderboard", "--format", "csv", "--project", str(made)]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    assert {row["model"] for row in csv.DictReader(StringIO(done.output))} == {"taught", "untaught"}
+
+
+def test_all_benchmarks_and_methods_can_be_cited() -> None:
+    cited = {key for _, keys in references() for key in keys}
+    for builder in benchmarks.names():
+        if builder != "table":  # one's own
+            assert f"benchmark:{builder.partition('_')[0]}" in cited
+    for method in methods.names():
+        assert f"method:{method}" in cited, "an entry in papers/references.bib"
+    kinds = {key.partition(":")[0]: key.partition(":")[2] for key in cited}
+    assert set(kinds) == {"benchmark", "method", "model"}
+
+
+def test_entries_are_bibtex() -> None:
+    keys = []
+    for entry, _ in references():
+        head = re.match(r"@(article|inproceedings|misc)\{([\w-]+),\n", entry)
+        assert head, entry
+        keys.append(head[2])
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+        assert {"title", "author", "year"} <= fields.keys() and "keywords" not in fields
+        assert {"booktitle", "journal", "eprint"} & fields.keys()
+        assert re.fullmatch(r"\d{4}", fields["year"])
+        assert entry.count("{") == entry.count("}") and entry.endswith("}\n}")
+    assert len(keys) == len({*keys})
+
+
+def test_names_are_cited_once_each() -> None:
+    params = Params(
+        fetch={"mine": HubModel(hub="dmis-lab/biobert-v1.1"), "other": HubModel(hub="no/body")},
+        models=Models(masked={"mine": ModelParams(), "other": ModelParams()}),
+        benchmarks={"medlama": {"small": {}}},
+    )
+    text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
+    assert text.count("@") == 2
+    assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
+    assert "% other: nothing to cite is known" in text and "% table:" in text
+    with pytest.raises(BadInput, match="did you mean 'contrastive'"):
+        cite(["contrastiv"], params)
+
+
+def test_the_results_file_holds_to_its_schema(made: Path, tmp_path: Path) -> None:
+    merge([made], tmp_path / "ours")
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    assert schema == shared.ResultsFile.model_json_schema()
+    content = json.loads((tmp_path / "ours" / shared.NAME).read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(content)
+    assert {*content["benchmarks"]} == {"made_up"} and len(content["results"]) == 2
+    text = json.dumps(content)
+    assert "might treat" not in text and "brena" not in text  # prompts, candidates
+
+
+def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
+    """A copy of a results file, in which a model's name and something else is another."""
+    content = json.loads((folder / shared.NAME).read_text(encoding="utf-8"))
+    for one in content["results"]:
+        one["model"] = one["model"].replace("untaught", model)
+    change(content)
+    other = folder.with_name(f"of-{model}.json")
+    other.write_text(json.dumps(content), encoding="utf-8")
+    return other
+
+
+def test_results_of_two_groups_come_together(made: Path, tmp_path: Path) -> None:
+    merge([made], tmp_path / "ours")
+    theirs = changed(tmp_path / "ours", "theirs", lambda content: None)
+    merge([made, theirs], tmp_path / "both")
+    both = results(tmp_path / "both")
+    assert set(both.comparison["model"]) == {"taught", "untaught", "theirs"}
+    ours = results(made).comparison
+    kept = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, ours, check_dtype=False)
+    shown = export(both, "made_up", "markdown")
+    assert "theirs" in shown and "no paired tests" in shown
+    merge([tmp_path / "both"], tmp_path / "again")
+    for name in (shared.NAME, "comparison.csv"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
+
+
+def test_results_that_do_not_go_together_are_refused(made: Path, tmp_path: Path) -> None:
+    merge([made], tmp_path / "ours")
+
+    def other_candidates(content: dict) -> None:
+        content["benchmarks"]["made_up"]["candidates"]["full"] = "0" * 64
+
+    def other_numbers(content: dict) -> None:
+        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["value"] = 1.0
+
+    def another_format(content: dict) -> None:
+        content["format"] = "something else"
+
+    for change, says in (
+        (other_candidates, "made_up is not that of .*: candidates"),
+        (other_numbers, "made_up taught contrastive has other numbers"),
+        (another_format, "format: Input should be"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            merge([made, changed(tmp_path / "ours", "theirs", change)], tmp_path / "both")
+        assert not (tmp_path / "both").exists()
+    with pytest.raises(BadInput, match=r"neither results\.json nor"):
+        merge([tmp_path], tmp_path / "both")
+    with pytest.raises(BadInput, match="is there already"):
+        merge([made], tmp_path / "ours")

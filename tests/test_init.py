@@ -1,0 +1,98 @@
+"""The package outside a clone: its wheel, `medprobe init`, and a model on a table at once."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from medprobe import check
+from medprobe.commands import pipeline
+from medprobe.commands.init import FILES, init
+from medprobe.core.errors import BadInput
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel is installed, without what it requires, which this environment has."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in (*SOURCES, *FILES):
+        source, target = ROOT / name, folder / "clone" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=ignored)
+        else:
+            shutil.copyfile(source, target)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    target = ["--no-compile", "--target", "libs", "--find-links", "dist", "medprobe"]
+    for command in (
+        ["wheel", *options, "--wheel-dir", "dist", "./clone"],
+        ["install", *options, *target],
+    ):
+        done = subprocess.run(
+            [*pip, *command], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    return folder / "libs"
+
+
+def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
+    """What a command of the installed package says that must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from medprobe.cli import main; main()", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(libs), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_the_wheel_makes_a_project_and_probes_a_table(
+    installed: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    medprobe(installed, tmp_path, "init", "project")
+    project = tmp_path / "project"
+    assert (project / ".git").is_dir()
+    suites = [path.relative_to(ROOT) for path in (ROOT / "expectations").rglob("*.json")]
+    assert suites
+    for path in suites:
+        assert (project / path).read_bytes() == (ROOT / path).read_bytes()
+    assert "medprobe==0.1.0 # code " in (project / "requirements.lock").read_text()
+    stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
+    deps = stages["probe-mask_average"]["deps"]
+    assert "requirements.lock" in deps and not any("src/" in one for one in deps)
+    (project / "data/facts.csv").write_text(FACTS)
+    (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
+    told = ["--benchmark", "data/facts.csv", "--prompts", "data/prompts.csv"]
+    command = ["run", str(tiny_model("bert")), "--method", "mask_average", *told]
+    said = medprobe(installed, project, *command)
+    assert "acc_at_1" in said and "relation" in said
+
+
+def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    check.loaded()
+    for path, content in pipeline.files().items():
+        assert path.read_text(encoding="utf-8") == content
+
+
+def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    with pytest.raises(BadInput, match=r"params\.yaml: is there already"):
+        init(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
