@@ -249,7 +249,9 @@ def score() -> None:
     from medprobe import check
     from medprobe.stages.score import score as run
 
-    run(check.loaded())
+    params = check.loaded()
+    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+        run(params, executor)
 
 
 @main.command()

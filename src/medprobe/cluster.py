@@ -166,9 +166,10 @@ def _clear(path: Path) -> None:
 
 
 def _device() -> str:
-    """What this process computes on."""
-    import torch
-
+    """What this process computes on; its processor where the work needs no PyTorch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return f"cpu ({platform.machine()})"
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
     return f"cpu ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"
