@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 HELPERS = {"__init__", "__main__", "damage", "machine", "made"}
-LONG = {"calibration", "faults"}  # half an hour: only where it is named
+NAMED = {"calibration", "faults", "cluster"}  # half an hour, or Ray: only where they are named
 
 
 def main() -> None:
     """Run `python -m bench.<name>` for each file, or for those named on the command line."""
     there = [path.stem for path in sorted(Path(__file__).parent.glob("*.py"))]
-    names = sys.argv[1:] or [name for name in there if name not in HELPERS | LONG]
+    names = sys.argv[1:] or [name for name in there if name not in HELPERS | NAMED]
     failed = [
         name
         for name in names
