@@ -6,6 +6,7 @@ Ray's object store; what a job writes comes back the same way. Results are writt
 the process of the stage, alone.
 """
 
+import logging
 import os
 import pickle
 import platform
@@ -86,8 +87,7 @@ class Worker:
             return Answer(error=_portable(error), seconds=time.monotonic() - begin)
         seconds, tokens = time.monotonic() - begin, _tokens() - tokens
         wrote = tuple(pack(path) for path in job.writes)
-        for path in job.writes:
-            self.placed[path.as_posix()] = fingerprint([path])
+        self.placed |= {path.as_posix(): fingerprint([path]) for path in job.writes}
         return Answer(result, wrote=wrote, seconds=seconds, tokens=tokens)
 
     def leave(self) -> None:
@@ -261,7 +261,7 @@ class Cluster:
             return
         try:
             address = self.engine.address
-            ray.init(address=address, log_to_driver=False, logging_level="error")
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as problem:
             remedy = "start one, `ray start --head`: docs/cluster.md"
             where = f"engine.address: {self.engine.address}"
@@ -403,14 +403,10 @@ class _Run:
         """Ask for workers, as many as there is room and work for; those at work are counted."""
         at_work = sum(number is not None for _, number in self.running.values())
         wanted = min(self._room(), at_work + sum(map(len, self.waiting.values())))
+        cpus, gpus, memory = self.needs
+        kind = self.ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, memory=memory)
         for _ in range(wanted - len(self.cluster.workers)):
-            actor = (
-                self.ray.remote(Worker)
-                .options(
-                    num_cpus=self.needs.cpus, num_gpus=self.needs.gpus, memory=self.needs.memory
-                )
-                .remote(os.getcwd(), self.needs.cpus, errors.text.get())
-            )
+            actor: Any = kind.remote(os.getcwd(), cpus, errors.text.get())
             worker = Hired(actor)
             self.cluster.workers.append(worker)
             self.running[actor.hello.remote(self.versions, self.work)] = worker, None
