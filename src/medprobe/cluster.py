@@ -276,7 +276,7 @@ class Cluster:
 
         gone = [worker.actor.leave.remote() for worker in self.workers if worker.device]
         if gone:
-            ray.wait(gone, num_returns=len(gone), timeout=10)
+            ray.wait(gone, num_returns=len(gone), timeout=2)
         for worker in self.workers:
             self._end(worker)
         self.workers, self.work = [], None
@@ -349,7 +349,7 @@ class _Run:
         threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
         device, there = self.cluster.engine.device, self.ray.cluster_resources()
         gpus = int(device == "cuda" or (device == "auto" and there.get("GPU", 0) >= 1))
-        sizes = [sum(_size(path) for path in job.reads) for job in self.jobs]
+        sizes = [_size(path) for path in self.stamps]
         return Needs(threads, gpus, GIB + WEIGHTS * max(sizes, default=0))
 
     def _room(self) -> int:
