@@ -1,9 +1,11 @@
 """Work on a Ray cluster: the same bytes as here, whatever happens to workers and nodes."""
 
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.probe import probe
 from medprobe.stages.rewire import rewire
 
-ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
+pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra `ray` is not installed")
 
 RAY = EngineParams(device="cpu", executor="ray")
 NODE = {"num_cpus": 1, "memory": 8 * 2**30, "object_store_memory": 80 * 2**20}
@@ -52,12 +54,15 @@ def params(executor: str) -> Params:
 def nodes() -> Iterator[Callable[[], None]]:
     """A cluster of two nodes with one CPU each, beside a head with none; called, it makes them two
     again."""
-    from ray.cluster_utils import Cluster as Nodes
-
     seen = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     patch = pytest.MonkeyPatch()
     patch.setenv("PYTHONPATH", os.pathsep.join(seen))  # the workers import `faulty`
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv("RAY_AUTH_MODE", "token")
+    patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    import ray  # which reads these now
+    from ray.cluster_utils import Cluster as Nodes
+
     head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 80 * 2**20}
     made = Nodes(initialize_head=True, head_node_args=head)
     there: list[Any] = []
@@ -238,6 +243,7 @@ def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(**_: object) -> None:
         raise ConnectionError("could not connect")
 
+    ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refused)
     engine = RAY.model_copy(update={"address": f"{socket.gethostname()}:1"})
