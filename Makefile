@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 
-.PHONY: help repro test coverage bench ui lint gate
+.PHONY: help repro test cluster coverage bench ui lint gate
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -25,6 +25,10 @@ gate: $(READY) ## install, build the benchmarks and check the data, without any 
 
 test: $(READY) ## install, and run the tests
 	pytest
+
+cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
+	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
+	pytest --numprocesses=0 tests/test_cluster.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	pytest --cov=medprobe --cov-report=term-missing:skip-covered

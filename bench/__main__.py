@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HELPERS = {"__init__", "__main__", "browser", "damage", "machine", "made"}
-LONG = {"calibration", "faults"}  # half an hour: only where it is named
+LONG = {"calibration", "faults", "cluster"}  # half an hour, or Ray: only where they are named
 TAKEN = {"pictures"}  # no measurement, and of the page as it is: only where it is named
 
 

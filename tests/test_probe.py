@@ -141,6 +141,18 @@ def test_a_stopped_probe_goes_on_where_it_stopped(
     pd.testing.assert_frame_equal(predictions(project), resumed)
 
 
+def test_parts_that_share_what_they_compute_are_made_together(project: Path) -> None:
+    """Else a later one would be computed from other batches than in one go."""
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    whole = (project / "outputs/predictions/bert/alphabetical/medlama.parquet").read_bytes()
+    next((project / "outputs/parts").iterdir()).unlink()
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert len(Alphabetical.ran) == 6
+    assert len(set(Alphabetical.ran[4:])) == 1
+    path = project / "outputs/predictions/bert/alphabetical/medlama.parquet"
+    assert path.read_bytes() == whole
+
+
 def test_a_setting_that_only_selects_keeps_the_finished_parts(project: Path) -> None:
     probe("bert", "alphabetical", "medlama", PARAMS)
     assert len(Alphabetical.ran) == 4

@@ -200,6 +200,7 @@ NEW_MODEL = all_of(
 
 PARAMS: dict[str, tuple[Edit, list[str]]] = {
     "the device": (set_to("engine.device", "cpu"), []),
+    "the executor": (set_to("engine.executor", "ray"), []),
     "offline": (set_to("engine.offline", True), []),
     "the token budget": (set_to("engine.token_budget", 64), []),
     "the precision": (set_to("engine.precision", "bfloat16"), ["probe-*"]),

@@ -7,15 +7,20 @@ Imports stand inside the commands, so that `medprobe --help` answers in a blink.
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from medprobe import warm
 from medprobe.core import places
 from medprobe.core.errors import BadInput, withheld
+
+if TYPE_CHECKING:
+    from medprobe.core.params import EngineParams
+    from medprobe.core.parts import Executor
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -61,6 +66,32 @@ def named(*names: str) -> Callable[[Command], Command]:
         return command
 
     return add
+
+
+@contextmanager
+def executing(engine: "EngineParams") -> "Iterator[Executor]":
+    """The executor that params.yaml asks for. At the end of the block its workers leave, and what
+    they did is said."""
+    from medprobe.core.parts import local
+
+    if engine.executor == "local":
+        yield local
+        return
+    from medprobe.cluster import Cluster
+
+    with Cluster(engine) as cluster:
+        yield cluster
+    if said := cluster.costs():
+        click.echo(said, err=True)
+
+
+def lineage_of(executor: "Executor") -> dict[str, str]:
+    """What is to be known of a cluster that computed a result; nothing where this process did."""
+    from medprobe.cluster import Cluster
+
+    if not isinstance(executor, Cluster):
+        return {}
+    return {"executor": "ray", "device": executor.devices(), "workers": executor.costs()}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -208,7 +239,9 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
     from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
-    run(model, sentence_set, check.loaded(), (sweep, value) if sweep and value else None)
+    params, swept = check.loaded(), (sweep, value) if sweep and value else None
+    with executing(params.engine) as executor:
+        run(model, sentence_set, params, swept, executor)
 
 
 @main.command()
@@ -223,9 +256,11 @@ def probe(model: str, method: str, benchmark: str) -> None:
     params = check.loaded()
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     engine = params.engine
-    about = {**engine.model_dump(mode="json"), "device": str(device_of(engine.device))}
+    about = engine.model_dump(mode="json", exclude={"executor", "address"})
     with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, about):
-        run(model, method, benchmark, params)
+        with executing(engine) as executor:
+            run(model, method, benchmark, params, executor)
+        about |= lineage_of(executor) or {"device": str(device_of(engine.device))}
 
 
 @main.command()
@@ -234,7 +269,9 @@ def score() -> None:
     from medprobe import check
     from medprobe.stages.score import score as run
 
-    run(check.loaded())
+    params = check.loaded()
+    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+        run(params, executor)
 
 
 @main.command()

@@ -1,9 +1,10 @@
 """The one kind of error a user is meant to read, and what of the data it may quote."""
 
+import copyreg
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 # May errors quote text of the data? Of the command line's only where `track.text` says so.
 text: Final[ContextVar[bool]] = ContextVar("text", default=True)
@@ -23,6 +24,9 @@ class BadInput(Exception):
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
         super().__init__(" ".join(line.split()))
+
+    def __reduce__(self) -> Any:
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 def quoted(value: object) -> str:

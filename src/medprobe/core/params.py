@@ -39,6 +39,18 @@ class EngineParams(Section):
     precision: Literal["float32", "bfloat16"] = "float32"
     token_budget: int | None = Field(None, gt=0)  # tokens in a batch, padding counted; none: auto
     offline: bool = False  # use only folders and the hub's local cache
+    executor: Literal["local", "ray"] = "local"  # this process, or the workers of a Ray cluster
+    address: str = "auto"  # of the cluster's head; auto: the one that this machine belongs to
+
+    @property
+    def here(self) -> "EngineParams":
+        """Of this process: where workers compute, it leaves the devices to them."""
+        return self if self.executor == "local" else self.model_copy(update={"device": "cpu"})
+
+    @property
+    def there(self) -> "EngineParams":
+        """Of a worker, which computes itself."""
+        return self.model_copy(update={"executor": "local"})
 
 
 class HubModel(Section):

@@ -1,10 +1,11 @@
-"""Finished parts of long work are kept, so that a stopped stage goes on where it stopped."""
+"""Long work in parts: an executor does them, here or elsewhere, and finished ones are kept, so that
+a stopped stage goes on where it stopped."""
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 
@@ -14,19 +15,57 @@ from medprobe.core.files import replacing
 LIBRARIES: Final = Path("requirements.lock")  # the versions of the libraries that compute
 
 
-def kept(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """The table that `compute` gives, from `folder` where it was made before under the same `key`.
+class Job(NamedTuple):
+    """One call of a piece of work. Paths are relative to the project's folder."""
 
-    `key` is anything JSON can say, and must name all that the table depends on.
+    name: str  # in errors
+    argument: Any
+    reads: tuple[Path, ...] = ()  # files and folders that it needs there
+    writes: tuple[Path, ...] = ()  # and that it leaves
+
+
+class Executor(Protocol):
+    """Calls `work` with the argument of each job, wherever that is.
+
+    Gives `(number of the job, result)` in the order in which they end. A worker elsewhere gets a
+    copy of `work` by pickle, keeps it from job to job, and does one job at a time.
     """
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-    path = folder / f"{digest[:32]}.parquet"
+
+    def __call__(
+        self, work: Callable[[Any], Any], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]: ...
+
+
+def local(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    """The executor that does the jobs in this process, one after another."""
+    for number, job in enumerate(jobs):
+        yield number, work(job.argument)
+
+
+def kept(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """The table that `compute` gives, from `folder` where it was made before under the same
+    `key` (see `part`)."""
+    path = part(folder, key)
     if path.is_file():
         return pd.read_parquet(path)
     table = compute()
+    keep(table, path)
+    return table
+
+
+def part(folder: Path, key: Any) -> Path:
+    """Where the part with this `key` is kept in `folder`.
+
+    `key` is anything JSON can say, and must name all that the part depends on.
+    """
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
+    return folder / f"{digest[:32]}.parquet"
+
+
+def keep(table: pd.DataFrame, path: Path) -> None:
+    """Write a part."""
     with replacing(path) as scratch:
         table.to_parquet(scratch, index=False)
-    return table
 
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:

@@ -3,6 +3,7 @@ and neither weights nor outputs that are no numbers.
 """
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,9 @@ CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
 SHOWN: Final = 3  # names of missing weights that an error lists
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
+
+
+read: Final[Counter[str]] = Counter()  # what models have read in this process: tokens, with padding
 
 
 class NotANumber(BadInput):
@@ -101,6 +105,7 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     length = _window(model, tokenizer)
     model = model.to(device).eval()
     accelerate(model)
+    model.get_input_embeddings().register_forward_hook(_count)
     model.register_forward_hook(partial(_check_outputs, folder.name))
     budget = engine.token_budget or token_budget(device, config)
     return Model(folder.name, model, tokenizer, device, dtype, length, budget)
@@ -111,6 +116,10 @@ def _check_weights(folder: Path, model: torch.nn.Module) -> None:
         if not torch.isfinite(weight).all():
             problem = f"the weight {name} holds NaN or infinity"
             raise NotANumber(folder, problem, "fetch or train the checkpoint anew")
+
+
+def _count(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
+    read["tokens"] += output[..., 0].numel()
 
 
 def _check_outputs(name: str, model: torch.nn.Module, inputs: object, outputs: Any) -> None:

@@ -103,6 +103,71 @@ def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[
         epoch += 1
 
 
+class Rewiring:
+    """The training of one model, from checkpoint to checkpoint.
+
+    Every so many steps `folder/step-<n>` is written. A training that was stopped, here or
+    elsewhere, goes on from the newest checkpoint of `folder`, and gives what an uninterrupted one
+    gives.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        pairs: Sequence[tuple[str, str]],
+        settings: RewireSettings,
+        *,
+        seed: str,
+        folder: Path,
+    ) -> None:
+        self.model, self.settings, self.seed, self.folder = model, settings, seed, folder
+        for part in model.model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = settings.dropout
+        self.adam = torch.optim.AdamW(
+            model.model.parameters(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self.rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+        self.order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
+        self.losses: list[float] = []
+
+    def until(
+        self, last: int, done: Callable[[int, float], None] = lambda step, loss: None
+    ) -> list[float]:
+        """Train until step `last` is done; returns the losses of all steps so far. `done` hears of
+        each finished step. Raises BadInput where the loss is no number any more."""
+        if (kept := _newest(self.folder)) and kept[0] > len(self.losses):
+            self.losses = _go_on(self.model, self.adam, kept[1])
+        self.model.model.train()
+        for step in range(len(self.losses) + 1, last + 1):
+            self.losses.append(self._step(step))
+            if not self.losses[-1] < float("inf"):
+                raise BadInput(
+                    f"rewire {self.model.name}, step {step}",
+                    "the loss is no number",
+                    "lower rewire.learning_rate",
+                )
+            if step in kept_steps(self.settings):
+                _keep(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+            done(step, self.losses[-1])
+        self.model.model.eval()
+        return self.losses
+
+    def _step(self, step: int) -> float:
+        torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))
+        chosen = self.order[step - 1]
+        texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
+        states = _first_states(self.model, [self.rows[i] for i in texts])
+        loss = info_nce(states, self.settings.temperature)
+        self.adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.adam.step()
+        return loss.item()
+
+
 def train(
     model: Model,
     pairs: Sequence[tuple[str, str]],
@@ -110,47 +175,21 @@ def train(
     *,
     seed: str,
     folder: Path,
-    done: Callable[[int, float], None] = lambda step, loss: None,
 ) -> list[float]:
-    """Rewire `model` in place and write `folder/step-<n>` every so many steps; returns the losses.
+    """Rewire `model` in place, all steps, as `Rewiring` does; returns the losses."""
+    return Rewiring(model, pairs, settings, seed=seed, folder=folder).until(settings.steps)
 
-    A stopped training goes on from the newest checkpoint of `folder`, and gives what an
-    uninterrupted one gives. `done` hears of each finished step. Raises BadInput where the loss is
-    no number any more.
-    """
-    network = model.model
-    for part in network.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = settings.dropout
-    adam = torch.optim.AdamW(
-        network.parameters(),
-        lr=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        fused=True,
-    )
-    losses = _go_on(model, adam, folder)
-    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
-    network.train()
-    order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
-    for step, chosen in enumerate(order[len(losses) :], start=len(losses) + 1):
-        torch.manual_seed(random.Random(f"{seed} step {step}").getrandbits(63))
-        texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
-        loss = info_nce(_first_states(model, [rows[i] for i in texts]), settings.temperature)
-        adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        adam.step()
-        losses.append(loss.item())
-        if not losses[-1] < float("inf"):
-            raise BadInput(
-                f"rewire {model.name}, step {step}",
-                "the loss is no number",
-                "lower rewire.learning_rate",
-            )
-        if step % settings.checkpoint_every == 0 or step == settings.steps:
-            _keep(model, adam, losses, folder / f"step-{step}")
-        done(step, losses[-1])
-    network.eval()
-    return losses
+
+def kept_steps(settings: RewireSettings) -> list[int]:
+    """The steps whose checkpoints are kept: every so many, and the last."""
+    every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
+    return [*every, settings.steps]
+
+
+def newest_step(folder: Path) -> int:
+    """The step from which a training goes on in `folder`; 0 where nothing was kept."""
+    kept = _newest(folder)
+    return kept[0] if kept else 0
 
 
 def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -178,15 +217,18 @@ def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target
             (older / STATE).unlink(missing_ok=True)
 
 
-def _go_on(model: Model, adam: torch.optim.Optimizer, folder: Path) -> list[float]:
-    """Put model and optimiser where the newest checkpoint left them; returns the losses so far."""
+def _newest(folder: Path) -> tuple[int, Path] | None:
+    """The newest checkpoint that a training can go on from, with its step."""
+    there = [(step, path) for step, path in checkpoints(folder).items() if (path / STATE).is_file()]
+    return there[-1] if there else None
+
+
+def _go_on(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float]:
+    """Put model and optimiser where a checkpoint left them; returns the losses so far."""
     from safetensors.torch import load_file
 
-    for path in reversed(checkpoints(folder).values()):
-        if (path / STATE).is_file():
-            model.model.load_state_dict(load_file(path / "model.safetensors"))
-            state = torch.load(path / STATE, weights_only=True, map_location=model.device)
-            adam.load_state_dict(state["adam"])
-            losses: list[float] = state["losses"]
-            return losses
-    return []
+    model.model.load_state_dict(load_file(path / "model.safetensors"))
+    state = torch.load(path / STATE, weights_only=True, map_location=model.device)
+    adam.load_state_dict(state["adam"])
+    losses: list[float] = state["losses"]
+    return losses

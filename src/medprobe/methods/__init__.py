@@ -97,6 +97,12 @@ class Method(Protocol):
         """Does this pass predict this task? Every pass does, where nothing is said."""
         return True
 
+    def shares(self, task: Task) -> str:
+        """Tasks for which this is equal, and which follow one another, are predicted together: a
+        later one may use what an earlier one has computed. Those of a relation, where nothing is
+        said."""
+        return str(next(iter(task.queries["relation"]), task.name))
+
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """At most `task.k` predictions of each query, best first, and behind them a few that equal
         the last: columns `variant, replicate, query_id, rank, prediction, score`, and `hit` and

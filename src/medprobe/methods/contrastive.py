@@ -111,6 +111,10 @@ class Contrastive(Method):
         """The one checkpoint of the pass."""
         return [self._folder(pass_)]
 
+    def shares(self, task: Task) -> str:
+        """All tasks of a pass rank the same names, whose vectors are computed once."""
+        return ""
+
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k nearest names of each query. Raises BadInput for a layer that the model does not
         have, and where `answers` are to be ranked and no candidate has that type.

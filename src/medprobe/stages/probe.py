@@ -1,9 +1,10 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -14,15 +15,26 @@ from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, section
-from medprobe.core.parts import code_fingerprint, fingerprint, kept, table_fingerprint
+from medprobe.core.params import EngineParams, Params, section
+from medprobe.core.parts import (
+    Executor,
+    Job,
+    code_fingerprint,
+    fingerprint,
+    keep,
+    local,
+    part,
+    table_fingerprint,
+)
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
 from medprobe.engine.inspection import MissingHead
 from medprobe.engine.load import NotANumber
 from medprobe.methods import Method, Task
 
 
-def probe(model: str, method: str, benchmark: str, params: Params) -> None:
+def probe(
+    model: str, method: str, benchmark: str, params: Params, executor: Executor = local
+) -> None:
     """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
     beside it as `<benchmark>-<note>.csv`.
 
@@ -45,12 +57,20 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
         "normalise": tables.normalise,
         "code": code_fingerprint(__name__, {"methods": [method]}),
     }
+    probing = Probing(
+        title=f"{model}, {method}, {benchmark}",
+        method=method,
+        checkpoint=places.MODELS / model,
+        settings=settings,
+        engine=params.engine,
+        seed=params.seed,
+        tables=tables,
+    )
     try:
-        prober = plugin(places.MODELS / model, settings, params.engine, params.seed)
-        parts = list(_parts(prober, tables, about, f"{model}, {method}, {benchmark}"))
+        parts = _parts(probing, about, executor)
     except MissingHead as error:
         raise methods.unsuited(method, model, str(error), error.kinds) from error
-    predictions, notes = prober.notes(pd.concat(parts, ignore_index=True))
+    predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     for name, note in notes.items():
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
@@ -58,27 +78,97 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
     write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
 
 
-def _parts(
-    prober: Method, tables: BenchmarkTables, about: dict[str, Any], title: str
-) -> Iterator[pd.DataFrame]:
-    """One table a pass and task: the parts that a stopped run does not do again."""
-    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, methods.K)]
-    jobs = [
-        (pass_, *job) for pass_ in prober.passes() for job in tasks if prober.asks(pass_, job[0])
-    ]
+class Asked(NamedTuple):
+    """What is predicted together: one pass of tasks that share what they compute, by numbers."""
+
+    pass_: str
+    tasks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Probing:
+    """A model under a method on a benchmark's tables: the work of this stage.
+
+    A copy sent to a worker is without the model, which is loaded there.
+    """
+
+    title: str  # in errors and progress
+    method: str
+    checkpoint: Path
+    settings: Any
+    engine: EngineParams
+    seed: int
+    tables: BenchmarkTables
+
+    def __reduce__(self) -> Any:
+        about = (self.title, self.method, self.checkpoint, self.settings)
+        return type(self), (*about, self.engine.there, self.seed, self.tables)
+
+    @cached_property
+    def prober(self) -> Method:
+        """The method, at the model."""
+        plugin = methods.find(self.method)
+        return plugin(self.checkpoint, self.settings, self.engine.here, self.seed)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """All tasks; the same in every copy."""
+        return self.prober.tasks(self.tables, methods.K)
+
+    def asked(self) -> list[Asked]:
+        """All there is to do, in order."""
+        return [
+            Asked(pass_, tuple(number for number, _ in together))
+            for pass_ in self.prober.passes()
+            for _, together in groupby(
+                (one for one in enumerate(self.tasks) if self.prober.asks(pass_, one[1])),
+                key=lambda one: self.prober.shares(one[1]),
+            )
+        ]
+
+    def __call__(self, asked: Asked) -> list[pd.DataFrame]:
+        """A table for each task."""
+        return [
+            _part(self.prober, self.tasks[number], asked.pass_, self.title)
+            for number in asked.tasks
+        ]
+
+
+def _parts(probing: Probing, about: dict[str, Any], executor: Executor) -> list[pd.DataFrame]:
+    """One table a pass and task: the parts that a stopped run does not do again, but for those that
+    share what they compute, which are done together or not at all."""
+    hashes = [_fingerprints(task) for task in probing.tasks]
     inputs: dict[str, str] = {}
+    jobs: list[Job] = []
+    places_of: list[list[Path]] = []  # where the tables of each job are kept
+    for asked in probing.asked():
+        reads = tuple(probing.prober.inputs(asked.pass_))
+        if asked.pass_ not in inputs:
+            inputs[asked.pass_] = fingerprint(reads)
+        key = {**about, "inputs": inputs[asked.pass_], "pass": asked.pass_}
+        tasks = [(probing.tasks[number].name, hashes[number]) for number in asked.tasks]
+        places_of.append(
+            [part(places.PARTS, {**key, "task": name, "tables": own}) for name, own in tasks]
+        )
+        names = (asked.pass_, tasks[0][0] if len(tasks) < len(probing.tasks) else "")
+        name = " ".join(filter(None, names))
+        jobs.append(Job(f"{probing.title}: {name}" if name else probing.title, asked, reads))
+    missing = [
+        number
+        for number, paths in enumerate(places_of)
+        if not all(path.is_file() for path in paths)
+    ]
     console = Console(stderr=True)
-    for pass_, task, hashes in track(jobs, title, console=console, disable=not console.is_terminal):
-        if pass_ not in inputs:
-            inputs[pass_] = fingerprint(prober.inputs(pass_))
-        key = {
-            **about,
-            "inputs": inputs[pass_],
-            "pass": pass_,
-            "task": task.name,
-            "tables": hashes,
-        }
-        yield kept(places.PARTS, key, partial(_part, prober, task, pass_, title))
+    for done, tables in track(
+        executor(probing, [jobs[number] for number in missing]),
+        probing.title,
+        total=len(missing),
+        console=console,
+        disable=not console.is_terminal,
+    ):
+        for table, path in zip(tables, places_of[missing[done]], strict=True):
+            keep(table, path)
+    return [pd.read_parquet(path) for paths in places_of for path in paths]
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:

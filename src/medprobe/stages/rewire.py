@@ -4,7 +4,10 @@ import csv
 import hashlib
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -13,14 +16,25 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, section
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local
 from medprobe.engine.load import load
-from medprobe.engine.rewiring import STATE, RewireSettings, make_pairs, train
+from medprobe.engine.rewiring import (
+    STATE,
+    RewireSettings,
+    Rewiring,
+    kept_steps,
+    make_pairs,
+    newest_step,
+)
 from medprobe.sources.sentences import read_sentences
 
 
 def rewire(
-    model: str, sentence_set: str, params: Params, swept: tuple[str, str] | None = None
+    model: str,
+    sentence_set: str,
+    params: Params,
+    swept: tuple[str, str] | None = None,
+    executor: Executor = local,
 ) -> None:
     """Rewire a model and write `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so
     many steps, and `outputs/losses/<model>/<set>.csv`. With `swept`, a setting and its value in a
@@ -48,6 +62,7 @@ def rewire(
         settings,
         engine=params.engine,
         seed=params.seed,
+        executor=executor,
     )
 
 
@@ -60,6 +75,7 @@ def rewire_folder(
     *,
     engine: EngineParams,
     seed: int,
+    executor: Executor = local,
 ) -> None:
     """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`; the
     loss of each step goes to the file `losses`.
@@ -67,28 +83,67 @@ def rewire_folder(
     Steps done before a stop are kept under outputs/parts and not done again. Raises BadInput for a
     sentence set that is not there or too small, or a model without a mask token or an encoder.
     """
-    lines = list(read_sentences(sentences).values())
-    model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
-    if model.tokenizer.mask_token is None:
-        raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
     drawn = f"{seed} {sentences.stem}"
-    pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
-    if len(pairs) < 2:
-        raise BadInput(sentences, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
     inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
     key = [settings.model_dump(), drawn, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"
     with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"rewire {model.name}", total=settings.steps)
+        task = progress.add_task(f"rewire {folder.name}", total=settings.steps)
 
         def done(step: int, loss: float) -> None:
-            about = f"rewire {model.name} on {sentences.stem}, loss {loss:.3f}"
+            about = f"rewire {folder.name} on {sentences.stem}, loss {loss:.3f}"
             progress.update(task, completed=step, description=about)
 
-        of_steps = train(model, pairs, settings, seed=drawn, folder=parts, done=done)
+        work = _Steps(folder, sentences, parts, settings, engine.there, drawn)
+        work.done = done
+        of_steps: list[float] = []
+        for job in _jobs(folder, sentences, parts, settings):
+            ((_, of_steps),) = executor(work, [job])
+            done(len(of_steps), of_steps[-1])
     _write_losses(of_steps, losses)
     finish(parts, target)
+
+
+def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
+    """A job from each checkpoint to the next, made when it is asked for: it reads what the one
+    before has written."""
+    for last in kept_steps(settings):
+        start = newest_step(parts)
+        if start < last or last == settings.steps:
+            name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {last}"
+            before = [parts / f"step-{start}"] if start else []
+            yield Job(name, last, (folder, sentences, *before), (parts / f"step-{last}",))
+
+
+class _Steps:
+    """Rewires up to a step; the model is loaded where the first is done. A copy sent elsewhere is
+    without the model, and tells no `done`."""
+
+    def __init__(self, *recipe: Any) -> None:
+        self.recipe = recipe
+        self.done: Callable[[int, float], None] = lambda step, loss: None
+
+    def __reduce__(self) -> Any:
+        return type(self), self.recipe
+
+    @cached_property
+    def rewiring(self) -> Rewiring:
+        """Of the recipe: checkpoint, sentences, folder of the parts, settings, engine, seed."""
+        folder, sentences, parts, settings, engine, drawn = self.recipe
+        lines = list(read_sentences(sentences).values())
+        model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
+        if model.tokenizer.mask_token is None:
+            raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
+        pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
+        if len(pairs) < 2:
+            problem = f"{len(pairs)} sentences long enough to cut, expected 2 or more"
+            raise BadInput(sentences, problem)
+        return Rewiring(model, pairs, settings, seed=drawn, folder=parts)
+
+    def __call__(self, last: int) -> list[float]:
+        """The losses of all steps up to `last`."""
+        return list(self.rewiring.until(last, self.done))
 
 
 def _write_losses(losses: list[float], target: Path) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import Executor, Job, local
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
@@ -24,7 +25,7 @@ from medprobe.metrics.results import (
 )
 
 
-def score(params: Params) -> None:
+def score(params: Params, executor: Executor = local) -> None:
     """Write all scores, `metrics/scores/<model>/<method>.json`, and for `dvc metrics` and `dvc
     plots` the main ones of them, `metrics/summary.json` and `metrics/sweeps/`.
 
@@ -34,14 +35,21 @@ def score(params: Params) -> None:
     """
     scores: dict[Path, dict[str, Scores]] = {}
     values: list[pd.DataFrame] = []
-    for path in prediction_tables(places.PREDICTIONS):
+    paths = list(prediction_tables(places.PREDICTIONS))
+    known = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
+    jobs = []
+    for path in paths:
+        scoring = Scoring.of(places.MODELS / path.parent.parent.name, known[path.stem], params)
+        folder = places.BENCHMARKS / path.stem
+        reads = (path, folder, *([scoring.facts] if scoring.facts else []))
+        jobs.append(Job(f"score {path}", (path, folder, scoring), reads))
+    by_table = dict(executor(_scored, jobs))
+    for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        scoring = Scoring.of(places.MODELS / model, metadata, params)
-        found = score_table(path, places.BENCHMARKS / benchmark, scoring)
+        found = by_table[number]
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = found
         rows = pd.DataFrame(rows_of({benchmark: found}, model, method), columns=COMPARISON)
-        values.append(main_values(rows, metadata))
+        values.append(main_values(rows, known[benchmark]))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
@@ -53,6 +61,10 @@ def score(params: Params) -> None:
         folder.mkdir()
         for name, steps in sweeps(table).items():
             steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+
+
+def _scored(asked: tuple[Path, Path, Scoring]) -> Scores:
+    return score_table(*asked)
 
 
 def main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:

@@ -1,0 +1,57 @@
+"""Work that is counted, and that can lose its worker or its node: sent to the workers of a cluster
+by name, as all of this folder is."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from medprobe.core.parts import Executor, Job
+
+
+class Counted:
+    """Other work, whose calls are numbered from 0, wherever they are, in the order they begin."""
+
+    def __init__(self, work: Callable[[Any], Any], folder: Path, faults: dict[int, str]) -> None:
+        self.work, self.folder, self.faults = work, folder, faults
+
+    def __call__(self, argument: Any) -> Any:
+        fault = self.faults.get(self._number())
+        if fault == "node":
+            os.kill(os.getppid(), signal.SIGKILL)  # what keeps the node; its workers die of it
+            signal.pause()
+        if fault == "worker":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if fault == "error":
+            raise RuntimeError("a fault")
+        return self.work(argument)
+
+    def _number(self) -> int:
+        for number in count():
+            try:
+                os.close(os.open(self.folder / str(number), os.O_CREAT | os.O_EXCL))
+                return number
+            except FileExistsError:
+                pass
+        raise AssertionError
+
+
+class Faulty:
+    """An executor that counts how many jobs are begun, and puts faults into some of them."""
+
+    def __init__(self, executor: Executor, folder: Path, faults: dict[int, str]) -> None:
+        folder.mkdir()
+        self.executor, self.folder, self.faults = executor, folder, faults
+        self.counted: dict[int, Counted] = {}
+
+    def __call__(
+        self, work: Callable[[Any], Any], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
+        one = self.counted.setdefault(id(work), Counted(work, self.folder, self.faults))
+        return self.executor(one, jobs)
+
+    @property
+    def begun(self) -> int:
+        return len(list(self.folder.iterdir()))

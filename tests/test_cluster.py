@@ -1,0 +1,254 @@
+"""Work on a Ray cluster: the same bytes as here, whatever happens to workers and nodes."""
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import probing
+import test_classifier
+import test_rewire
+from faulty import Faulty
+from medprobe import cluster
+from medprobe.cluster import Cluster
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params
+from medprobe.core.parts import Executor, Job, local
+from medprobe.core.tables import BenchmarkTables
+from medprobe.stages.probe import probe
+from medprobe.stages.rewire import rewire
+
+pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra `ray` is not installed")
+
+RAY = EngineParams(device="cpu", executor="ray")
+NODE = {"num_cpus": 1, "memory": 8 * 2**30, "object_store_memory": 80 * 2**20}
+METHODS: dict[str, Any] = {
+    "mask_average": {"toy": {}},
+    "contrastive": {"toy": {"sets": ["set-0"]}},
+    "classifier": {"diseases": {**test_classifier.FAST, "variants": ["", "hypothesis-only"]}},
+}
+
+
+def params(executor: str) -> Params:
+    return Params.model_validate(
+        {
+            "engine": {"executor": executor, "device": "cpu"},
+            "models": {"masked": {"bert": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 6, "checkpoint_every": 2, "learning_rate": 1e-3},
+            "benchmarks": {"table": {"toy": {}}, "diskne": {"diseases": {}}},
+            "methods": {"masked": METHODS},
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Callable[[], None]]:
+    """A cluster of two nodes with one CPU each, beside a head with none; called, it makes them two
+    again."""
+    seen = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", os.pathsep.join(seen))  # the workers import `faulty`
+    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    patch.setenv("RAY_AUTH_MODE", "token")
+    patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    import ray  # which reads these now
+    from ray.cluster_utils import Cluster as Nodes
+
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 80 * 2**20}
+    made = Nodes(initialize_head=True, head_node_args=head)
+    there: list[Any] = []
+
+    def complete() -> None:
+        for node in list(there):
+            if node.all_processes["raylet"][0].process.poll() is not None:
+                made.remove_node(node, allow_graceful=False)
+                there.remove(node)
+        while len(there) < 2:
+            there.append(made.add_node(wait=True, **NODE))
+
+    complete()
+    ray.init(address=made.address, log_to_driver=False, logging_level="error")
+    yield complete
+    ray.shutdown()
+    made.shutdown()
+    patch.undo()
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tiny_model: Callable[[str], Path],
+    nodes: Callable[[], None],
+) -> Path:
+    """A model, two benchmarks and a sentence set, in the folder where the test then is."""
+    nodes()
+    monkeypatch.chdir(tmp_path)
+    queries = pd.concat(
+        probing.queries().assign(
+            query_id=[f"{subset}-{relation}-{i}" for i in range(4)],
+            relation=relation,
+            subset=subset,
+        )
+        for relation in ("r1", "r2", "r3", "r4")
+        for subset in ("all", "hard")
+    )
+    candidates = [
+        probing.candidates(probing.NAMES[:cut]).assign(subset=subset)
+        for subset, cut in (("all", None), ("hard", 5))
+    ]
+    toy = BenchmarkTables(queries.reset_index(drop=True), pd.concat(candidates))
+    toy.write(places.BENCHMARKS / "toy")
+    test_classifier.tables().write(places.BENCHMARKS / "diseases")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "bert").symlink_to(tiny_model("bert"))
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(test_rewire.SENTENCES) + "\n")
+    return tmp_path
+
+
+def probed(method: str, benchmark: str, executor: Executor) -> bytes:
+    name = "local" if executor is local else "ray"
+    probe("bert", method, benchmark, params(name), executor)
+    return Path(f"outputs/predictions/bert/{method}/{benchmark}.parquet").read_bytes()
+
+
+def rewired(executor: Executor) -> dict[str, bytes]:
+    name = "local" if executor is local else "ray"
+    rewire("bert", "set-0", params(name), None, executor)
+    losses = {"losses": (places.LOSSES / "bert/set-0.csv").read_bytes()}
+    return losses | cluster.pack(places.REWIRED / "bert/set-0")
+
+
+@contextmanager
+def anew() -> Iterator[None]:
+    """Without the finished parts of before."""
+    if places.PARTS.exists():
+        places.PARTS.rename(f"before-{len(list(Path().iterdir()))}")
+    yield
+
+
+def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
+    here = probed("mask_average", "toy", local)
+    with anew(), Cluster(RAY) as made:
+        faulty = Faulty(made, project / "begun", {2: "node"})
+        assert probed("mask_average", "toy", faulty) == here
+    assert faulty.begun == 4 + 1  # relations, and the one that was lost
+    assert sum(len(one.jobs) for one in made.spent.values()) == 4
+    assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in made.spent.values())
+
+
+def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
+    project: Path,
+) -> None:
+    here = rewired(local)
+    ranked = probed("contrastive", "toy", local)
+    with anew(), Cluster(RAY) as made:
+        faulty = Faulty(made, project / "begun", {1: "node"})
+        assert rewired(faulty) == here
+        assert faulty.begun == 3 + 1  # of the three stretches between checkpoints one was lost
+        assert probed("contrastive", "toy", made) == ranked
+
+
+def test_a_node_lost_in_the_middle_of_fine_tuning(project: Path) -> None:
+    here = probed("classifier", "diseases", local)
+    with anew(), Cluster(RAY) as made:
+        faulty = Faulty(made, project / "begun", {3: "node"})
+        assert probed("classifier", "diseases", faulty) == here
+    assert faulty.begun == 8 + 1  # two variants, two seeds, two diseases
+
+
+def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:
+    here = probed("mask_average", "toy", local)
+    with anew(), Cluster(RAY) as made:
+        faulty = Faulty(made, project / "begun", {0: "error", 2: "worker"})
+        assert probed("mask_average", "toy", faulty) == here
+    assert faulty.begun == 4 + 2
+
+
+def test_a_part_that_always_fails_is_named(project: Path) -> None:
+    for fault, said in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
+        faults = dict.fromkeys(range(20), fault)
+        with anew(), Cluster(RAY) as made:
+            faulty = Faulty(made, project / fault, faults)
+            with pytest.raises(
+                BadInput, match=f"bert, mask_average, toy: r[1-4]/all: .*{said} .*3"
+            ):
+                probed("mask_average", "toy", faulty)
+        assert not places.PREDICTIONS.exists()
+
+
+def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None:
+    here = probed("mask_average", "toy", local)
+
+    class Stopped(Exception):
+        """Stands for a kill."""
+
+    def stopping(executor: Executor) -> Executor:
+        def run(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+            for number, result in enumerate(executor(work, jobs)):
+                if number == 2:
+                    raise Stopped
+                yield result
+
+        return run
+
+    with anew():
+        with Cluster(RAY) as made, pytest.raises(Stopped):
+            probed("mask_average", "toy", stopping(made))
+        with Cluster(RAY) as made:
+            faulty = Faulty(made, project / "begun", {})
+            assert probed("mask_average", "toy", faulty) == here
+        assert faulty.begun == 2
+        assert probed("mask_average", "toy", Cluster(RAY)) == here  # which asks for no worker
+
+
+def test_a_worker_of_another_version_is_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = cluster.versions
+    monkeypatch.setattr(cluster, "versions", lambda names: {**real(names), "torch": "1.0"})
+    with Cluster(RAY) as made, pytest.raises(BadInput, match=r"torch is 2\.\S+, and 1\.0 here"):
+        probed("mask_average", "toy", made)
+
+
+def test_bad_input_on_a_worker_is_said_as_here(project: Path) -> None:
+    path = places.BENCHMARKS / "toy/queries.parquet"
+    queries = pd.read_parquet(path)
+    queries.loc[0, "prompt"] = "no slot"
+    queries.to_parquet(path)
+    with pytest.raises(BadInput) as here:
+        probed("mask_average", "toy", local)
+    with Cluster(RAY) as made, pytest.raises(BadInput) as there:
+        probed("mask_average", "toy", made)
+    assert str(there.value) == str(here.value)
+
+
+def test_a_worker_that_no_node_holds(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    with Cluster(RAY) as made, pytest.raises(BadInput, match="no node has 64 CPUs"):
+        probed("mask_average", "toy", made)
+
+
+def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: object) -> None:
+        raise ConnectionError("could not connect")
+
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refused)
+    engine = RAY.model_copy(update={"address": f"{socket.gethostname()}:1"})
+    with (
+        Cluster(engine) as made,
+        pytest.raises(BadInput, match=r"no Ray cluster.*ray start --head"),
+    ):
+        list(made(str, [Job("one", 1)]))

@@ -1,0 +1,137 @@
+"""The executor: what a worker of a cluster does, tried in this process and without Ray."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from medprobe.cluster import Answer, Cluster, Needs, Worker, libraries, pack, unpack, versions
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.parts import Job, fingerprint, local
+from medprobe.engine.inspection import MissingHead, inspect
+
+RAY = EngineParams(executor="ray")
+
+
+def read_and_write(folder: str) -> str:
+    """Work: the texts below a folder in one, and in a file; the folder's files are gone then."""
+    files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+    text = "".join(file.read_text() for file in files)
+    for file in files:
+        file.unlink()
+    Path("made").mkdir(exist_ok=True)
+    Path("made/text").write_text(text)
+    return text
+
+
+def misfit(argument: object) -> object:
+    """Work that ends by an error which no pickle holds."""
+
+    class Unknown(Exception):
+        pass
+
+    raise Unknown("what happened")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project's folder with something to read; environment and folder are as before at the
+    end."""
+    (tmp_path / "read/deep").mkdir(parents=True)
+    (tmp_path / "read/a").write_text("one ")
+    (tmp_path / "read/deep/b").write_text("two")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def worker(home: Path, work: Callable[..., object] = read_and_write) -> Worker:
+    made = Worker(str(home), 1, True)
+    assert made.hello(versions([]), pickle.dumps(work))[1]
+    return made
+
+
+JOB = Job("one", "read", (Path("read"),), (Path("made"),))
+
+
+def test_what_is_in_the_project_is_linked_and_stays_there(home: Path) -> None:
+    stamps = {"read": fingerprint([home / "read"])}
+    made = worker(home)
+    answer = made.do(JOB, stamps)
+    assert (answer.result, answer.wrote) == ("one two", ({"text": b"one two"},))
+    assert pack(home / "read") == {"a": b"one ", "deep/b": b"two"}
+    assert not (home / "made").exists()
+    made.leave()
+    assert not made.folder.exists()
+
+
+def test_what_is_missing_or_differs_is_asked_for_and_sent(home: Path, tmp_path: Path) -> None:
+    stamps, contents = {"read": fingerprint([home / "read"])}, pack(home / "read")
+    for there in (tmp_path / "nowhere", home):
+        (home / "read/a").write_text("another ")
+        made = worker(there)
+        assert made.do(JOB, stamps) == Answer(lacks=("read",))
+        assert made.do(JOB, stamps, ["read"], contents).result == "one two"
+        made.leave()
+    assert (home / "read/a").read_text() == "another "
+
+
+def test_what_is_packed_is_unpacked(home: Path) -> None:
+    for path in (home / "read", home / "read/a"):
+        unpack(pack(path), home / "copy")
+        assert pack(home / "copy") == pack(path)
+
+
+def test_a_worker_of_another_version_takes_no_work(home: Path) -> None:
+    made, expected = Worker(str(home), 1, True), {**versions(["click"]), "click": "0"}
+    found, device = made.hello(expected, b"no pickle")
+    assert not device and made.work is None
+    assert found == versions(["click"]) != expected
+
+
+def test_versions_are_those_of_the_lock(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("# what computes\nclick==8.5.1\nnowhere-to-be==1 ; x\n\n")
+    names = libraries(tmp_path / "lock")
+    assert names == ["click", "nowhere-to-be", "ray"]
+    assert versions(names)["nowhere-to-be"] == "none"
+
+
+def test_errors_come_back(home: Path, tiny_model: Callable[[str], Path]) -> None:
+    made = worker(home, misfit)
+    error = made.do(Job("one", 1), {}).error
+    assert isinstance(error, RuntimeError) and str(error) == "Unknown: what happened"
+    made.leave()
+    for known in (
+        BadInput("here", "a problem", "a remedy"),
+        MissingHead(inspect(tiny_model("encoder")), "no head"),
+    ):
+        again = pickle.loads(pickle.dumps(known))
+        assert (type(again), str(again), vars(again)) == (type(known), str(known), vars(known))
+
+
+def test_what_a_node_holds() -> None:
+    node = {"CPU": 8.0, "GPU": 2.0, "memory": 64.0}
+    assert Needs(2, 0, 10).fit(node) == 4
+    assert Needs(2, 1, 10).fit(node) == 2
+    assert Needs(1, 0, 30).fit(node) == 2
+    assert Needs(1, 1, 1).fit({"CPU": 8.0, "memory": 64.0}) == 0
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    jobs = [Job("one", "1"), Job("two", "2")]
+    assert list(local(int, jobs)) == [(0, 1), (1, 2)]
+    with Cluster(RAY) as made:
+        assert not list(made(int, []))
+        with pytest.raises(BadInput, match=r"Ray is not installed; pip install 'medprobe\[ray\]'"):
+            list(made(int, jobs))
+
+
+def test_nothing_of_ray_is_imported_before_it_is_asked_for() -> None:
+    code = "import sys, medprobe.cli, medprobe.cluster; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
