@@ -30,7 +30,7 @@ class Drawing:
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
-        return self.svg
+        return self.plot.svg
 
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
