@@ -18,7 +18,7 @@ from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
 from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.track import track, track_one
-from medprobe.tracking import lineage
+from medprobe.tracking import lineage, pages
 from medprobe.tracking import store as tracking_store
 from medprobe.tracking.headlines import headlines, main_variant
 from medprobe.tracking.store import (
@@ -213,12 +213,23 @@ def by_name() -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("there")
-def test_addresses_open_the_runs() -> None:
+def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     client = connect()
-    known = client.get_experiment_by_name("made_up").experiment_id
-    found = tracking_store.addresses(client, "http://127.0.0.1:5000")
-    shown = f"http://127.0.0.1:5000/#/experiments/{known}/runs?workflowType=machine_learning"
-    assert found == {"made_up": shown}
+    found = pages.addresses(client, "http://127.0.0.1:5000")
+    experiment = client.get_experiment_by_name("made_up")
+    assert set(found) == {"made_up"}
+    assert found["made_up"] == (
+        f"http://127.0.0.1:5000/#/experiments/{experiment.experiment_id}/runs"
+        "?workflowType=machine_learning&viewStateShareKey=medprobe"
+    )
+    view = json.loads(experiment.tags["mlflow.sharedViewState.medprobe"])
+    shown = client.search_runs(
+        [experiment.experiment_id], view["searchFilter"], order_by=[f"{view['orderByKey']} DESC"]
+    )
+    names = ["taught · contrastive", "untaught · contrastive", "all · paired-tests"]
+    assert [run.info.run_name for run in shown] == names
+    assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main acc_at_1`"
+    assert not view["orderByAsc"]
 
 
 def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:

@@ -296,16 +296,20 @@ def track(model: str | None, method: str | None, benchmark: str | None) -> None:
 @main.command()
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
 def ui(port: int) -> None:
-    """Bring all results into MLflow, print the addresses of their runs, and serve its pages."""
+    """Bring all results into MLflow, print the addresses of their runs, and serve its pages, unless
+    a server does (MLFLOW_TRACKING_URI)."""
     from medprobe import check
     from medprobe.stages import track as stage
-    from medprobe.tracking import store
+    from medprobe.tracking import pages, store
 
     stage.track(check.loaded())
     client = store.connect()
-    for name, address in store.addresses(client, f"http://127.0.0.1:{port}").items():
+    remote = client.tracking_uri.startswith("http")
+    server = client.tracking_uri if remote else f"http://127.0.0.1:{port}"
+    for name, address in pages.addresses(client, server).items():
         click.echo(f"{name}: {address}")
-    store.serve(client, port)
+    if not remote:
+        pages.serve(client, port)
 
 
 @main.command()

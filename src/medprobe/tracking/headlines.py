@@ -12,6 +12,8 @@ from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.results import primary, subsets, sweep, where
 
+MAIN: Final = "main "
+MORE: Final = "more "
 MOST: Final = 10  # metrics of a run
 EDGES: Final = ("low", "high")
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
@@ -38,14 +40,14 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     first, *others = subsets(means, metadata)
     on_first = where(means, subset=first).set_index("metric")
     by_subset = where(means, metric=name).set_index("subset")["value"]
-    main = f"main {name}"
+    main = f"{MAIN}{name}"
     found = {main: on_first.loc[name, "value"]}
     if edges:
         found |= {f"{main}.{edge}": on_first.loc[name, edge] for edge in EDGES}
     found |= {f"{main}.{subset}": by_subset[subset] for subset in others if subset in by_subset}
     for other in catalog():
         if other in on_first.index and other != name and not other.endswith(TIED):
-            found[f"more {other}"] = on_first.loc[other, "value"]
+            found[f"{MORE}{other}"] = on_first.loc[other, "value"]
     listed = [(key, float(value)) for key, value in found.items() if pd.notna(value)]
     return {legal(key): value for key, value in listed[:MOST]}
 

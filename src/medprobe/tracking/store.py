@@ -12,7 +12,6 @@ import errno
 import os
 import shutil
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -311,21 +310,3 @@ def _inputs(
     models = [LoggedModelInput(model)] if model else None
     if listed or models:
         client.log_inputs(run, datasets=listed, models=models)
-
-
-def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
-    """Where a server shows the runs of each experiment. Its first page is another one, of traces,
-    which a project like this has none of."""
-    shown = "runs?workflowType=machine_learning"
-    return {
-        one.name: f"{server}/#/experiments/{one.experiment_id}/{shown}"
-        for one in sorted(client.search_experiments(), key=lambda one: one.name)
-        if one.experiment_id != "0"  # MLflow's own, which is empty
-    }
-
-
-def serve(client: "MlflowClient", port: int) -> None:
-    """Become MLflow's server of this store's pages, until it is stopped."""
-    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    server = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
-    os.execv(sys.executable, [*server, "--backend-store-uri", client.tracking_uri])

@@ -1,0 +1,60 @@
+"""MLflow's own pages: served, and opened where the runs are, with the headlines as columns."""
+
+import json
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from medprobe.metrics import catalog
+from medprobe.tracking.headlines import MAIN, MORE
+from medprobe.tracking.store import STATE
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+VIEW: Final = "medprobe"  # the name of the view that an experiment shares
+EMPTY: Final = "0"  # MLflow's own experiment
+CURRENT: Final = f"tags.`{STATE}` = 'current'"
+
+
+def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
+    """Where a server shows each experiment's current runs, the best first by the main metric. Its
+    first page is another one, of traces, which a project like this has none of.
+
+    Each experiment gets a view as MLflow shares them: a tag that holds what its table shows.
+    """
+    found = {}
+    for one in sorted(client.search_experiments(), key=lambda one: one.name):
+        if one.experiment_id == EMPTY:
+            continue
+        shown = view(client.search_runs([one.experiment_id], CURRENT))
+        client.set_experiment_tag(
+            one.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(shown)
+        )
+        place = f"{server}/#/experiments/{one.experiment_id}/runs"
+        found[one.name] = f"{place}?workflowType=machine_learning&viewStateShareKey={VIEW}"
+    return found
+
+
+def view(runs: "list[Run]") -> dict[str, object]:
+    """What the table of these runs shows, in MLflow's words: which runs and columns, and their
+    order, by the main metric that most of them have."""
+    counts = Counter(name for run in runs for name in run.data.metrics)
+    names = sorted(name for name in counts if name.startswith((MAIN, MORE)))
+    columns = [f"metrics.`{name}`" for name in names]
+    state: dict[str, object] = {"searchFilter": CURRENT, "selectedColumns": columns}
+    main = [name for name in names if name.removeprefix(MAIN) in catalog()]
+    if main:
+        first = max(main, key=lambda name: counts[name])
+        lower = catalog()[first.removeprefix(MAIN)].better == "lower"
+        state |= {"orderByKey": f"metrics.`{first}`", "orderByAsc": lower}
+    return state
+
+
+def serve(client: "MlflowClient", port: int) -> None:
+    """Become MLflow's server of this store's pages, until it is stopped."""
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    server = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    os.execv(sys.executable, [*server, "--backend-store-uri", client.tracking_uri])
