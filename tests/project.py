@@ -37,18 +37,28 @@ SMALL: dict[str, Any] = {
 # The sections that params.yaml must have.
 NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
 
-# Written into every process that Python starts: which files of the package it has imported.
+# In every process that Python starts, forks of the warm server's too: which files of the package
+# a command has imported.
 AUDIT = """
 import atexit, json, os, sys
 def _write():
+    if not sys.argv[0].endswith("medprobe"):
+        return
     files = [getattr(m, "__file__", None) for n, m in list(sys.modules.items())
              if n.split(".")[0] == "medprobe"]
     path = os.path.join(os.environ["MEDPROBE_AUDIT"], str(os.getpid()) + ".json")
     with open(path, "w") as file:
         json.dump({"command": sys.argv, "files": [f for f in files if f]}, file)
-if "MEDPROBE_AUDIT" in os.environ and sys.argv and sys.argv[0].endswith("medprobe"):
+if "MEDPROBE_AUDIT" in os.environ:
     atexit.register(_write)
+    os.register_at_fork(after_in_child=lambda: atexit.register(_write))
 """
+
+
+def environment() -> dict[str, str]:
+    """That of the commands that a project runs."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
 
 
 class Project:
@@ -70,12 +80,10 @@ class Project:
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project; `more` goes into its environment."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", **more}
         return subprocess.run(
             command,
             cwd=self.folder,
-            env=environment,
+            env=environment() | more,
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

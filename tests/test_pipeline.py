@@ -16,7 +16,7 @@ from mlflow import MlflowClient
 
 from project import AUDIT, ROOT, SMALL, Project
 
-COMMAND = {"cli.py", "check.py", "lineage.py"}  # of every command, for what is no number
+COMMAND = {"cli.py", "warm.py", "check.py", "lineage.py"}  # of every command, for what is no number
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,14 @@ Imports stand inside the commands, so that `medprobe --help` answers in a blink.
 
 import errno
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from medprobe import warm
 from medprobe.core import places
 from medprobe.core.errors import BadInput, withheld
 
@@ -26,6 +28,11 @@ class OneLine(click.ClickException):
 
 class Commands(click.Group):
     """The group of all commands; what a person can mend is said in one line."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The script `medprobe`: warm where `medprobe repro` runs it."""
+        status = warm.run("medprobe", sys.argv[1:], os.environ)
+        return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

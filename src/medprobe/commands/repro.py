@@ -7,7 +7,7 @@ paths may run side by side; small models use two cores best one by one, each on 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 from filelock import FileLock, Timeout
 
+from medprobe import warm
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -32,9 +33,11 @@ def repro(jobs: int) -> None:
     with alone():
         check_lock()
         if jobs > 1 and _changed():
-            for stages in generations():
-                _run(stages, jobs)
-        _dvc([], {})
+            share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
+            with warm.server(share) as beside:
+                for stages in generations():
+                    _run(stages, jobs, beside if len(stages) > 1 else os.environ)
+        _dvc([], os.environ)
 
 
 @contextmanager
@@ -91,9 +94,8 @@ def _changed() -> bool:
     return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
 
 
-def _run(stages: list[str], jobs: int) -> None:
+def _run(stages: list[str], jobs: int, environment: Mapping[str, str]) -> None:
     """Stages that do not depend on each other, some of them at a time."""
-    environment = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} if len(stages) > 1 else {}
     size = max(1, min(TOGETHER, len(stages) // (4 * jobs)))  # few enough to share the work evenly
     chunks = [stages[start : start + size] for start in range(0, len(stages), size)]
     pool = ThreadPoolExecutor(jobs)
@@ -108,8 +110,11 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _dvc(arguments: list[str], environment: dict[str, str]) -> None:
-    command = ["dvc", "--wait-for-lock", "repro", *arguments]
-    if subprocess.run(command, env=environment | os.environ, check=False).returncode:
+def _dvc(arguments: list[str], environment: Mapping[str, str]) -> None:
+    command = ["--wait-for-lock", "repro", *arguments]
+    status = warm.run("dvc", command, environment)
+    if status is None:
+        status = subprocess.run(["dvc", *command], env=environment, check=False).returncode
+    if status:
         problem = "a stage failed, as DVC says above"
         raise BadInput("dvc repro", problem, "mend it and run the command again")
