@@ -1,13 +1,18 @@
 """A copy of the project in a folder of its own, and the commands a person types there."""
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from medprobe import warm
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
@@ -55,10 +60,14 @@ if "MEDPROBE_AUDIT" in os.environ:
 """
 
 
+@cache
 def environment() -> dict[str, str]:
-    """That of the commands that a project runs."""
+    """That of the commands that a project runs: they start warm, as under `medprobe repro`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    own = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    session = ExitStack()
+    atexit.register(session.close)
+    return session.enter_context(warm.server(own))
 
 
 class Project:

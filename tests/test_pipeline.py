@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import yaml
 from dvc.repo import Repo
 from mlflow import MlflowClient
 
+from medprobe import warm
 from project import AUDIT, ROOT, SMALL, Project
 
 COMMAND = {"cli.py", "warm.py", "check.py", "lineage.py"}  # of every command, for what is no number
@@ -34,7 +36,8 @@ def project(tmp_path_factory: pytest.TempPathFactory, audit: Path) -> Iterator[P
     made.works("medprobe", "sample")
     made.works("dvc", "add", "data", "--quiet")
     heard = os.pathsep.join([str(audit), os.environ.get("PYTHONPATH", "")])
-    made.works("medprobe", "repro", MEDPROBE_AUDIT=str(audit), PYTHONPATH=heard)
+    audited = {"MEDPROBE_AUDIT": str(audit), "PYTHONPATH": heard, warm.SOCKET: ""}
+    made.works("medprobe", "repro", **audited)
     made.commit("The first numbers")
     yield made
 
@@ -79,6 +82,31 @@ def test_a_stage_names_every_file_that_it_imports(project: Project, audit: Path)
 def runs_anything(path: Path) -> bool:
     """Is there more in the file than a docstring?"""
     return len(ast.parse(path.read_text()).body) > 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "out"),
+    [
+        ("train --model taught", "models/taught"),
+        ("rewire --model taught --set set-0", "rewired/taught/set-0"),
+        (
+            "probe --model taught --method contrastive --benchmark medlama",
+            "predictions/taught/contrastive",
+        ),
+    ],
+)
+def test_a_cold_start_gives_the_same_bytes(project: Project, stage: str, out: str) -> None:
+    """`medprobe repro` ran all stages warm."""
+    folder = project.folder / "outputs" / out
+
+    def content() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    started_warm = content()
+    shutil.rmtree(folder)
+    shutil.rmtree(project.folder / "outputs/parts")
+    project.works("medprobe", *stage.split(), **{warm.SOCKET: ""})
+    assert content() == started_warm
 
 
 def test_no_name_is_in_what_people_share(project: Project) -> None:

@@ -26,15 +26,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 SOCKET: Final = "MEDPROBE_WARM"  # the variable that says where the server listens
-OWN: Final = {
-    SOCKET,
-    "DVC_ROOT",
-    "DVC_STAGE",
-    "OLDPWD",
-    "PWD",
-    "SHLVL",
-    "_",
-}  # each stage has its own
+# Variables of a stage's own, and PS1, which shells drop.
+OWN: Final = {SOCKET, "DVC_ROOT", "DVC_STAGE", "OLDPWD", "PS1", "PWD", "SHLVL", "_"}
 SCRIPTS: Final = ("dvc", "medprobe")
 LIBRARIES: Final = (
     "alembic.config",
@@ -72,9 +65,10 @@ _status = [0]  # what a process of the server's leaves with; longer where it run
 
 @contextmanager
 def server(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment in which scripts start warm while the block lasts; on systems other than
-    Linux, whose own libraries may not bear a fork, the environment as it is."""
-    if sys.platform != "linux":
+    """The environment in which scripts start warm while the block lasts. It is as given where a
+    server is there already, and on systems other than Linux, whose own libraries may not bear a
+    fork."""
+    if environment.get(SOCKET) or sys.platform != "linux":
         yield {**environment}
         return
     with tempfile.TemporaryDirectory(prefix="medprobe-") as folder:
@@ -96,7 +90,7 @@ def server(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> int | None:
     """The exit status of a script that ran warm, or None where it did not run at all."""
-    if len(_status) > 1 or SOCKET not in environment:
+    if len(_status) > 1 or not environment.get(SOCKET):
         return None
     request = json.dumps([script, [*arguments], os.getcwd(), {**environment}]).encode()
     with socket.socket(socket.AF_UNIX) as connection:
