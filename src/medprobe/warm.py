@@ -44,8 +44,10 @@ LIBRARIES: Final = (
     "polars",
     "pyarrow.dataset",
     "rich.progress",
+    "rouge_score.rouge_scorer",
     "safetensors.torch",
     "scipy.stats",
+    "sklearn.linear_model",
     "torch",
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.tokenization_auto",
@@ -85,6 +87,7 @@ def server(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
         try:
             yield {**environment, SOCKET: path}
         finally:
+            process.kill()
             process.communicate()
 
 
