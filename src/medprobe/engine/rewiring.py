@@ -4,6 +4,7 @@ sentence without its tail near that tail, by InfoNCE over all texts of a batch.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,9 +14,9 @@ from pydantic import Field
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
-from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
+from medprobe.engine.gradients import add_gradients, tokens_held
 from medprobe.engine.load import Model
 
 Cut = Literal["released", "tail"]
@@ -131,15 +132,15 @@ def train(
     losses = _go_on(model, adam, folder)
     rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
     network.train()
+    held = tokens_held(model, max(rows, key=len))
+    loss = partial(info_nce, temperature=settings.temperature)
     order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
     for step, chosen in enumerate(order[len(losses) :], start=len(losses) + 1):
         torch.manual_seed(random.Random(f"{seed} step {step}").getrandbits(63))
         texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
-        loss = info_nce(_first_states(model, [rows[i] for i in texts]), settings.temperature)
         adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        losses.append(add_gradients(model, [rows[i] for i in texts], loss, held))
         adam.step()
-        losses.append(loss.item())
         if not losses[-1] < float("inf"):
             raise BadInput(
                 f"rewire {model.name}, step {step}",
@@ -151,20 +152,6 @@ def train(
         done(step, losses[-1])
     network.eval()
     return losses
-
-
-def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The last layer's first states [rows, d], with gradients: all texts in one pass, those of
-    similar length together.
-    """
-
-    def compute(batch: list[int]) -> torch.Tensor:
-        ids, mask = padded([rows[i] for i in batch], model.tokenizer.pad_token_id, model.device)
-        states: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return states[:, 0]
-
-    lengths = [len(row) for row in rows]
-    return torch.stack(in_batches(lengths, model.token_budget, compute))
 
 
 def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path) -> None:
