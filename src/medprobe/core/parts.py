@@ -19,14 +19,19 @@ def kept(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.Data
 
     `key` is anything JSON can say, and must name all that the table depends on.
     """
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-    path = folder / f"{digest[:32]}.parquet"
+    path = place(folder, key)
     if path.is_file():
         return pd.read_parquet(path)
     table = compute()
     with replacing(path) as scratch:
         table.to_parquet(scratch, index=False)
     return table
+
+
+def place(folder: Path, key: Any) -> Path:
+    """Where the table of a key is kept."""
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
+    return folder / f"{digest[:32]}.parquet"
 
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:

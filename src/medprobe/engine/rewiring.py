@@ -104,6 +104,15 @@ def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[
         epoch += 1
 
 
+def steps_read(
+    model: Model, pairs: Sequence[tuple[str, str]], settings: RewireSettings, seed: str
+) -> list[list[tuple[int, ...]]]:
+    """The tokens of the texts that each step reads: all queries, then their answers."""
+    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+    order = batch_order(len(pairs), settings.batch, settings.steps, seed)
+    return [[rows[2 * pair + side] for side in (0, 1) for pair in chosen] for chosen in order]
+
+
 def train(
     model: Model,
     pairs: Sequence[tuple[str, str]],
@@ -130,16 +139,14 @@ def train(
         fused=True,
     )
     losses = _go_on(model, adam, folder)
-    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+    steps = steps_read(model, pairs, settings, seed)
     network.train()
-    held = tokens_held(model, max(rows, key=len))
+    held = tokens_held(model, max((row for rows in steps for row in rows), key=len))
     loss = partial(info_nce, temperature=settings.temperature)
-    order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
-    for step, chosen in enumerate(order[len(losses) :], start=len(losses) + 1):
+    for step, rows in enumerate(steps[len(losses) :], start=len(losses) + 1):
         torch.manual_seed(random.Random(f"{seed} step {step}").getrandbits(63))
-        texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
         adam.zero_grad()
-        losses.append(add_gradients(model, [rows[i] for i in texts], loss, held))
+        losses.append(add_gradients(model, rows, loss, held))
         adam.step()
         if not losses[-1] < float("inf"):
             raise BadInput(

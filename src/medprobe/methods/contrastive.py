@@ -18,7 +18,7 @@ from medprobe.core.params import EngineParams, Section, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
-from medprobe.engine.encode import Pooling, check_layers, encode
+from medprobe.engine.encode import Pooling, check_layers, encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import TIES
 from medprobe.engine.search import Distance, Index
@@ -65,6 +65,7 @@ class Contrastive(Method):
         self.loaded: tuple[str, Model] | None = None
         self.asked: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[Index] = []  # of the names, one a layer
+        self.counted: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
         """`<set>` for the checkpoint of the chosen step, `<set>/step-<n>` for the others,
@@ -120,8 +121,7 @@ class Contrastive(Method):
         model = self._model(pass_)
         check_layers(model, layers)
         names = self._names(task.queries, task.own)
-        prompts = task.queries["prompt"].str.replace(SLOT, model.tokenizer.mask_token, regex=False)
-        asked = self._asked(model, list(prompts), layers)
+        asked = self._asked(model, self._prompts(model, task), layers)
         tables = []
         for layer, queries, index in zip(
             layers, asked, self._offered(model, names, layers), strict=True
@@ -136,6 +136,21 @@ class Contrastive(Method):
             table = table[table["score"] >= last.transform("min")]
             tables.append(table.assign(variant=label, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
+
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Prompts and names, each once a pass. All checkpoints have the same tokenizer."""
+        model = self._model(ORIGINAL)
+        if self.counted[0] != pass_:
+            self.counted = pass_, set()
+        lengths = []
+        for texts, length in (
+            (self._prompts(model, task), self.settings.query_length),
+            (self._names(task.queries, task.own), self.settings.candidate_length),
+        ):
+            new = [text for text in dict.fromkeys(texts) if text not in self.counted[1]]
+            self.counted[1].update(new)
+            lengths += [len(row) for row in dict.fromkeys(tokenize(model, new, length))]
+        return lengths
 
     def _rewired(self, name: str) -> Path:
         """Where the checkpoints of a sentence set are."""
@@ -172,6 +187,11 @@ class Contrastive(Method):
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.loaded = pass_, model
         return self.loaded[1]
+
+    def _prompts(self, model: Model, task: Task) -> list[str]:
+        """The prompts, a mask in the slot of each."""
+        mask = model.tokenizer.mask_token
+        return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
 
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
         """The names to rank, sorted."""

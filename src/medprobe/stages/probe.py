@@ -1,9 +1,10 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -24,13 +25,43 @@ from medprobe.methods import Method, Task
 K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
 
 
+class Job(NamedTuple):
+    """A pass of a task: the part that a stopped run does not do again."""
+
+    pass_: str
+    task: Task
+    key: dict[str, Any]  # all that its table follows from
+
+
 def probe(model: str, method: str, benchmark: str, params: Params) -> None:
     """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
     beside it as `<benchmark>-<note>.csv`.
 
-    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput
-    where the method cannot serve the model, with those that can, and where a score is no number,
-    with the query.
+    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput as
+    `ready` does, and where a score is no number, with the query.
+    """
+    title = f"{model}, {method}, {benchmark}"
+    prober, tables, jobs = ready(model, method, benchmark, params)
+    console = Console(stderr=True)
+    with _suited(model, method):
+        parts = [
+            kept(places.PARTS, job.key, partial(_part, prober, job.task, job.pass_, title))
+            for job in track(jobs, title, console=console, disable=not console.is_terminal)
+        ]
+    predictions, notes = prober.notes(pd.concat(parts, ignore_index=True))
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    for name, note in notes.items():
+        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
+            note.to_csv(path, index=False, lineterminator="\n")
+    write_predictions(with_hits(predictions, tables), out, prober.METRIC)
+
+
+def ready(
+    model: str, method: str, benchmark: str, params: Params
+) -> tuple[Method, BenchmarkTables, list[Job]]:
+    """A method, ready to ask a model, and what it will do on a benchmark, finished parts too.
+
+    Raises BadInput where the method cannot serve the model, with those that can.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
@@ -47,17 +78,29 @@ def probe(model: str, method: str, benchmark: str, params: Params) -> None:
         "normalise": tables.normalise,
         "code": code_fingerprint(__name__, {"methods": [method]}),
     }
-    try:
+    with _suited(model, method):
         prober = plugin(places.MODELS / model, settings, params.engine, params.seed)
-        parts = list(_parts(prober, tables, about, f"{model}, {method}, {benchmark}"))
+        return prober, tables, list(_jobs(prober, tables, about))
+
+
+def _jobs(prober: Method, tables: BenchmarkTables, about: dict[str, Any]) -> Iterator[Job]:
+    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, K)]
+    for pass_ in prober.passes():
+        inputs = fingerprint(prober.inputs(pass_))
+        for task, hashes in tasks:
+            if prober.asks(pass_, task):
+                more = {"inputs": inputs, "pass": pass_, "task": task.name, "tables": hashes}
+                yield Job(pass_, task, {**about, **more})
+
+
+@contextmanager
+def _suited(model: str, method: str) -> Iterator[None]:
+    """Where the checkpoint lacks a head: which methods could be used."""
+    try:
+        yield
     except MissingHead as error:
-        raise _unsuited(method, model, plugin.KINDS, str(error), error.kinds) from error
-    predictions, notes = prober.notes(pd.concat(parts, ignore_index=True))
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    for name, note in notes.items():
-        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
-            note.to_csv(path, index=False, lineterminator="\n")
-    write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
+        kinds = methods.find(method).KINDS
+        raise _unsuited(method, model, kinds, str(error), error.kinds) from error
 
 
 def _unsuited(
@@ -66,29 +109,6 @@ def _unsuited(
     able = [name for name in methods.names() if {*serves} & {*methods.find(name).KINDS}]
     problem = f"the method needs a model of kind {' or '.join(kinds)}, {reason}"
     return BadInput(f"{method} on {model}", problem, f"choose one of: {', '.join(able)}")
-
-
-def _parts(
-    prober: Method, tables: BenchmarkTables, about: dict[str, Any], title: str
-) -> Iterator[pd.DataFrame]:
-    """One table a pass and task: the parts that a stopped run does not do again."""
-    tasks = [(task, _fingerprints(task)) for task in prober.tasks(tables, K)]
-    jobs = [
-        (pass_, *job) for pass_ in prober.passes() for job in tasks if prober.asks(pass_, job[0])
-    ]
-    inputs: dict[str, str] = {}
-    console = Console(stderr=True)
-    for pass_, task, hashes in track(jobs, title, console=console, disable=not console.is_terminal):
-        if pass_ not in inputs:
-            inputs[pass_] = fingerprint(prober.inputs(pass_))
-        key = {
-            **about,
-            "inputs": inputs[pass_],
-            "pass": pass_,
-            "task": task.name,
-            "tables": hashes,
-        }
-        yield kept(places.PARTS, key, partial(_part, prober, task, pass_, title))
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
