@@ -28,7 +28,7 @@ from bench import made as shared
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.linear import product
 from medprobe.engine.load import Model, load, use_threads
-from medprobe.engine.search import nearest
+from medprobe.engine.search import Index
 
 NAMES = 1024
 QUERIES = 64
@@ -98,7 +98,11 @@ def seconds(job: Any) -> float:
 def different_ranks(ours: Any, theirs: Any, names: list[str]) -> int:
     """Queries whose ten nearest names differ by more than a swap of equal distances."""
     count = 0
-    found = [nearest(part[:QUERIES], part, names, 10) for part in (ours, theirs)]
+    found = []
+    for vectors in (ours, theirs):
+        index = Index()
+        index.add(names, vectors)
+        found.append(index.nearest(vectors[:QUERIES], names, 10))
     for places, scores, others, _ in zip(*found[0], *found[1], strict=True):
         apart = {place: score for place, score in zip(places, scores, strict=True)}
         for place, other in zip(places, others, strict=True):

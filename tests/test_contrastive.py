@@ -258,6 +258,24 @@ def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.Monke
     assert len(asked) == 2 * (len(QUERIES) + len(NAMES))
 
 
+@pytest.mark.parametrize("choice", ["all", "answers", "relation", "without_subject"])
+def test_relations_and_subsets_share_the_names_of_a_checkpoint(prober: Any, choice: str) -> None:
+    """One index a layer for all of them, with the predictions of one made anew for each."""
+    tasks = [
+        probing.task(QUERIES[:2], CANDIDATES, 3),
+        probing.task(QUERIES[:2], CANDIDATES[:6], 3),
+        probing.task(QUERIES[2:].reset_index(drop=True), CANDIDATES[3:], 3),
+    ]
+    shared = prober(candidates=choice, layers=(1,))
+    for task in tasks:
+        found = shared.predict(task, "set-1")
+        alone = prober(candidates=choice, layers=(1,)).predict(task, "set-1")
+        pd.testing.assert_frame_equal(found, alone)
+    for index in shared.indexes:
+        assert len(index.names) == len(set(index.names)) <= len(NAMES)
+    assert len(shared.indexes) == 2
+
+
 def test_cosine_and_mean_pooling_are_parameters(prober: Any) -> None:
     table = prober(distance="cosine", pooling="mean").predict(
         probing.task(QUERIES, CANDIDATES, 3), "original"

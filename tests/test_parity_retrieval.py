@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parity
-from medprobe.engine.search import nearest
+from medprobe.engine.search import Index
 
 INPUTS, OUTPUTS = parity.read("retrieval", "inputs"), parity.read("retrieval", "outputs")
 RUNS = [
@@ -24,10 +24,12 @@ def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     vectors = np.array(given["vectors"], dtype=np.float32)
     far = np.full((len(theirs["not_in_the_list"]), vectors.shape[1]), FAR, dtype=np.float32)
     queries = np.array([query["vector"] for query in given["queries"]], dtype=np.float32)
-    index = np.concatenate([vectors, far])
+    offered = np.concatenate([vectors, far])
     if half:
-        queries, index = (table.astype(np.float16).astype(np.float32) for table in (queries, index))
-    indices, _ = nearest(queries, index, names, K)
+        queries, offered = (x.astype(np.float16).astype(np.float32) for x in (queries, offered))
+    index = Index()
+    index.add(names, offered)
+    indices, _ = index.nearest(queries, names, K)
     return {
         query["id"]: [names[i] for i in row]
         for query, row in zip(given["queries"], indices, strict=True)

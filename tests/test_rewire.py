@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from safetensors.torch import load_file
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
+from medprobe.engine import gradients
 from medprobe.engine.checkpoints import checkpoints
+from medprobe.engine.encode import tokenize
+from medprobe.engine.gradients import add_gradients, free_bytes
 from medprobe.engine.load import load
 from medprobe.engine.rewiring import (
     RewireSettings,
@@ -131,6 +135,65 @@ def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path
             continue  # its gradient is zero but for rounding
         # Adam's first step is lr times the gradient's sign, but for gradients near zero
         assert ((found[name] - weight).abs() < 1e-5).float().mean() > 0.95, name
+
+
+@pytest.mark.parametrize("arch", ["bert", "roberta"])
+def test_cached_gradients_are_those_of_one_pass_with_dropout_on(
+    tiny_model: TinyModel, arch: str
+) -> None:
+    model = load(tiny_model(arch), "encoder", EngineParams(token_budget=40))
+    pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, SETTINGS, "0")
+    rows = tokenize(model, [text for side in zip(*pairs, strict=True) for text in side], 48)
+    model.model.train()
+    network = model.model
+    assert any(isinstance(x, torch.nn.Dropout) and x.p > 0 for x in network.modules())
+
+    def run(held: int, seed: int) -> tuple[float, dict[str, torch.Tensor]]:
+        network.zero_grad()
+        torch.manual_seed(seed)
+        value = add_gradients(model, rows, partial(info_nce, temperature=0.04), held)
+        return value, {name: x.grad.clone() for name, x in network.named_parameters()}
+
+    whole, gradients = run(10_000, 1)
+    cached, same = run(40, 1)
+    other, _ = run(40, 2)
+    assert cached == pytest.approx(whole, abs=1e-6) and abs(other - whole) > 1e-3
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(same[name], gradient, rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each text then goes through the network twice; the checkpoint is the same."""
+    texts: list[int] = []
+    found = []
+    for free in (2**40, 2**19):
+        monkeypatch.setattr(gradients, "free_bytes", lambda device, free=free: free)
+        model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=40))
+        pairs = make_pairs(SENTENCES, "[MASK]", SETTINGS, "0")
+        texts.clear()
+        model.model.register_forward_hook(
+            lambda network, given, kwargs, out: texts.append(len(kwargs["input_ids"])),
+            with_kwargs=True,
+        )
+        settings = SETTINGS.model_copy(update={"steps": 1})
+        losses = train(model, pairs, settings, seed="0", folder=tmp_path / str(free))
+        found.append((sum(texts), losses, load_file(tmp_path / f"{free}/step-1/model.safetensors")))
+    (once, losses, weights), (twice, same, others) = found
+    assert twice - 1 == 2 * (once - 1)  # one text tells what a token takes
+    assert same == pytest.approx(losses, abs=1e-6)
+    for name, weight in weights.items():
+        torch.testing.assert_close(others[name], weight, rtol=0, atol=1e-5)
+
+
+def test_free_memory_is_at_most_what_a_control_group_has_left(tmp_path: Path) -> None:
+    assert 0 < free_bytes(torch.device("cpu")) < 2**50
+    (tmp_path / "memory.max").write_text("3000\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    assert gradients._granted(tmp_path) == 2000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert gradients._granted(tmp_path) == gradients._granted(tmp_path / "none") > 2**60
 
 
 class Stopped(Exception):

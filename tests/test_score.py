@@ -13,10 +13,12 @@ from made_up import METADATA, predictions, project, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PREDICTIONS, SUMMARY, SWEEPS
-from medprobe.core.tables import read_table, write_predictions
+from medprobe.core.tables import read_predictions, read_table, write_predictions
+from medprobe.metrics import Scoring
+from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.results import comparison, sweep
-from medprobe.metrics.significance import SIGNIFICANCE, paired_tests, significance
+from medprobe.metrics.results import comparison, score_table, sweep
+from medprobe.metrics.significance import SIGNIFICANCE, paired_table, paired_tests, significance
 from medprobe.stages.score import score
 
 PARAMS = Params(score=ScoreParams(bootstrap=100))
@@ -49,6 +51,22 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     score(PARAMS)
     assert sorted(path for path in Path("metrics").rglob("*.*") if path.is_file()) == paths
     assert [path.read_bytes() for path in paths] == first
+
+
+def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
+    """In whatever order the rows stand, and so do what is compared."""
+    table = read_table(TABLE, []).sample(frac=1, random_state=0)
+    write_predictions(table, TABLE, "accuracy")
+    pieces = list(read_predictions(TABLE))
+    variants = [set(piece["variant"]) for piece in pieces]
+    assert variants == [{""}, {"original"}, {"step-100"}, {"step-50"}]
+    assert sum(map(len, pieces)) == len(table)
+    folder, scoring = BENCHMARKS / "made_up", Scoring(PARAMS.score, 0, METADATA.cluster)
+    assert score_table(TABLE, folder, scoring) == SCORER.score(table, folder, scoring)
+    found = paired_table(TABLE, folder, scoring)
+    keys = ["variant", "replicate", "query_id"]
+    expected = SCORER.paired(table, folder, scoring).sort_values(keys, ignore_index=True)
+    pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), expected[[*found]])
 
 
 def test_the_summary_holds_a_number_a_result() -> None:

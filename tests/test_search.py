@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.engine.search import nearest
+from medprobe.engine.search import Distance, Index
+
+
+def nearest(
+    queries: Any, candidates: Any, names: list[str], k: int, distance: Distance = "l2"
+) -> Any:
+    """The best of all names of an index that holds no others."""
+    index = Index(distance)
+    index.add(names, candidates)
+    return index.nearest(queries, names, k)
 
 
 def slow(queries: Any, candidates: Any, names: list[str], k: int) -> list[list[str]]:
@@ -72,3 +81,34 @@ def test_cosine_scores_are_cosines() -> None:
 def test_fewer_candidates_than_k_are_all_returned() -> None:
     places, _ = nearest(np.ones((1, 2), np.float32), np.eye(2, dtype=np.float32), ["b", "a"], 10)
     assert places.tolist() == [[1, 0]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 12), st.integers(1, 3))
+def test_some_names_of_an_index_that_grew_are_ranked_as_alone(
+    seed: int, count: int, k: int, spread: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    vectors = draw.integers(0, spread + 1, (count, 3)).astype(np.float32)
+    queries = draw.integers(0, spread + 1, (4, 3)).astype(np.float32)
+    names = [f"name {i}" for i in draw.permutation(count)]
+    cut = int(draw.integers(1, count))
+    for distance in ("l2", "cosine"):
+        index = Index(distance)
+        index.add(names[:cut], vectors[:cut])
+        index.add(names[cut:], vectors[cut:])
+        some = sorted(draw.choice(count, int(draw.integers(1, count + 1)), replace=False))
+        among = [names[i] for i in some]
+        places, scores = index.nearest(queries, among, k)
+        alone, same = nearest(queries, vectors[some], among, k, distance)
+        assert [[index.names[i] for i in row] for row in places] == [
+            [among[i] for i in row] for row in alone
+        ]
+        assert (scores == same).all()
+
+
+def test_unknown_names_are_not_in_the_index() -> None:
+    index = Index()
+    assert "a" not in index
+    index.add(["a"], np.zeros((1, 2), np.float32))
+    assert "a" in index and "b" not in index

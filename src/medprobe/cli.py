@@ -142,6 +142,16 @@ def repro(jobs: int) -> None:
     run(jobs)
 
 
+@main.command()
+@click.option("--measure/--no-measure", default=True, help="Count, and try for seconds each.")
+def plan(measure: bool) -> None:
+    """Say what is left to run, how much there is of it, and how long it takes on this device."""
+    from medprobe import check
+    from medprobe.commands.plan import plan as run
+
+    run(check.loaded(), measure)
+
+
 @main.command("import")
 @click.argument("what")
 @click.argument("path", type=click.Path(path_type=Path))

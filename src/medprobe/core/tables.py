@@ -7,7 +7,7 @@ rank. A *prediction* is one name at one rank for one query; every metric is comp
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -152,13 +152,17 @@ def check_prompts(queries: pd.DataFrame) -> None:
 
 def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
     """Read a parquet table that must have these columns (it may have more)."""
+    check_columns(path, columns)
+    return pd.read_parquet(path)
+
+
+def check_columns(path: Path, columns: list[str]) -> None:
+    """Raise BadInput unless there is a parquet table with these columns."""
     if not path.is_file():
         raise BadInput(path, "no such table", "run `dvc repro` to make it")
-    table = pd.read_parquet(path)
-    missing = [column for column in columns if column not in table]
+    missing = [column for column in columns if column not in pq.read_schema(path).names]
     if missing:
         raise BadInput(path, f"no column {', '.join(missing)}", "run `dvc repro` to make it anew")
-    return table
 
 
 def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
@@ -178,11 +182,15 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
         raise BadInput(where, problem, "look at the model's weights and outputs")
 
 
-def read_predictions(path: Path) -> pd.DataFrame:
-    """A prediction table. Raises BadInput where a column is missing or a score is no number."""
-    table = read_table(path, PREDICTION_COLUMNS)
-    check_scores(table, path)
-    return table
+def read_predictions(path: Path) -> Iterator[pd.DataFrame]:
+    """A prediction table, the rows of one variant at a time, by name: no more of it need be in
+    memory. Raises BadInput where a column is missing or a score is no number."""
+    check_columns(path, PREDICTION_COLUMNS)
+    variants = pq.read_table(path, columns=["variant"], read_dictionary=["variant"])["variant"]
+    for variant in sorted(variants.unique().to_pylist()):
+        table = pd.read_parquet(path, filters=[("variant", "==", variant)])
+        check_scores(table, path)
+        yield table
 
 
 def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:

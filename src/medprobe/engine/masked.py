@@ -13,7 +13,7 @@ import torch
 from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.heads import bounded, narrowed
 from medprobe.engine.load import Model
-from medprobe.engine.slots import answer_ids, check_window, masked_slots
+from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
 
 Rows = Sequence[Sequence[int]]  # one a text: of token ids, or of positions in it
 Kept = TypeVar("Kept")
@@ -89,8 +89,7 @@ def mean_log_probs(
     `where` names each prompt in errors. Raises BadInput for a prompt without exactly one slot, a
     name that tokenises to nothing, a name that does not fit into the model's window.
     """
-    slots = masked_slots(model.tokenizer, prompts, where)
-    lengths = {left: _by_length(model, names, left) for left in {slot.left for slot in slots}}
+    slots, lengths = _slots_and_lengths(model, prompts, where, names)
     for slot, query in zip(slots, where, strict=True):
         longest = max(lengths[slot.left])
         name = names[int(lengths[slot.left][longest][0][0])]
@@ -108,6 +107,22 @@ def mean_log_probs(
 
     log_probs(model, rows, positions, model.token_budget, keep)
     return means
+
+
+def lengths_read(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+) -> list[int]:
+    """The tokens of each row that `mean_log_probs` reads."""
+    slots, lengths = _slots_and_lengths(model, prompts, where, names)
+    return [len(slot.before) + n + len(slot.after) for slot in slots for n in lengths[slot.left]]
+
+
+def _slots_and_lengths(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+) -> tuple[list[Slot], dict[str, dict[int, tuple[np.ndarray, torch.Tensor]]]]:
+    """Each prompt's slot, and the names by length behind the character that stands before it."""
+    slots = masked_slots(model.tokenizer, prompts, where)
+    return slots, {left: _by_length(model, names, left) for left in {slot.left for slot in slots}}
 
 
 def _by_length(

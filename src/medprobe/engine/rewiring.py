@@ -4,6 +4,7 @@ sentence without its tail near that tail, by InfoNCE over all texts of a batch.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -13,9 +14,9 @@ from pydantic import Field
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
-from medprobe.engine.batching import in_batches, padded
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
+from medprobe.engine.gradients import add_gradients, tokens_held
 from medprobe.engine.load import Model
 
 Cut = Literal["released", "tail"]
@@ -103,6 +104,15 @@ def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[
         epoch += 1
 
 
+def steps_read(
+    model: Model, pairs: Sequence[tuple[str, str]], settings: RewireSettings, seed: str
+) -> list[list[tuple[int, ...]]]:
+    """The tokens of the texts that each step reads: all queries, then their answers."""
+    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+    order = batch_order(len(pairs), settings.batch, settings.steps, seed)
+    return [[rows[2 * pair + side] for side in (0, 1) for pair in chosen] for chosen in order]
+
+
 class Rewiring:
     """The training of one model, from checkpoint to checkpoint.
 
@@ -130,8 +140,9 @@ class Rewiring:
             weight_decay=settings.weight_decay,
             fused=True,
         )
-        self.rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
-        self.order = list(batch_order(len(pairs), settings.batch, settings.steps, seed))
+        self.steps = steps_read(model, pairs, settings, seed)
+        longest = max((row for rows in self.steps for row in rows), key=len)
+        self.held = tokens_held(model, longest)
         self.losses: list[float] = []
 
     def until(
@@ -158,14 +169,11 @@ class Rewiring:
 
     def _step(self, step: int) -> float:
         torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))
-        chosen = self.order[step - 1]
-        texts = [2 * pair for pair in chosen] + [2 * pair + 1 for pair in chosen]
-        states = _first_states(self.model, [self.rows[i] for i in texts])
-        loss = info_nce(states, self.settings.temperature)
         self.adam.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = partial(info_nce, temperature=self.settings.temperature)
+        value = add_gradients(self.model, self.steps[step - 1], loss, self.held)
         self.adam.step()
-        return loss.item()
+        return value
 
 
 def train(
@@ -190,20 +198,6 @@ def newest_step(folder: Path) -> int:
     """The step from which a training goes on in `folder`; 0 where nothing was kept."""
     kept = _newest(folder)
     return kept[0] if kept else 0
-
-
-def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The last layer's first states [rows, d], with gradients: all texts in one pass, those of
-    similar length together.
-    """
-
-    def compute(batch: list[int]) -> torch.Tensor:
-        ids, mask = padded([rows[i] for i in batch], model.tokenizer.pad_token_id, model.device)
-        states: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return states[:, 0]
-
-    lengths = [len(row) for row in rows]
-    return torch.stack(in_batches(lengths, model.token_budget, compute))
 
 
 def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path) -> None:

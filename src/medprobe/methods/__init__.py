@@ -109,6 +109,11 @@ class Method(Protocol):
         `prediction_id` where the benchmark's rule and the candidates' ids do not say them."""
         ...
 
+    def reads(self, task: Task, pass_: str) -> list[int] | None:
+        """How many tokens each text has that the network will read for this task, beside those of
+        the tasks asked about before; None where only asking the model tells."""
+        return None
+
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """The predictions of all passes as they are written, and tables for people beside them."""
         return predictions, {}

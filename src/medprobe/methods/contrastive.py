@@ -18,10 +18,10 @@ from medprobe.core.params import EngineParams, Section, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
-from medprobe.engine.encode import Pooling, check_layers, encode
+from medprobe.engine.encode import Pooling, check_layers, encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import TIES
-from medprobe.engine.search import Distance, nearest
+from medprobe.engine.search import Distance, Index
 from medprobe.methods import Method, Task
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
@@ -63,7 +63,9 @@ class Contrastive(Method):
         self.settings = settings
         self.engine = engine
         self.loaded: tuple[str, Model] | None = None
-        self.known: dict[tuple[str, int], np.ndarray[Any, Any]] = {}
+        self.asked: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
+        self.indexes: list[Index] = []  # of the names, one a layer
+        self.counted: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
         """`<set>` for the checkpoint of the chosen step, `<set>/step-<n>` for the others,
@@ -123,15 +125,14 @@ class Contrastive(Method):
         model = self._model(pass_)
         check_layers(model, layers)
         names = self._names(task.queries, task.own)
-        prompts = task.queries["prompt"].str.replace(SLOT, model.tokenizer.mask_token, regex=False)
-        asked = self._vectors(model, list(prompts), self.settings.query_length, layers)
-        offered = self._vectors(model, names, self.settings.candidate_length, layers)
+        asked = self._asked(model, self._prompts(model, task), layers)
         tables = []
-        for layer, queries, candidates in zip(layers, asked, offered, strict=True):
+        for layer, queries, index in zip(
+            layers, asked, self._offered(model, names, layers), strict=True
+        ):
             extra = int(self.settings.candidates == "without_subject")
-            count = task.k + extra + TIES
-            indices, scores = nearest(queries, candidates, names, count, self.settings.distance)
-            table = _table(task.queries, names, indices, scores)
+            found, scores = index.nearest(queries, names, task.k + extra + TIES)
+            table = _table(task.queries, index.names, found, scores)
             if extra:
                 table = _without_subject(table, task.queries)
             label = variant if layer == -1 else f"layer-{layer}"
@@ -139,6 +140,21 @@ class Contrastive(Method):
             table = table[table["score"] >= last.transform("min")]
             tables.append(table.assign(variant=label, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
+
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Prompts and names, each once a pass. All checkpoints have the same tokenizer."""
+        model = self._model(ORIGINAL)
+        if self.counted[0] != pass_:
+            self.counted = pass_, set()
+        lengths = []
+        for texts, length in (
+            (self._prompts(model, task), self.settings.query_length),
+            (self._names(task.queries, task.own), self.settings.candidate_length),
+        ):
+            new = [text for text in dict.fromkeys(texts) if text not in self.counted[1]]
+            self.counted[1].update(new)
+            lengths += [len(row) for row in dict.fromkeys(tokenize(model, new, length))]
+        return lengths
 
     def _rewired(self, name: str) -> Path:
         """Where the checkpoints of a sentence set are."""
@@ -168,14 +184,18 @@ class Contrastive(Method):
     def _model(self, pass_: str) -> Model:
         """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""
         if self.loaded is None or self.loaded[0] != pass_:
-            self.known.clear()
-            self.loaded = None
+            self.loaded, self.asked, self.indexes = None, {}, []
             folder = self._folder(pass_)
             model = load(folder, "encoder", self.engine)
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.loaded = pass_, model
         return self.loaded[1]
+
+    def _prompts(self, model: Model, task: Task) -> list[str]:
+        """The prompts, a mask in the slot of each."""
+        mask = model.tokenizer.mask_token
+        return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
 
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
         """The names to rank, sorted."""
@@ -190,30 +210,42 @@ class Contrastive(Method):
             names = names & own or names
         return sorted(names)
 
-    def _vectors(
-        self, model: Model, texts: Sequence[str], length: int, layers: Sequence[int]
+    def _asked(
+        self, model: Model, prompts: Sequence[str], layers: Sequence[int]
     ) -> np.ndarray[Any, Any]:
-        """Vectors [layers, texts, d]; each text is encoded once a pass, whoever asks for it."""
-        new = [text for text in dict.fromkeys(texts) if (text, length) not in self.known]
-        vectors = encode(model, new, length, self.settings.pooling, list(layers))
-        for i, text in enumerate(new):
-            self.known[text, length] = vectors[:, i]
-        return np.stack([self.known[text, length] for text in texts], axis=1)
+        """Vectors of prompts [layers, prompts, d]; each is encoded once a pass."""
+        new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self.asked]
+        length, pooling = self.settings.query_length, self.settings.pooling
+        vectors = encode(model, new, length, pooling, layers)
+        self.asked |= {prompt: vectors[:, i] for i, prompt in enumerate(new)}
+        return np.stack([self.asked[prompt] for prompt in prompts], axis=1)
+
+    def _offered(self, model: Model, names: Sequence[str], layers: Sequence[int]) -> list[Index]:
+        """The indexes of all names so far, one a layer, which hold these: one matrix a pass for
+        all relations and subsets, into which each name is encoded once."""
+        self.indexes = self.indexes or [Index(self.settings.distance) for _ in layers]
+        new = [name for name in names if name not in self.indexes[0]]
+        if new:
+            length, pooling = self.settings.candidate_length, self.settings.pooling
+            vectors = encode(model, new, length, pooling, layers)
+            for index, of_layer in zip(self.indexes, vectors, strict=True):
+                index.add(new, of_layer)
+        return self.indexes
 
 
 def _table(
     queries: pd.DataFrame,
     names: Sequence[str],
-    indices: np.ndarray[Any, Any],
+    places: np.ndarray[Any, Any],
     scores: np.ndarray[Any, Any],
 ) -> pd.DataFrame:
-    """Predictions from `nearest`: columns query_id, rank, prediction, score."""
-    width = indices.shape[1]
+    """Predictions from `Index.nearest`: columns query_id, rank, prediction, score."""
+    width = places.shape[1]
     return pd.DataFrame(
         {
             "query_id": np.repeat(queries["query_id"].to_numpy(), width),
             "rank": np.tile(np.arange(1, width + 1), len(queries)),
-            "prediction": np.array(names, dtype=object)[indices.ravel()],
+            "prediction": np.array(names, dtype=object)[places.ravel()],
             "score": scores.ravel(),
         }
     )

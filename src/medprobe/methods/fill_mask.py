@@ -13,7 +13,7 @@ from medprobe.core import answers
 from medprobe.core.params import EngineParams, Section
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
-from medprobe.engine.slots import answer_ids, check_window, masked_slots
+from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
 from medprobe.methods import Method, Task
 
 
@@ -45,7 +45,7 @@ class FillMask(Method):
 
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
-        slots = masked_slots(self.model.tokenizer, task.queries["prompt"], task.where)
+        slots = self._slots(task)
         for slot, query in zip(slots, task.where, strict=True):
             check_window(slot, [[0]], self.model.max_length, query, ["one token"])
 
@@ -69,3 +69,10 @@ class FillMask(Method):
                 text = row["prediction"]
                 table.append({**row, "hit": text in tokens or same(text) in right})
         return pd.DataFrame(table)
+
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Each prompt, its slot one token."""
+        return [len(slot.fill([0])) for slot in self._slots(task)]
+
+    def _slots(self, task: Task) -> list[Slot]:
+        return masked_slots(self.model.tokenizer, task.queries["prompt"], task.where)

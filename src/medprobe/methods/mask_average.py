@@ -30,7 +30,7 @@ class MaskAverage(Method):
     ) -> None:
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
-        self.known = ranking.Remembered()
+        self.known, self.counted = ranking.Remembered(), ranking.Remembered()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query, in each variant.
@@ -59,3 +59,15 @@ class MaskAverage(Method):
                 order = among[ranking.best(scores[among], task.k, ranking.TIES)]
                 rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
+
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Each prompt with as many masks as names have tokens, those of several subsets once."""
+        names, prompts = sorted(set(task.candidates["name"])), task.queries["prompt"].tolist()
+        lengths: list[int] = []
+
+        def count() -> list[np.ndarray]:
+            lengths.extend(masked.lengths_read(self.model, prompts, task.where, names))
+            return [np.empty(len(names), dtype=bool) for _ in prompts]
+
+        self.counted.scores(prompts, names, count)
+        return lengths

@@ -56,6 +56,15 @@ class Perplexity(Method):
             }
         )
 
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Of masked models a copy of each sentence for each of its tokens."""
+        texts = filled(task.queries)
+        if self.log_probs is causal_log_probs:
+            return [len(row) - 1 for row in _causal_rows(self.model, texts)]
+        encoded = self.model.tokenizer(texts, return_special_tokens_mask=True, verbose=False)
+        marks = encoded["special_tokens_mask"]
+        return [len(row) for row in marks for special in row if not special]
+
 
 def perplexity(log_probs: Sequence[float]) -> float:
     """exp(-mean) of the log-probabilities of a sentence's tokens.
@@ -98,11 +107,14 @@ def causal_log_probs(
 ) -> list[list[float]]:
     """For each text the log-probability of each of its tokens given those before it. `where` names
     each text in errors."""
+    rows = _fitting(model, _causal_rows(model, texts), where)
+    return causal.log_likelihood(model, rows, model.token_budget)
+
+
+def _causal_rows(model: load.Model, texts: Sequence[str]) -> list[list[int]]:
     start = model.tokenizer.bos_token_id
     encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-    rows = [ids if start is None else [start, *ids] for ids in encoded]
-    rows = _fitting(model, rows, where)
-    return causal.log_likelihood(model, rows, model.token_budget)
+    return [ids if start is None else [start, *ids] for ids in encoded]
 
 
 def _fitting(model: load.Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:

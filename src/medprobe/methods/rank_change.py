@@ -95,6 +95,16 @@ class RankChange(Method):
             }
         )
 
+    def reads(self, task: Task, pass_: str) -> list[int] | None:
+        """Of masked models each distinct prompt with as many masks as names have tokens."""
+        if pass_ == COPY:
+            return []
+        if self.kind == "causal":
+            return None
+        distinct = task.queries.drop_duplicates("prompt")
+        prompts, names = distinct["prompt"].tolist(), sorted(set(task.candidates["name"]))
+        return masked.lengths_read(self.model, prompts, prompts, names)
+
     def _scored(
         self, queries: pd.DataFrame, names: list[str], pass_: str
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:

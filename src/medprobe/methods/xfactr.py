@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
@@ -18,7 +17,7 @@ from medprobe.engine.decoded import DecodingSettings, predictions
 from medprobe.engine.encode import encode
 from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of
 from medprobe.engine.load import load
-from medprobe.engine.search import nearest
+from medprobe.engine.search import Index
 from medprobe.engine.slots import Slot, check_window, masked_slots
 from medprobe.methods import Method, Task
 
@@ -62,7 +61,7 @@ class Xfactr(Method):
         if settings.bias == "subtracted":
             heads.without_bias(self.model.model)
         self.decoded: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
-        self.known: tuple[list[str], np.ndarray[Any, Any]] | None = None  # names and vectors
+        self.index = Index()  # of the names
 
     def passes(self) -> list[str]:
         """The decodings."""
@@ -101,13 +100,14 @@ class Xfactr(Method):
     def _matched(self, decoded: list[list[Filling]], names: list[str]) -> dict[str, str]:
         """The name nearest to each decoded text, by the [CLS] vectors of the model's body."""
         body = replace(self.model, model=self.model.model.base_model)
-        if self.known is None or self.known[0] != names:
-            self.known = names, encode(body, names, self.settings.name_length)
+        new = [name for name in names if name not in self.index]
+        if new:
+            self.index.add(new, encode(body, new, self.settings.name_length))
         fillings = (filling for of_prompt in decoded for filling in of_prompt)
         texts = sorted({text_of(self.model, filling.tokens) for filling in fillings})
         vectors = encode(body, texts, self.settings.name_length)
-        indices, _ = nearest(vectors, self.known[1], names, 1)
-        return {text: names[i] for text, i in zip(texts, indices[:, 0], strict=True)}
+        places, _ = self.index.nearest(vectors, names, 1)
+        return {text: self.index.names[i] for text, i in zip(texts, places[:, 0], strict=True)}
 
     def _fillings(
         self, prompts: list[str], slots: list[Slot], decoding: str, k: int

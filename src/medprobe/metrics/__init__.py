@@ -79,7 +79,8 @@ class Scoring:
 class Scorer(Protocol):
     """A family of metrics: from a prediction table to scores, and to what paired tests compare.
 
-    `benchmark` is the folder `outputs/benchmarks/<name>`. The same tables and seed give the same
+    `benchmark` is the folder `outputs/benchmarks/<name>`. Variants do not look at each other: they
+    may be scored all at once or one by one. The same tables and seed give the same
     numbers, in whatever order the rows are.
     """
 

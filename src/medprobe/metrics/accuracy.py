@@ -60,12 +60,20 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     for query in predictions.loc[strange, "query_id"].head(1):
         problem = "a prediction's query is not in the benchmark"
         raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark anew")
+    scored = bool(predictions["score"].notna().all())
+    runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
+    tables = [_of_run(rows, queries, scored) for rows in runs or [predictions]]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _of_run(predictions: pd.DataFrame, queries: pd.DataFrame, scored: bool) -> pd.DataFrame:
+    """`values` of one variant and replicate."""
     table = _probed(predictions, queries)
     index = pd.MultiIndex.from_frame(table[KEYS])
     best = predictions[predictions["hit"].astype(bool)].groupby(KEYS)["rank"].min().reindex(index)
     for k in KS:
         table[f"acc_at_{k}"] = (best <= k).to_numpy(float)
-    if predictions["score"].notna().all():
+    if scored:
         for k in KS:
             table[f"acc_at_{k}_tied"] = tied(predictions, k).reindex(index, fill_value=0).to_numpy()
     if "answer_rank" in predictions:

@@ -46,13 +46,15 @@ def families(path: Path) -> list[str]:
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
     """The scores of a prediction table on the benchmark in `folder`, by its families of metrics."""
-    predictions, scores = read_predictions(path), Scores()
-    try:
-        for name in families(path):
-            for variant, subsets in metrics.find(name).score(predictions, folder, scoring).items():
+    scorers, scores = [metrics.find(name) for name in families(path)], Scores()
+    for predictions in read_predictions(path):
+        for scorer in scorers:
+            try:
+                found = scorer.score(predictions, folder, scoring)
+            except BadInput as error:
+                raise BadInput(path, str(error)) from None
+            for variant, subsets in found.items():
                 scores.setdefault(variant, {}).update(subsets)
-    except BadInput as error:
-        raise BadInput(path, str(error)) from None
     return scores
 
 

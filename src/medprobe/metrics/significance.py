@@ -82,11 +82,14 @@ def is_control(method: str) -> bool:
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
     """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics."""
-    scorer, predictions = metrics.find(metric_of_predictions(path)), read_predictions(path)
-    try:
-        table = scorer.paired(predictions, folder, scoring)
-    except BadInput as error:
-        raise BadInput(path, str(error)) from None
+    scorer = metrics.find(metric_of_predictions(path))
+    parts = []
+    for predictions in read_predictions(path):
+        try:
+            parts.append(scorer.paired(predictions, folder, scoring))
+        except BadInput as error:
+            raise BadInput(path, str(error)) from None
+    table = pd.concat(parts, ignore_index=True)
     tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
     keys = ["variant", "replicate", "query_id", "subset", "cluster", "weight"]
     return table[[*keys, *tested]]

@@ -1,5 +1,7 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -38,10 +40,23 @@ def probe(
     """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
     beside it as `<benchmark>-<note>.csv`.
 
-    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput
-    where the method cannot serve the model, with those that can, and where a score is no number,
-    with the query.
+    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput as
+    `ready` does, and where a score is no number, with the query.
     """
+    probing = ready(model, method, benchmark, params)
+    with _suited(model, method):
+        parts = _parts(probing, executor)
+    predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    for name, note in notes.items():
+        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
+            note.to_csv(path, index=False, lineterminator="\n")
+    write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
+
+
+def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
+    """All that the stage will do, finished parts too. Raises BadInput where the method cannot
+    serve the model, with those that can."""
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
@@ -65,17 +80,20 @@ def probe(
         engine=params.engine,
         seed=params.seed,
         tables=tables,
+        about=about,
     )
+    with _suited(model, method):
+        probing.tasks  # noqa: B018
+    return probing
+
+
+@contextmanager
+def _suited(model: str, method: str) -> Iterator[None]:
+    """Where the checkpoint lacks a head: which methods could be used."""
     try:
-        parts = _parts(probing, about, executor)
+        yield
     except MissingHead as error:
         raise methods.unsuited(method, model, str(error), error.kinds) from error
-    predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    for name, note in notes.items():
-        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
-            note.to_csv(path, index=False, lineterminator="\n")
-    write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
 
 
 class Asked(NamedTuple):
@@ -99,10 +117,11 @@ class Probing:
     engine: EngineParams
     seed: int
     tables: BenchmarkTables
+    about: dict[str, Any]  # what all parts follow from
 
     def __reduce__(self) -> Any:
-        about = (self.title, self.method, self.checkpoint, self.settings)
-        return type(self), (*about, self.engine.there, self.seed, self.tables)
+        recipe = (self.title, self.method, self.checkpoint, self.settings)
+        return type(self), (*recipe, self.engine.there, self.seed, self.tables, self.about)
 
     @cached_property
     def prober(self) -> Method:
@@ -126,6 +145,28 @@ class Probing:
             )
         ]
 
+    def parts(self) -> list[tuple[Asked, list[Path]]]:
+        """All there is to do, with where each task's table is kept."""
+        hashes = [_fingerprints(task) for task in self.tasks]
+        inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
+        found = []
+        for asked in self.asked():
+            key = {**self.about, "inputs": inputs[asked.pass_], "pass": asked.pass_}
+            of_tasks = [
+                {**key, "task": self.tasks[number].name, "tables": hashes[number]}
+                for number in asked.tasks
+            ]
+            found.append((asked, [part(places.PARTS, one) for one in of_tasks]))
+        return found
+
+    def job(self, asked: Asked) -> Job:
+        """For an executor."""
+        some = len(asked.tasks) < len(self.tasks)
+        names = (asked.pass_, self.tasks[asked.tasks[0]].name if some else "")
+        name = " ".join(filter(None, names))
+        title = f"{self.title}: {name}" if name else self.title
+        return Job(title, asked, tuple(self.prober.inputs(asked.pass_)))
+
     def __call__(self, asked: Asked) -> list[pd.DataFrame]:
         """A table for each task."""
         return [
@@ -134,41 +175,22 @@ class Probing:
         ]
 
 
-def _parts(probing: Probing, about: dict[str, Any], executor: Executor) -> list[pd.DataFrame]:
+def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     """One table a pass and task: the parts that a stopped run does not do again, but for those that
     share what they compute, which are done together or not at all."""
-    hashes = [_fingerprints(task) for task in probing.tasks]
-    inputs: dict[str, str] = {}
-    jobs: list[Job] = []
-    places_of: list[list[Path]] = []  # where the tables of each job are kept
-    for asked in probing.asked():
-        reads = tuple(probing.prober.inputs(asked.pass_))
-        if asked.pass_ not in inputs:
-            inputs[asked.pass_] = fingerprint(reads)
-        key = {**about, "inputs": inputs[asked.pass_], "pass": asked.pass_}
-        tasks = [(probing.tasks[number].name, hashes[number]) for number in asked.tasks]
-        places_of.append(
-            [part(places.PARTS, {**key, "task": name, "tables": own}) for name, own in tasks]
-        )
-        names = (asked.pass_, tasks[0][0] if len(tasks) < len(probing.tasks) else "")
-        name = " ".join(filter(None, names))
-        jobs.append(Job(f"{probing.title}: {name}" if name else probing.title, asked, reads))
-    missing = [
-        number
-        for number, paths in enumerate(places_of)
-        if not all(path.is_file() for path in paths)
-    ]
+    parts = probing.parts()
+    missing = [one for one in parts if not all(path.is_file() for path in one[1])]
     console = Console(stderr=True)
     for done, tables in track(
-        executor(probing, [jobs[number] for number in missing]),
+        executor(probing, [probing.job(asked) for asked, _ in missing]),
         probing.title,
         total=len(missing),
         console=console,
         disable=not console.is_terminal,
     ):
-        for table, path in zip(tables, places_of[missing[done]], strict=True):
+        for table, path in zip(tables, missing[done][1], strict=True):
             keep(table, path)
-    return [pd.read_parquet(path) for paths in places_of for path in paths]
+    return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:

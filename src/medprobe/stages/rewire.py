@@ -17,7 +17,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, section
 from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local
-from medprobe.engine.load import load
+from medprobe.engine.load import Model, load
 from medprobe.engine.rewiring import (
     STATE,
     RewireSettings,
@@ -43,9 +43,7 @@ def rewire(
     A sentence set that is not meant for the model leaves the folder empty, and no losses.
     """
     own = params.sentence_sets.get(sentence_set, SentenceSet())
-    varied = {swept[0]: swept[1]} if swept else {}
-    choices = params.rewire | own.rewire | varied
-    settings = section(RewireSettings, choices, "params.yaml: rewire")
+    settings = settings_of(sentence_set, params, swept)
     params.models.kind(model)
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
@@ -66,6 +64,15 @@ def rewire(
     )
 
 
+def settings_of(
+    sentence_set: str, params: Params, swept: tuple[str, str] | None = None
+) -> RewireSettings:
+    """The settings on a sentence set, with a value of a sweep where one is meant."""
+    own = params.sentence_sets.get(sentence_set, SentenceSet())
+    choices = params.rewire | own.rewire | ({swept[0]: swept[1]} if swept else {})
+    return section(RewireSettings, choices, "params.yaml: rewire")
+
+
 def rewire_folder(
     folder: Path,
     sentences: Path,
@@ -80,10 +87,10 @@ def rewire_folder(
     """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`; the
     loss of each step goes to the file `losses`.
 
-    Steps done before a stop are kept under outputs/parts and not done again. Raises BadInput for a
-    sentence set that is not there or too small, or a model without a mask token or an encoder.
+    Steps done before a stop are kept under outputs/parts and not done again. Raises BadInput as
+    `ready` does.
     """
-    drawn = f"{seed} {sentences.stem}"
+    drawn = drawn_from(seed, sentences)
     inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
     key = [settings.model_dump(), drawn, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
@@ -103,6 +110,29 @@ def rewire_folder(
             done(len(of_steps), of_steps[-1])
     _write_losses(of_steps, losses)
     finish(parts, target)
+
+
+def drawn_from(seed: int, sentences: Path) -> str:
+    """The seed of all draws."""
+    return f"{seed} {sentences.stem}"
+
+
+def ready(
+    folder: Path, sentences: Path, settings: RewireSettings, engine: EngineParams, drawn: str
+) -> tuple[Model, list[tuple[str, str]]]:
+    """A model, ready to be rewired on a file of sentences, and the pairs, drawn by a seed.
+
+    Raises BadInput for a sentence set that is not there or too small, or a model without a mask
+    token or an encoder.
+    """
+    lines = list(read_sentences(sentences).values())
+    model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
+    if model.tokenizer.mask_token is None:
+        raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
+    pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
+    if len(pairs) < 2:
+        raise BadInput(sentences, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
+    return model, pairs
 
 
 def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
@@ -131,14 +161,7 @@ class _Steps:
     def rewiring(self) -> Rewiring:
         """Of the recipe: checkpoint, sentences, folder of the parts, settings, engine, seed."""
         folder, sentences, parts, settings, engine, drawn = self.recipe
-        lines = list(read_sentences(sentences).values())
-        model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
-        if model.tokenizer.mask_token is None:
-            raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
-        pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
-        if len(pairs) < 2:
-            problem = f"{len(pairs)} sentences long enough to cut, expected 2 or more"
-            raise BadInput(sentences, problem)
+        model, pairs = ready(folder, sentences, settings, engine, drawn)
         return Rewiring(model, pairs, settings, seed=drawn, folder=parts)
 
     def __call__(self, last: int) -> list[float]:

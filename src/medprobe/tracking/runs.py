@@ -18,7 +18,13 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint
-from medprobe.core.tables import Metadata, candidate_hash, metric_of_predictions, read_table
+from medprobe.core.tables import (
+    Metadata,
+    candidate_hash,
+    metric_of_predictions,
+    read_predictions,
+    read_table,
+)
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.expert import folders as rated
@@ -140,11 +146,15 @@ def _candidates(folder: Path) -> dict[str, str]:
 def _parts(path: Path, metadata: Metadata, scoring: Scoring) -> Parts:
     """The headlines of each variant and replicate, where there are several."""
     model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-    predictions = read_table(path, ["variant", "replicate"])
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
     parts: Parts = {}
-    for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+    pieces = (
+        piece
+        for predictions in read_predictions(path)
+        for piece in predictions.groupby(["variant", "replicate"], sort=True)
+    )
+    for (variant, replicate), rows in pieces:
         about = {"variant": variant or "default", "replicate": replicate}
         at = sweep(f":{variant}")
         varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
@@ -192,8 +202,7 @@ def _losses(
 def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     """The main variant's ranks, and those of a few queries; text only where params.yaml says so:
     names and prompts may be licensed."""
-    predictions = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction_id"])
-    main = predictions[predictions["variant"] == predictions["variant"].min()]
+    main = next(read_predictions(path))
     main = main[main["replicate"] == main["replicate"].min()].copy()
     columns = ["query_id", "rank", "prediction_id", "score", "hit"]
     if text:

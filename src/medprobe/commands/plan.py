@@ -1,0 +1,218 @@
+"""`medprobe plan`: what is left to run, how much of it there is, and how long it will take here."""
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from rich.filesize import decimal
+
+from medprobe.commands.repro import check_lock, generations
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+
+PATIENCE: Final = 2.0  # seconds that a stage is tried for
+ROW: Final = 15  # bytes of a prediction on disk
+PAIRS: Final = 32  # of sentences in a step of rewiring that is tried
+RUNS: Final = "medprobe.check, torch, transformers.models.bert.modeling_bert"  # models
+LOGS: Final = "medprobe.stages.track, mlflow.store.tracking.sqlalchemy_store, matplotlib.pyplot"
+
+
+@dataclass
+class Left:
+    """What a stage has left to do; None where it cannot be told."""
+
+    stage: str
+    when: str  # now, or after a stage that may change what it reads
+    parts: str = ""  # finished of all
+    texts: int | None = None
+    tokens: int | None = None
+    passes: int | None = None
+    checkpoints: int | None = None
+    disk: int | None = None  # bytes
+    memory: int | None = None  # bytes
+    seconds: float | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def plan(params: Params, measure: bool) -> None:
+    """Print a line a stage that is left, and the sum. Where `measure`, models are loaded: what
+    probing and rewiring will read is counted, and tried for seconds each on this device."""
+    check_lock()
+    rows = list(left())
+    for row in rows:
+        if measure:
+            measured(row, params)
+        print(shown(row), flush=True)
+    print(summed(rows))
+
+
+def left() -> Iterator[Left]:
+    """The stages that DVC would run, in its order: those with something changed, and those behind
+    them."""
+    from dvc.repo import Repo
+    from networkx import ancestors
+
+    with Repo() as repo:
+        changed = set(repo.status())
+        stages = {stage.addressing: stage for stage in repo.index.stages}
+        behind: dict[str, str] = {}
+        for name in sorted(changed & set(stages)):
+            for stage in ancestors(repo.index.graph, stages[name]):
+                behind.setdefault(stage.addressing, name)
+        for names in generations():
+            for name in names:
+                behind_it = f"after {behind[name]}" if name in behind else ""
+                if when := "now" if name in changed else behind_it:
+                    yield Left(name, when, options=options(stages[name].cmd))
+
+
+def options(cmd: Any) -> dict[str, str]:
+    """The options of the first command of a stage, and under "" its name.
+
+    >>> options(['medprobe probe --method xfactr --model "a"', "medprobe track"])
+    {'': 'probe', 'method': 'xfactr', 'model': 'a'}
+    """
+    words = shlex.split(cmd if isinstance(cmd, str) else cmd[0], comments=True)[1:]
+    named = zip(words[1::2], words[2::2], strict=False)
+    return {"": words[0], **{name.removeprefix("--"): value for name, value in named}}
+
+
+def measured(row: Left, params: Params) -> None:
+    """Fill in what can be told of a stage: of probing and rewiring whose inputs are there."""
+    tried = {"probe": _probing, "rewire": _rewiring}.get(row.options[""])
+    if tried is None:
+        return
+    try:
+        tried(row, params)
+    except BadInput:  # a model or benchmark is not made yet
+        row.when = row.when if row.when != "now" else "inputs are not made yet"
+
+
+def _probing(row: Left, params: Params) -> None:
+    import psutil
+
+    from medprobe import methods
+    from medprobe.commands import trial
+    from medprobe.engine.inspection import read_config
+    from medprobe.engine.load import device_of, token_budget
+    from medprobe.stages.probe import ready
+
+    one = row.options
+    folder = places.MODELS / one["model"]
+    device = device_of(params.engine.device)
+    budget = params.engine.token_budget or token_budget(device, read_config(folder))
+    begin = time.perf_counter()
+    probing = ready(one["model"], one["method"], one["benchmark"], params)
+    prober, jobs = probing.prober, trial.jobs(probing)
+    loading = time.perf_counter() - begin
+    ahead = [job for job in jobs if not job.path.is_file()]
+    row.parts = f"{len(jobs) - len(ahead)} of {len(jobs)}"
+    row.checkpoints = len({str(path) for job in ahead for path in prober.inputs(job.pass_)})
+    row.disk = ROW * methods.K * sum(len(job.task.queries) for job in jobs)
+    lengths = [prober.reads(job.task, job.pass_) for job in ahead]
+    if all(one is not None for one in lengths):
+        read = trial.Read()
+        for some in lengths:
+            read.add(some or [], budget)
+        row.texts, row.tokens, row.passes = read.texts, read.tokens, read.passes
+    took = trial.seconds_of(prober, ahead, lengths, PATIENCE)
+    start = starting(f"medprobe.stages.probe, medprobe.methods.{one['method']}, {RUNS}")
+    row.seconds = start + starting(LOGS) + loading + took
+    row.memory = psutil.Process().memory_info().rss
+
+
+def _rewiring(row: Left, params: Params) -> None:
+    import psutil
+    import torch
+
+    from medprobe.engine.gradients import add_gradients, tokens_held
+    from medprobe.engine.rewiring import info_nce, steps_read
+    from medprobe.stages.rewire import drawn_from, ready, settings_of
+
+    one = row.options
+    swept = (one["sweep"], one["value"]) if "sweep" in one else None
+    settings = settings_of(one["set"], params, swept)
+    sentences = places.SENTENCES / f"{one['set']}.txt"
+    folder = places.MODELS / one["model"]
+    begin = time.perf_counter()
+    drawn = drawn_from(params.seed, sentences)
+    model, pairs = ready(folder, sentences, settings, params.engine, drawn)
+    steps = steps_read(model, pairs, settings, drawn)
+    loading = time.perf_counter() - begin
+    row.texts = sum(map(len, steps))
+    row.tokens = sum(len(text) for texts in steps for text in texts)
+    row.passes = len(steps)
+    row.checkpoints = -(-settings.steps // settings.checkpoint_every)
+    row.disk = row.checkpoints * _size(folder)
+    network = model.model.train()
+    tried = [*steps[0][:PAIRS], *steps[0][len(steps[0]) // 2 :][:PAIRS]]
+    held = tokens_held(model, max(tried, key=len))
+    adam = torch.optim.AdamW(network.parameters(), lr=0.0, weight_decay=0.0, fused=True)
+    took = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        adam.zero_grad()
+        add_gradients(model, tried, partial(info_nce, temperature=settings.temperature), held)
+        adam.step()
+        took.append(time.perf_counter() - begin)
+    per_token = min(took) / sum(map(len, tried))
+    row.seconds = starting(f"medprobe.stages.rewire, {RUNS}") + loading + per_token * row.tokens
+    row.memory = psutil.Process().memory_info().rss
+
+
+@cache
+def starting(modules: str) -> float:
+    """The seconds that a process with these modules takes to start."""
+    begin = time.perf_counter()
+    subprocess.run([sys.executable, "-c", f"import {modules}"], check=True)
+    return time.perf_counter() - begin
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def shown(row: Left) -> str:
+    """A stage as one line: its name, its time, and all that is known of it.
+
+    >>> shown(Left("rewire@a-b", "now", texts=384, seconds=42))
+    'rewire@a-b                                     42 s  384 texts'
+    """
+    known = [row.when] if row.when != "now" else []
+    known += [f"{row.parts} parts done"] if row.parts else []
+    for name in ("texts", "tokens", "passes", "checkpoints"):
+        if (count := getattr(row, name)) is not None:
+            known.append(f"{count:,} {name}")
+    known += [f"{decimal(row.disk)} on disk"] if row.disk is not None else []
+    known += [f"{decimal(row.memory)} of memory"] if row.memory is not None else []
+    return f"{row.stage:<40} {clock(row.seconds):>10}  {', '.join(known)}".rstrip()
+
+
+def summed(rows: list[Left]) -> str:
+    """One sentence on all of them."""
+    known = [row.seconds for row in rows if row.seconds is not None]
+    text = f"{len(rows)} stages are left"
+    if known:
+        text += f"; {len(known)} of them take {clock(sum(known))}, one after another on this device"
+    return text
+
+
+def clock(seconds: float | None) -> str:
+    """A time for people.
+
+    >>> clock(42), clock(3700), clock(None)
+    ('42 s', '1 h 2 min', '')
+    """
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
