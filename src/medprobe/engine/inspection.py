@@ -81,8 +81,10 @@ def inspect(folder: Path) -> Checkpoint:
     missing: dict[str, tuple[str, ...]] = {
         head: _lacking(folder, AUTO_CLASSES[head], config, present) for head in heads(config)
     }
-    load_tokenizer(folder, config)
+    template = load_tokenizer(folder, config).chat_template
     kinds = tuple(head for head in heads(config) if not missing[head])
+    if "causal" in kinds and template:
+        kinds = ("chat", *kinds)
     lacks = {head: names for head, names in missing.items() if names}
     return Checkpoint(folder, config.model_type, _tokenizer_kind(folder), kinds, lacks)
 
