@@ -252,13 +252,11 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     silent = chat_model("llama", "{{ messages[0]['content'] }}")
     with pytest.raises(BadInput, match="does not keep answers"):
         written(method(silent), tables(), "chat-0-shot-free")
-    with pytest.raises(BadInput, match="toy: r/all: no table train, so no facts to tell"):
-        method(tiny_model("gpt2"), shots=[1]).tasks(
-            BenchmarkTables(probing.queries(), probing.candidates()), 10
-        )
+    bare = BenchmarkTables(probing.queries(), probing.candidates(NAMES))
     own = tables(["Aspirin treats [Y] ."], subjects=["C1"])  # the subject that is asked about
-    with pytest.raises(BadInput, match="0 facts that are not asked, 1 are to be told"):
-        method(tiny_model("gpt2"), shots=[1]).tasks(own, 10)
+    for benchmark, problem in ((bare, "no table train, so no facts"), (own, "0 facts that are")):
+        with pytest.raises(BadInput, match=f"toy: r/all: {problem}"):
+            written(method(tiny_model("gpt2"), shots=[1]), benchmark, "none-1-shot-free")
     long = tables(prompts=["Velotrine " * 60 + "treats [Y] ."])
     for form in ("free", "constrained"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):

@@ -6,7 +6,7 @@ same relation may be told before. See `engine.asking`, and `engine.writing` for 
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -82,9 +82,12 @@ class Answering(Method):
         ]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """A task a relation and subset, with the facts to tell. Raises BadInput where there are
-        fewer than are to be told."""
-        return [_with_shots(t, tables, max(self.settings.shots)) for t in super().tasks(tables, k)]
+        """A task a relation and subset, with the facts that may be told."""
+        tasks = super().tasks(tables, k)
+        facts = tables.others.get(TRAIN)
+        if facts is None or not any(self.settings.shots):
+            return tasks
+        return [replace(task, tables={TRAIN: _unasked(task, facts)}) for task in tasks]
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best answers of each query, with the log-likelihood of the text that they end
@@ -92,7 +95,8 @@ class Answering(Method):
 
         A free answer is a hit where it equals an answer by the benchmark's rule and that of
         BioLAMA's evaluator: letter case, punctuation and articles aside. Raises BadInput for a
-        prompt without exactly one slot, or longer than the model's window.
+        prompt without exactly one slot, or longer than the model's window; where there are fewer
+        facts than are to be told; and where the tokenizer has no template for a chat.
         """
         template, shots, _, form = pass_.split("-")
         asked = self._asked(task, template == "chat", int(shots))
@@ -135,6 +139,8 @@ class Answering(Method):
     def _asked(self, task: Task, chat: bool, shots: int) -> list[writing.Asked]:
         """What each query is to the model: a slot, and what an encoder reads."""
         model, separator = self.model, self.settings.separator
+        if shots:
+            _check_shots(task, shots)
         texts = [self._text(row, task, chat, shots) for row in task.queries.itertuples()]
         if self.head == "causal":
             slots = asking.slots(model, texts, task.where, separator, begun=chat)
@@ -161,23 +167,23 @@ class Answering(Method):
         return self.settings.question.replace(PROMPT, prompt.replace(SLOT, BLANK))
 
 
-def _loosely(task: Task) -> Any:
+def _loosely(task: Task) -> Callable[[str], str]:
     """The rule by which free answers are equal."""
     return lambda text: answers.biolama(task.normalise(text))
 
 
-def _with_shots(task: Task, tables: BenchmarkTables, shots: int) -> Task:
-    """The task with its table `train`: facts of its relation, about subjects it does not ask of."""
-    if not shots:
-        return task
+def _unasked(task: Task, facts: pd.DataFrame) -> pd.DataFrame:
+    """Facts of the task's relation and subset about subjects that it does not ask of."""
     first = task.queries.iloc[0]
-    where = f"{first['benchmark']}: {task.name}"
-    if TRAIN not in tables.others:
-        raise BadInput(where, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
-    facts = tables.others[TRAIN]
     own = (facts["relation"] == first["relation"]) & (facts["subset"] == first["subset"])
-    unasked = facts[own & ~facts["subject_id"].isin(task.queries["subject_id"])]
-    if len(unasked) < shots:
-        problem = f"{len(unasked)} facts that are not asked, {shots} are to be told"
+    asked = facts["subject_id"].isin(task.queries["subject_id"])
+    return facts[own & ~asked].reset_index(drop=True)
+
+
+def _check_shots(task: Task, shots: int) -> None:
+    where = f"{task.queries['benchmark'].iloc[0]}: {task.name}"
+    if TRAIN not in task.tables:
+        raise BadInput(where, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
+    if (count := len(task.tables[TRAIN])) < shots:
+        problem = f"{count} facts that are never asked, {shots} are to be told"
         raise BadInput(where, problem, "set fewer shots")
-    return replace(task, tables={TRAIN: unasked.reset_index(drop=True)})
