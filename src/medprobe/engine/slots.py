@@ -55,7 +55,7 @@ def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]
     for prompt, name in zip(prompts, where, strict=True):
         before, after = split_prompt(prompt, name)
         lefts.append(before[-1:])
-        texts.append(before.rstrip() + tokenizer.mask_token + after)
+        texts.append(before.rstrip(" ") + tokenizer.mask_token + after)
     mask = tokenizer.mask_token_id
     slots = []
     for ids, left, name in zip(_encode(tokenizer, texts), lefts, where, strict=True):
