@@ -230,7 +230,7 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
     (drawing,) = reliability.drawn(table, "toy")
     assert drawing.file == "toy-reliability-taught.svg"
-    assert "none" in drawing.svg and "as it says" in drawing.svg
+    assert "none" in drawing.plot.svg and "as it says" in drawing.plot.svg
     other = tmp_path / "taught/likelihood/toy.parquet"
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
