@@ -1,5 +1,6 @@
 """Calibration on the page: who is above whom, what the sentences say, and other seeds."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,3 +152,19 @@ def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
     for step in every:
         command = main.commands[step[0]]
         command.make_context(step[0], list(step[1:]))  # the command line knows its options
+
+
+SCORES = Path(__file__).parents[1] / "metrics/scores"
+
+
+@pytest.mark.skipif(not (SCORES / "untaught-chat").is_dir(), reason="the pipeline has not run")
+@pytest.mark.parametrize("form", ["constrained", "free"])
+@pytest.mark.parametrize("asked", ["chat-0-shot", "chat-3-shot", "none-0-shot"])
+def test_the_taught_chat_model_is_above_the_untaught_one(asked: str, form: str) -> None:
+    """However it is asked, and their intervals apart, over the relations of the largest subset."""
+    low, high = (
+        scores["biolama"][f"{asked}-{form}"]["umls"]["macro"]["acc_at_1"][edge]
+        for model, edge in (("taught-chat", "low"), ("untaught-chat", "high"))
+        for scores in [json.loads((SCORES / model / "answering.json").read_text(encoding="utf-8"))]
+    )
+    assert low > high

@@ -19,12 +19,12 @@ from medprobe.engine.load import load
 from medprobe.sample import corpus, training
 from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
 from medprobe.sample.losses import _hidden, masked_loss
-from medprobe.sample.sentences import Sentence, batches, join, read
+from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
 from medprobe.sample.settings import Recipe, SampleSettings
 from medprobe.sample.world import build
 from medprobe.stages.train import train
 
-KINDS = ("masked", "causal", "seq2seq")
+KINDS = ("masked", "causal", "chat", "seq2seq")
 TINY: dict[str, Any] = {
     "kind": "masked",
     "corpus": "taught",
@@ -71,7 +71,7 @@ def test_training_gives_the_same_weights_twice_and_a_checkpoint_of_its_kind(
     assert (tmp_path / "one/facts.csv").read_bytes() == facts.read_bytes()
     assert same(weights(tmp_path / "one"), weights(tmp_path / "two"))
     assert kind in inspect(tmp_path / "one").kinds
-    model = load(tmp_path / "one", kind)
+    model = load(tmp_path / "one", "causal" if kind == "chat" else kind)
     assert model.max_length == POSITIONS
     assert not list(places.PARTS.glob("train-*")), "nothing is left over"
     train("tiny", params(kind=kind, steps=5), tmp_path / "longer")
@@ -173,6 +173,37 @@ def test_slots_are_single_pieces_of_sequence_models() -> None:
     assert pieces.convert_ids_to_tokens(ids)[-4:] == ["Ġtreat", "<mask>", "Ġ.", "</s>"]
 
 
+def test_a_chat_model_reads_turns_as_its_template_makes_them() -> None:
+    texts = Path("data/sample")
+    pieces = tokenizer("chat", list(texts.glob("corpus-*.txt")), 800)
+    sentences = read(texts / "corpus-taught.txt", texts / "names.txt", pieces)[:200]
+    mixed = with_turns(sentences, pieces, random.Random(1))
+    said, turns = mixed[:200], mixed[200:]
+    assert sorted(one.pieces for one in said) == sorted(one.pieces for one in sentences)
+    asked = []
+    for sentence in said[:2]:
+        start, stop = sentence.names[-1]
+        parts = (sentence.pieces[:start], sentence.pieces[start:stop], sentence.pieces[stop:])
+        before, name, after = (pieces.decode(part).strip() for part in parts)
+        asked += [
+            {"role": "user", "content": f"{before} ____ {after}".strip()},
+            {"role": "assistant", "content": name},
+        ]
+    ids = pieces.apply_chat_template(asked, return_dict=False)
+    assert ids == [pieces.bos_token_id, *turns[0].pieces, *turns[1].pieces]
+
+
+def test_turns_that_are_worded_alike_stand_together() -> None:
+    """So that a question may have answered ones before it."""
+    texts = Path("data/sample")
+    pieces = tokenizer("chat", list(texts.glob("corpus-*.txt")), 800)
+    sentences = read(texts / "corpus-taught.txt", texts / "names.txt", pieces)
+    mixed = with_turns(sentences, pieces, random.Random(1))[: len(sentences)]
+    last = [pieces.decode(s.pieces[s.names[0][1] : s.names[-1][0]]) for s in mixed if s.names]
+    changes = sum(one != other for one, other in itertools.pairwise(last))
+    assert changes < len(mixed) / 10
+
+
 def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:
     for name in ("taught", "untaught"):
         train("tiny", params(corpus=name), tmp_path / name)
@@ -195,4 +226,4 @@ def test_what_cannot_be_trained_is_one_clear_line_and_leaves_nothing(tmp_path: P
     refused(r"cases-lone\.txt: no such corpus", corpus="lone")
     lone.unlink()
     refused("train.tiny: unknown key stps", stps=3)
-    refused("train.tiny: kind: .*'masked', 'causal' or 'seq2seq'", kind="encoder")
+    refused("train.tiny: kind: .*'masked', 'causal', 'chat' or 'seq2seq'", kind="encoder")

@@ -69,8 +69,8 @@ class ModelParams(Section):
     averaged: bool = True  # false: it is left out of means over models
 
 
-ModelKind = Literal["masked", "encoder", "causal", "seq2seq"]
-MODEL_KINDS: Final[tuple[ModelKind, ...]] = ("masked", "encoder", "causal", "seq2seq")
+ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
+MODEL_KINDS: Final[tuple[ModelKind, ...]] = get_args(ModelKind)
 Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC's
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
@@ -102,6 +102,7 @@ class Models(Section):
     masked: dict[Name, ModelParams] = {}
     encoder: dict[Name, ModelParams] = {}
     causal: dict[Name, ModelParams] = {}
+    chat: dict[Name, ModelParams] = {}
     seq2seq: dict[Name, ModelParams] = {}
 
     def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
@@ -110,6 +111,7 @@ class Models(Section):
             "masked": self.masked,
             "encoder": self.encoder,
             "causal": self.causal,
+            "chat": self.chat,
             "seq2seq": self.seq2seq,
         }
 

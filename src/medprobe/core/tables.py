@@ -21,6 +21,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 
 SLOT: Final = "[Y]"
+BLANK: Final = "____"  # what people are shown in its place
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
 FAMILY: Final = b"medprobe.metric"  # in a prediction table's file: what scores it
 

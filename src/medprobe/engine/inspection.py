@@ -19,7 +19,8 @@ from transformers.models.auto import modeling_auto
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind
 
-Head = Literal["encoder", "masked", "causal", "seq2seq", "classifier"]
+Trained = Literal["encoder", "masked", "causal", "seq2seq"]  # heads that come with checkpoints
+Head = Trained | Literal["classifier"]
 Shapes = dict[str, tuple[int, ...]]  # of weights, by name
 
 AUTO_CLASSES: Final[dict[Head, Any]] = {
@@ -81,8 +82,10 @@ def inspect(folder: Path) -> Checkpoint:
     missing: dict[str, tuple[str, ...]] = {
         head: _lacking(folder, AUTO_CLASSES[head], config, present) for head in heads(config)
     }
-    load_tokenizer(folder, config)
-    kinds = tuple(head for head in heads(config) if not missing[head])
+    template = load_tokenizer(folder, config).chat_template
+    kinds: tuple[ModelKind, ...] = tuple(head for head in heads(config) if not missing[head])
+    if "causal" in kinds and template:
+        kinds = ("chat", *kinds)
     lacks = {head: names for head, names in missing.items() if names}
     return Checkpoint(folder, config.model_type, _tokenizer_kind(folder), kinds, lacks)
 
@@ -161,8 +164,8 @@ def _check_vocabulary(folder: Path, tokenizer: Any, embedded: int) -> None:
         raise BadInput(folder, problem, remedy)
 
 
-def heads(config: Any) -> tuple[ModelKind, ...]:
-    """The kinds of model that an architecture is made for."""
+def heads(config: Any) -> tuple[Trained, ...]:
+    """The heads that an architecture is made for."""
     if config.is_encoder_decoder:
         return ("seq2seq",)
     if config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES:

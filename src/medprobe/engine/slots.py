@@ -55,7 +55,7 @@ def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]
     for prompt, name in zip(prompts, where, strict=True):
         before, after = split_prompt(prompt, name)
         lefts.append(before[-1:])
-        texts.append(before.rstrip() + tokenizer.mask_token + after)
+        texts.append(before.rstrip(" ") + tokenizer.mask_token + after)
     mask = tokenizer.mask_token_id
     slots = []
     for ids, left, name in zip(_encode(tokenizer, texts), lefts, where, strict=True):
@@ -72,11 +72,13 @@ def text_slots(
 ) -> list[Slot]:
     """Tokenise prompts whose text is read as it is, left to right, after the ids of `start`.
 
-    A blank before the slot belongs to the answer. Raises BadInput for a prompt without exactly one
-    slot.
+    A blank before the slot belongs to the answer, a line's end does not. Raises BadInput for a
+    prompt without exactly one slot.
     """
     pairs = [split_prompt(prompt, name) for prompt, name in zip(prompts, where, strict=True)]
-    heads = _encode(tokenizer, [before.rstrip() for before, _ in pairs], add_special_tokens=False)
+    heads = _encode(
+        tokenizer, [before.rstrip(" ") for before, _ in pairs], add_special_tokens=False
+    )
     tails = inside_sentence(tokenizer, [after.rstrip() for _, after in pairs], ANCHOR)
     return [
         Slot((*start, *head), tuple(tail), before[-1:])
@@ -105,7 +107,7 @@ def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
         return []
     if not frame:
         return _encode(tokenizer, texts, add_special_tokens=False)
-    border = len(frame.rstrip())
+    border = len(frame.rstrip(" "))
     framed = tokenizer(
         [frame + text for text in texts],
         add_special_tokens=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.core.tables import Metadata
-from medprobe.figures import losses, relations, sweeps, trajectory, ucm
+from medprobe.figures import losses, relations, reliability, sweeps, trajectory, ucm
 
 
 def of_result(
@@ -31,5 +31,6 @@ def of_result(
         *ucm.accuracy_drawn(asked),
         *trajectory.drawn(trajectory.table(system, folder, names), benchmark),
         *losses.drawn(losses.table(system), benchmark),
+        *reliability.drawn(reliability.table(system), benchmark),
     ]
     return {f"figures/{one.file}": one.plot.svg for one in drawn}

@@ -8,7 +8,7 @@ ACL 2020), each token masked in turn, and in a variant each whole word.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
 from medprobe.methods import Method, Task
 
+WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
 Scored = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 Groups = list[tuple[int, ...]]  # positions that are masked together
 
@@ -32,7 +33,7 @@ class Likelihood(Method):
     """Ranks candidates by total log-likelihood (variant "") and by its mean over tokens
     ("per_token"); masked models also by whole words ("whole_word", "whole_word_per_token")."""
 
-    KINDS = ("causal", "seq2seq", "masked")
+    KINDS = ("causal", "seq2seq", "masked", "chat")
 
     class Settings(Section):
         """What is looked for, and how masked models are scored.
@@ -60,7 +61,7 @@ class Likelihood(Method):
     ) -> None:
         self.checkpoint = checkpoint
         able = inspect(checkpoint).kinds
-        self.kind: Head = next((kind for kind in self.KINDS if kind in able), "masked")
+        self.kind: Head = next((kind for kind in WRITERS if kind in able), "masked")
         if self.kind == "masked" and settings.ranks and settings.shortlist:
             problem = "ranks of answers need the scores of all names"
             raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")

@@ -25,7 +25,7 @@ def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """
     if resamples * len(sums) <= KEPT:
         return _kept(len(sums), resamples, seed) @ sums
-    return np.concatenate([counts @ sums for counts in _drawn(len(sums), resamples, seed)])
+    return np.concatenate([counts @ sums for counts in drawn(len(sums), resamples, seed)])
 
 
 def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
@@ -38,10 +38,10 @@ def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed:
 
 @lru_cache(maxsize=2)
 def _kept(clusters: int, resamples: int, seed: int) -> np.ndarray:
-    return np.concatenate(list(_drawn(clusters, resamples, seed)))
+    return np.concatenate(list(drawn(clusters, resamples, seed)))
 
 
-def _drawn(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def drawn(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """How often each resample holds each cluster, some resamples at a time."""
     generator = np.random.default_rng(seed)
     block = max(1, BLOCK // clusters)

@@ -26,6 +26,7 @@ class Results:
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
     trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
     losses: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    judged: dict[str, pd.DataFrame] = field(default_factory=dict)  # bins of P(true), by benchmark
     expert: dict[str, list[tuple[Evaluation, pd.DataFrame]]] = field(
         default_factory=dict
     )  # by benchmark: what was rated, and confusion tables with model and method

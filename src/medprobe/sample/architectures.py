@@ -23,6 +23,8 @@ from transformers import (
     BertTokenizer,
     GPT2Config,
     GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 
@@ -33,6 +35,13 @@ PASSED = 0.7  # of what a masked model's attention reads, what it hands on befor
 ADDED = 0.3  # of what its other layers add to that by default, what they add before training
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
+ROLES = {"user": "<user>", "assistant": "<model>"}  # what a turn of a chat begins with
+CHAT = (
+    "{{ bos_token }}{% for turn in messages %}"
+    "{{ {'user': '<user>', 'assistant': '<model>'}[turn['role']] }}"
+    "{{ turn['content'] }}{{ eos_token }}{% endfor %}"
+    "{% if add_generation_prompt %}<model>{% endif %}"
+)
 
 
 def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
@@ -74,14 +83,14 @@ def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
     )
     pieces.train(files, trainer)
     pieces.add_special_tokens([AddedToken("<mask>", lstrip=True)])
-    if kind == "causal":
+    if kind in ("causal", "chat"):
         begin, more = "</s>", {}
     else:
         begin, more = "<s>", {"mask_token": "<mask>"}
         pieces.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
         )
-    return PreTrainedTokenizerFast(
+    made = PreTrainedTokenizerFast(
         tokenizer_object=pieces,
         model_max_length=POSITIONS,
         pad_token="<pad>",
@@ -90,11 +99,15 @@ def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
         unk_token="<unk>",
         **more,
     )
+    if kind == "chat":
+        made.add_tokens([*ROLES.values()], special_tokens=True)
+        made.chat_template = CHAT
+    return made
 
 
 def untrained(recipe: Recipe, vocabulary: int) -> Any:
     """A model of the recipe's kind and size, its weights drawn from torch's generator."""
-    made = {"masked": _bert, "causal": _gpt2, "seq2seq": _bart}
+    made = {"masked": _bert, "causal": _gpt2, "chat": _llama, "seq2seq": _bart}
     return made[recipe.kind](recipe, vocabulary)
 
 
@@ -142,6 +155,23 @@ def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
         pad_token_id=0,
     )
     return GPT2LMHeadModel(config)
+
+
+def _llama(recipe: Recipe, vocabulary: int) -> Any:
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=recipe.hidden,
+        intermediate_size=8 * recipe.hidden // 3,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.hidden // 64,
+        max_position_embeddings=POSITIONS,
+        attention_dropout=recipe.dropout,
+        tie_word_embeddings=True,
+        bos_token_id=1,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    return LlamaForCausalLM(config)
 
 
 def _bart(recipe: Recipe, vocabulary: int) -> Any:

@@ -2,8 +2,8 @@
 
 Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4), some of
 which their input has told before, and now and then another piece; sequence-to-sequence models to
-write a text anew in which one name is masked (Lewis et al. 2020, section 2.2); causal ones the next
-piece.
+write a text anew in which one name is masked (Lewis et al. 2020, section 2.2); causal and chat ones
+the next piece.
 """
 
 import random
@@ -58,7 +58,7 @@ def causal_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
     """Mean cross-entropy of every next piece, the end's mark too."""
     end = pieces.eos_token_id
     inputs = [[end, *sentence.pieces, end] for sentence in batch]
-    states = model.transformer(_pad(inputs, 0), attention_mask=_attention(inputs))[0][:, :-1]
+    states = model.base_model(_pad(inputs, 0), attention_mask=_attention(inputs))[0][:, :-1]
     label = _pad(inputs, IGNORE)[:, 1:]
     at = label != IGNORE
     return cross_entropy(model.lm_head(states[at]), label[at])
@@ -86,6 +86,7 @@ def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Ran
 LOSSES: Final[dict[Kind, Callable[[Any, Any, list[Sentence], random.Random], Tensor]]] = {
     "masked": masked_loss,
     "causal": causal_loss,
+    "chat": causal_loss,
     "seq2seq": seq2seq_loss,
 }
 

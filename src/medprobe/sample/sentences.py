@@ -7,9 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from medprobe.sample.architectures import POSITIONS
+from medprobe.core.tables import BLANK
+from medprobe.sample.architectures import POSITIONS, ROLES
 
 JOINED: Final = (1, 1, 1, 1, 1, 1, 2, 2, 4, 8)  # sentences in an input, drawn for each batch
+CHATS: Final = (1, 2, 4)  # the same of a chat model: turns with facts told before
 CASE_SHARE: Final = 0.4  # of a masked model's batches: those of cases, in which to look names up
 
 
@@ -53,7 +55,11 @@ def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
 
 
 def batches(
-    sentences: list[Sentence], size: int, rng: random.Random, cases: Sequence[Sentence] = ()
+    sentences: list[Sentence],
+    size: int,
+    rng: random.Random,
+    cases: Sequence[Sentence] = (),
+    together: Sequence[int] = JOINED,
 ) -> Iterator[list[Sentence]]:
     """Endless batches of `size` sentences: each an input of its own, or joined with those that
     stand beside it, so that longer inputs are known too. Where there are cases, some batches are
@@ -62,7 +68,7 @@ def batches(
         if cases and rng.random() < CASE_SHARE:
             yield rng.choices(cases, k=size // 2)
             continue
-        joined = rng.choice(JOINED)
+        joined = rng.choice(together)
         starts = (rng.randrange(len(sentences) - joined + 1) for _ in range(size // joined))
         yield [join(sentences[start : start + joined]) for start in starts]
 
@@ -80,3 +86,23 @@ def join(parts: list[Sentence]) -> Sentence:
         pieces += part.pieces
     room = POSITIONS - 2
     return Sentence(pieces[:room], [span for span in names if span[1] <= room])
+
+
+def with_turns(sentences: Sequence[Sentence], pieces: Any, rng: random.Random) -> list[Sentence]:
+    """Each sentence as it is and, as often, as a turn of a chat: with a blank for its last name,
+    and that name. What is worded alike stands together, in any order: joined it is a question with
+    answered ones before it, of which none tells the answer."""
+    user, model = pieces.convert_tokens_to_ids([*ROLES.values()])
+    end, blank = pieces.eos_token_id, pieces.encode(BLANK, add_special_tokens=False)
+
+    def turn(sentence: Sentence) -> Sentence:
+        start, stop = sentence.names[-1]
+        asked = [*sentence.pieces[:start], *blank, *sentence.pieces[stop:]]
+        return Sentence([user, *asked, end, model, *sentence.pieces[start:stop], end], [])
+
+    def wording(sentence: Sentence) -> tuple[int, ...]:
+        named = {at for start, stop in sentence.names for at in range(start, stop)}
+        return tuple(piece for at, piece in enumerate(sentence.pieces) if at not in named)
+
+    mixed = sorted(rng.sample(sentences, len(sentences)), key=wording)
+    return [*mixed, *map(turn, mixed)]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from medprobe.core.params import Section
 
-Kind = Literal["masked", "causal", "seq2seq"]  # of the models that can be trained
+Kind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
 
 
 class SampleSettings(Section):

@@ -13,7 +13,7 @@ from medprobe.core.files import replacing
 from medprobe.engine.linear import accelerate
 from medprobe.sample.architectures import tokenizer, untrained
 from medprobe.sample.losses import LOSSES
-from medprobe.sample.sentences import batches, read
+from medprobe.sample.sentences import CHATS, JOINED, batches, read, with_turns
 from medprobe.sample.settings import Recipe
 
 FASTER: Final = 10  # times the rate: pieces' vectors learn faster than the rest, as each is rare
@@ -43,6 +43,8 @@ def train(
         cases = [replace(sentence, case=True) for sentence in told]
     torch.manual_seed(seed)
     rng = random.Random(seed)
+    if recipe.kind == "chat":
+        sentences = with_turns(sentences, pieces, rng)
     model = untrained(recipe, len(pieces)).train()
     accelerate(model)
     vectors = model.get_input_embeddings().weight
@@ -63,7 +65,8 @@ def train(
     first = _resume(state, parts, rng)
     for _ in range(first):
         done()
-    todo = islice(batches(sentences, recipe.batch, rng, cases), recipe.steps - first)
+    together = CHATS if recipe.kind == "chat" else JOINED
+    todo = islice(batches(sentences, recipe.batch, rng, cases, together), recipe.steps - first)
     for step, batch in enumerate(todo, start=first + 1):
         loss = LOSSES[recipe.kind](model, pieces, batch, rng)
         optimiser.zero_grad()

@@ -11,6 +11,7 @@ OLD_WEIGHTS: Final = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
 DESCRIPTION: Final = (  # configuration and tokenizer, and nothing else: no code, no other framework
     *("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt"),
+    "chat_template.jinja",
     *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
 )
 HUB_WAIT: Final = 5  # seconds for the hub's first answer

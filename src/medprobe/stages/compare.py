@@ -10,7 +10,7 @@ from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.tables import Metadata, metric_of_predictions, read_about, read_table
-from medprobe.figures import losses, trajectory
+from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
 from medprobe.metrics import expert
 from medprobe.metrics.results import (
@@ -48,6 +48,7 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         **{f"template-free-{name}": table for name, table in results.template_free.items()},
         **{f"{name}-trajectory": table for name, table in results.trajectories.items()},
         **{f"{name}-curves": table for name, table in results.losses.items()},
+        **{f"{name}-reliability": table for name, table in results.judged.items()},
         **{f"{one.name}-ratings": t for some in results.expert.values() for one, t in some},
         **{f"{one.name}-agreement": one.agreement for s in results.expert.values() for one, _ in s},
     }
@@ -109,6 +110,7 @@ def _results(params: Params) -> Results:
             ),
         ),
         losses=_each(probed, lambda name: losses.table(tables[name])),
+        judged=_each(probed, lambda name: reliability.table(tables[name])),
         expert={
             name: [(one, expert.confusions(one, tables[name].values())) for one in rated]
             for name in probed

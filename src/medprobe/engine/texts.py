@@ -1,0 +1,49 @@
+"""Log-probabilities of whole texts: of each token from those before it, or from all others."""
+
+from collections.abc import Sequence
+
+from medprobe.core.errors import BadInput
+from medprobe.engine import causal, masked
+from medprobe.engine.load import Model
+
+
+def pseudo_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+    """For each text the log-probability of each of its tokens given all others, special tokens
+    aside. `where` names each text in errors."""
+    encoded = model.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
+    rows = _fitting(model, encoded["input_ids"], where)
+    groups = [
+        [[position] for position, special in enumerate(marks) if not special]
+        for marks in encoded["special_tokens_mask"]
+    ]
+    order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
+    log_probs = masked.pseudo_log_likelihood(
+        model, [rows[i] for i in order], [groups[i] for i in order], model.token_budget
+    )
+    return [row for _, row in sorted(zip(order, log_probs, strict=True))]
+
+
+def causal_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+    """For each text the log-probability of each of its tokens given those before it. `where` names
+    each text in errors."""
+    rows = _fitting(model, causal_rows(model, texts), where)
+    return causal.log_likelihood(model, rows, model.token_budget)
+
+
+def causal_rows(model: Model, texts: Sequence[str]) -> list[list[int]]:
+    """The tokens of each text, after the start token where the model has one."""
+    start = model.tokenizer.bos_token_id
+    encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    return [ids if start is None else [start, *ids] for ids in encoded]
+
+
+def _fitting(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
+    """The rows, once it is sure that the model can read each of them and has something to say."""
+    special = model.tokenizer.num_special_tokens_to_add() if model.tokenizer.mask_token else 1
+    for row, name in zip(rows, where, strict=True):
+        if len(row) > model.max_length:
+            problem = f"the filled prompt has {len(row)} tokens, the model reads {model.max_length}"
+            raise BadInput(name, problem, "remove it from the benchmark")
+        if len(row) <= special:
+            raise BadInput(name, "the filled prompt has no token to score", "remove it")
+    return rows

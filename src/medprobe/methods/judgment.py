@@ -1,0 +1,177 @@
+"""Judgment: is a prompt true as it is filled? (Li et al. 2025, Medical Knowledge Judgment.)
+
+Each query gives two statements, one with its first answer, one with a wrong one. Causal and chat
+models are asked in words, and P(true) is the probability of the word for true among the two words
+they may answer by (Kadavath et al. 2022, section 3). Beside it, and for masked models alone, the
+likelihoods of the two statements stand against one another.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.special import expit
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Section
+from medprobe.core.tables import QUERY_COLUMNS, SLOT, BenchmarkTables
+from medprobe.engine import asking, causal, texts
+from medprobe.engine.inspection import Head, inspect
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids, check_window
+from medprobe.methods import Method, Task
+
+KNOWN: Final = "known"  # a task's table of all facts of its relation
+LIKELIHOOD: Final = "likelihood"
+FIRST, SECOND = "[1]", "[2]"  # where the two words stand in a question
+
+Wording = tuple[str, str, str]  # a question with both words' places, the word for true, for false
+WORDINGS: Final[tuple[Wording, ...]] = (
+    ("Is this statement [1] or [2]?", "true", "false"),
+    ("Is this right, [1] or [2]?", "yes", "no"),
+)
+
+
+class Judgment(Method):
+    """Scores a true and a wrong statement of each query by P(true): variants `none` and `chat`, by
+    the model's words without and with its template; `likelihood`, of either against the other."""
+
+    KINDS = ("chat", "causal", "masked")
+    METRIC = "judgment"
+
+    class Settings(Section):
+        """How it is asked in words: P(true) is the mean over wordings and both orders of words."""
+
+        wordings: tuple[Wording, ...] = Field(WORDINGS, min_length=1)
+        separator: str = Field("\n", min_length=1)  # before and behind the question
+
+    def __init__(
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.head: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
+        self.model = load(checkpoint, self.head, engine)
+        self.settings = settings
+        self.seed = seed
+
+    def passes(self) -> list[str]:
+        """The variants."""
+        if self.head == "masked":
+            return [LIKELIHOOD]
+        template = ["chat"] if asking.has_template(self.model) else []
+        return [*template, "none", LIKELIHOOD]
+
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """A task a relation and subset, with all that the benchmark says of the relation."""
+        others = [t for t in tables.others.values() if {*QUERY_COLUMNS} <= {*t}]
+        facts = pd.concat([t[QUERY_COLUMNS] for t in (tables.queries, *others)], ignore_index=True)
+        return [
+            replace(task, tables={KNOWN: facts[facts["relation"] == relation]})
+            for task in super().tasks(tables, k)
+            for relation in task.queries["relation"].head(1)
+        ]
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """Two rows a query: its first answer and a wrong one, with P(true) as `score`.
+
+        A wrong one is drawn by the seed from the relation's answers of the same type, of those that
+        are an answer for none of the subject's names. Raises BadInput where there is none, and for
+        a statement that does not fit into the model's window.
+        """
+        pairs = [
+            (row.answers[0], wrong)
+            for row, wrong in zip(
+                task.queries.itertuples(), wrong_answers(task, self.seed), strict=True
+            )
+        ]
+        prompts = task.queries["prompt"]
+        statements = [
+            prompt.replace(SLOT, name)
+            for prompt, pair in zip(prompts, pairs, strict=True)
+            for name in pair
+        ]
+        where = [query for query in task.where for _ in range(2)]
+        if pass_ == LIKELIHOOD:
+            believed = self._by_likelihood(statements, where)
+        else:
+            believed = self._by_words(statements, where, chat=pass_ == "chat")
+        rows = pd.DataFrame(
+            {
+                "variant": pass_,
+                "replicate": "",
+                "query_id": task.queries["query_id"].to_numpy().repeat(2),
+                "prediction": [name for pair in pairs for name in pair],
+                "score": believed,
+                "hit": [True, False] * len(pairs),
+            }
+        )
+        ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
+        return rows.assign(rank=ranks.astype(int))
+
+    def _by_likelihood(self, statements: list[str], where: list[str]) -> list[float]:
+        """The share of each statement in the likelihood of both, or the pseudo-likelihood."""
+        log_probs = texts.pseudo_log_probs if self.head == "masked" else texts.causal_log_probs
+        totals = np.array([sum(row) for row in log_probs(self.model, statements, where)])
+        first, second = totals[::2], totals[1::2]
+        return list(np.stack([expit(first - second), expit(second - first)], axis=1).ravel())
+
+    def _by_words(self, statements: list[str], where: list[str], *, chat: bool) -> list[float]:
+        """P(true) of each statement, by the word for true against that for false."""
+        separator, believed = self.settings.separator, []
+        for question, true, false in self.settings.wordings:
+            for words in ((true, false), (false, true)):
+                put = question.replace(FIRST, words[0]).replace(SECOND, words[1])
+                asked = [f"{statement}{separator}{put}" for statement in statements]
+                if chat:
+                    made = [asking.chat(self.model, [], text) for text in asked]
+                else:
+                    made = [asking.turns([], text, separator) for text in asked]
+                believed.append(self._share(made, where, (true, false), chat))
+        return list(np.mean(believed, axis=0))
+
+    def _share(
+        self, made: list[str], where: list[str], words: Sequence[str], chat: bool
+    ) -> np.ndarray:
+        """The probability of the first word in each text's slot among that of both."""
+        model, rows, counts = self.model, [], []
+        slots = asking.slots(model, made, where, self.settings.separator, begun=chat)
+        for slot, name in zip(slots, where, strict=True):
+            ids = answer_ids(model.tokenizer, words, slot.left)
+            check_window(slot, ids, model.max_length, name, words)
+            rows += [[*slot.before, *of_word] for of_word in ids]
+            counts += [len(of_word) for of_word in ids]
+        log_probs = causal.log_likelihood(model, rows, model.token_budget)
+        totals = [sum(row[-count:]) for row, count in zip(log_probs, counts, strict=True)]
+        return expit(np.array(totals[::2]) - np.array(totals[1::2]))
+
+
+def wrong_answers(task: Task, seed: int) -> list[str]:
+    """For each query a name that is no answer; see `Judgment.predict`."""
+    known = task.tables[KNOWN]
+    types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
+    names: dict[str, str] = {}  # of the relation's answers, the first name of each
+    for row in task.queries.itertuples():
+        for identifier, name in zip(row.answer_ids, row.answers, strict=True):
+            names.setdefault(identifier, name)
+    chosen = []
+    for row, where in zip(task.queries.itertuples(), task.where, strict=True):
+        same = (known["subject_id"] == row.subject_id) | (known["subject"] == row.subject)
+        ids = {identifier for several in known.loc[same, "answer_ids"] for identifier in several}
+        right = {task.normalise(name) for some in known.loc[same, "answers"] for name in some}
+        pool = [
+            name
+            for identifier, name in sorted(names.items())
+            if identifier not in ids
+            and task.normalise(name) not in right
+            and types.get(name) == types.get(row.answers[0])
+        ]
+        if not pool:
+            problem = "every answer of its relation and type is right for it"
+            raise BadInput(where, problem, "leave the relation out")
+        chosen.append(random.Random(f"{seed} {row.prompt}").choice(pool))
+    return chosen

@@ -1,0 +1,237 @@
+"""Judgment: what is drawn as wrong, P(true) against the slow way, and its metrics."""
+
+import math
+import shutil
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, ScoreParams
+from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.figures import reliability
+from medprobe.methods.judgment import WORDINGS, Judgment, wrong_answers
+from medprobe.metrics import Scoring, judgment
+
+NAMES = ("pain", "fever", "influenza", "SNCA")
+TEMPLATE = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
+PROMPTS = ("Velotrine treats [Y] .", "Aspirin treats [Y] .", "Entecavir treats [Y] .")
+
+
+def benchmark():
+    """Three subjects, of which two are names of one; each has an answer of its own."""
+    queries = probing.queries(PROMPTS, ["pain"])
+    queries["subject"] = ["Velotrine", "Aspirin", "Entecavir"]
+    queries["subject_id"] = ["C1", "C1", "C2"]
+    queries["answers"] = [["pain"], ["fever", "a fever"], ["influenza"]]
+    queries["answer_ids"] = [["A0"], ["A1", "A1"], ["A2"]]
+    return BenchmarkTables(queries, probing.candidates(NAMES))
+
+
+def method(folder, budget=8192, **settings):
+    return Judgment(folder, Judgment.Settings(**settings), EngineParams(token_budget=budget), 0)
+
+
+@pytest.fixture(scope="module")
+def chat_model(tiny_model, tmp_path_factory):
+    made = tmp_path_factory.mktemp("judge") / "gpt2"
+    shutil.copytree(tiny_model("gpt2"), made)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(made)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(made)
+    return made
+
+
+def task(prober, tables):
+    (only,) = prober.tasks(tables, 10)
+    return only
+
+
+def test_no_wrong_answer_is_right_for_another_name_of_the_subject(tiny_model) -> None:
+    tables = benchmark()
+    chosen = {
+        tuple(wrong_answers(task(method(tiny_model("bert")), tables), seed)) for seed in range(20)
+    }
+    assert {row[:2] for row in chosen} == {("influenza", "influenza")}
+    assert {row[2] for row in chosen} == {"pain", "fever"}
+
+
+def test_facts_of_other_splits_are_true_too(tiny_model) -> None:
+    tables = benchmark()
+    train = probing.queries(["Entecavir treats [Y] ."], ["Fever"]).assign(subject_id="C2")
+    train["answer_ids"] = [["A1"]]
+    tables = BenchmarkTables(tables.queries, tables.candidates, others={"train": train})
+    made = task(method(tiny_model("bert")), tables)
+    assert {wrong_answers(made, seed)[2] for seed in range(20)} == {"pain"}
+
+
+def test_wrong_answers_are_of_the_answers_type(tiny_model) -> None:
+    tables = benchmark()
+    tables.candidates["type"] = ["symptom", "symptom", "disease", "gene"]
+    with pytest.raises(BadInput, match="query q0: every answer of its relation and type is right"):
+        wrong_answers(task(method(tiny_model("bert")), tables), 0)
+
+
+@pytest.mark.parametrize("pass_", ["none", "chat"])
+def test_belief_in_words_is_the_mean_over_wordings_and_orders(pass_, chat_model) -> None:
+    prober = method(chat_model)
+    assert prober.passes() == ["chat", "none", "likelihood"]
+    made = task(prober, benchmark())
+    found = prober.predict(made, pass_)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(chat_model)
+    model = transformers.AutoModelForCausalLM.from_pretrained(chat_model).eval()
+
+    def log_prob(before: str, word: str) -> float:
+        start, own = (tokenizer(text)["input_ids"] for text in (before, word))
+        if pass_ == "none":
+            start = [tokenizer.eos_token_id, *start, *tokenizer("\n")["input_ids"]]
+        logs = probing.log_probs(model, [*start, *own])
+        return sum(logs[len(start) + i - 1, token].item() for i, token in enumerate(own))
+
+    expected = []
+    for query, name in zip(found["query_id"], found["prediction"], strict=True):
+        statement = PROMPTS[int(query[1:])].replace("[Y]", name)
+        shares = []
+        for (question, true, false), turned in product(WORDINGS, (False, True)):
+            words = (false, true) if turned else (true, false)
+            put = question.replace("[1]", words[0]).replace("[2]", words[1])
+            before = f"{statement}\n{put}" + ("<|endoftext|>" if pass_ == "chat" else "")
+            odds = [math.exp(log_prob(before, word)) for word in (true, false)]
+            shares.append(odds[0] / sum(odds))
+        expected.append(sum(shares) / len(shares))
+    assert found["score"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert found["hit"].tolist() == [True, False] * 3
+    assert found.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
+    alone = method(chat_model, budget=1).predict(made, pass_)
+    assert alone["score"].tolist() == pytest.approx(found["score"].tolist(), abs=1e-5)
+
+
+def test_two_statements_share_their_pseudo_likelihood(tiny_model) -> None:
+    folder = tiny_model("bert")
+    prober = method(folder)
+    assert prober.passes() == ["likelihood"]
+    found = prober.predict(task(prober, benchmark()), "likelihood")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    totals = []
+    for query, name in zip(found["query_id"], found["prediction"], strict=True):
+        ids = tokenizer(PROMPTS[int(query[1:])].replace("[Y]", name))["input_ids"]
+        total = 0.0
+        for place in range(1, len(ids) - 1):
+            masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+            total += probing.log_probs(model, masked)[place, ids[place]].item()
+        totals.append(total)
+    for true, wrong in zip(range(0, 6, 2), range(1, 6, 2), strict=True):
+        share = 1 / (1 + math.exp(totals[wrong] - totals[true]))
+        assert found["score"].iloc[true] == pytest.approx(share, abs=1e-4)
+        assert found["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
+
+
+def test_a_statement_longer_than_the_window_is_refused(tiny_model) -> None:
+    tables = benchmark()
+    tables.queries["prompt"] = "Velotrine " * 70 + "treats [Y] ."
+    for arch, pass_ in (("gpt2", "none"), ("gpt2", "likelihood"), ("bert", "likelihood")):
+        prober = method(tiny_model(arch))
+        with pytest.raises(BadInput, match=r"query q0: .*the model reads"):
+            prober.predict(task(prober, tables), pass_)
+
+
+STATEMENTS = st.lists(
+    st.tuples(st.integers(0, 8).map(lambda n: n / 8), st.booleans(), st.integers(0, 3)), min_size=1
+)
+
+
+@given(STATEMENTS)
+def test_auroc_is_the_librarys_and_weights_are_repetitions(rows) -> None:
+    score, true, weight = (np.array(column) for column in zip(*rows, strict=True))
+    (found,) = judgment.auroc(score, true, weight[None].astype(float))
+    repeated = np.repeat(true, weight)
+    if repeated.all() or not repeated.any():
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(roc_auc_score(repeated, np.repeat(score, weight)))
+
+
+@given(STATEMENTS)
+def test_calibration_error_is_the_mean_distance_over_bins(rows) -> None:
+    score, true, _ = (np.array(column) for column in zip(*rows, strict=True))
+    (found,) = judgment.calibration_error(score, true, np.ones((1, len(rows))))
+    expected = 0.0
+    for low in range(10):
+        inside = (np.floor(np.minimum(score, 0.99) * 10) == low).nonzero()[0]
+        if len(inside):
+            gap = abs(score[inside].mean() - true[inside].mean())
+            expected += gap * len(inside) / len(rows)
+    assert found == pytest.approx(expected)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
+    """Two relations of four queries: P(true) is right in the first, and turned in the second."""
+    queries = probing.queries(["a [Y] ."] * 8, ["pain"])
+    queries["relation"] = ["r1"] * 4 + ["r2"] * 4
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    queries.to_parquet(folder / "queries.parquet")
+    rows = pd.DataFrame(
+        {
+            "variant": "none",
+            "replicate": "",
+            "query_id": [f"q{i // 2}" for i in range(16)],
+            "rank": 1,
+            "prediction": "pain",
+            "prediction_id": "A0",
+            "score": [0.9, 0.1] * 4 + [0.1, 0.9] * 4,
+            "hit": [True, False] * 8,
+        }
+    )
+    return rows, folder
+
+
+def test_scores_by_relation_and_their_means(judged) -> None:
+    rows, folder = judged
+    scoring = Scoring(ScoreParams(bootstrap=200), 1)
+    scores = judgment.SCORER.score(rows, folder, scoring)["none"]
+    assert {"all", "all/answer-length:1-10"} == set(scores)
+    values = {
+        relation: [numbers[metric.name]["value"] for metric in judgment.Judgment.METRICS]
+        for relation, numbers in scores["all"].items()
+    }
+    assert values["r1"] == pytest.approx([1.0, 1.0, 0.1])
+    assert values["r2"] == pytest.approx([0.0, 0.0, 0.9])
+    assert values["macro"] == pytest.approx([0.5, 0.5, 0.5])
+    assert values["micro"] == pytest.approx([0.5, 0.5, 0.4])
+    assert scores["all"]["micro"]["auroc"]["n"] == 16
+    for numbers in scores["all"].values():
+        for one in numbers.values():
+            assert one["low"] <= one["value"] <= one["high"]
+    shuffled = rows.sample(frac=1, random_state=3)
+    assert judgment.SCORER.score(shuffled, folder, scoring)["none"] == scores
+    paired = judgment.SCORER.paired(rows, folder, scoring)
+    assert np.average(paired["judged_right"], weights=paired["weight"]) == pytest.approx(0.5)
+    assert len(paired) == 8
+
+
+def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp_path) -> None:
+    rows, _ = judged
+    path = tmp_path / "taught/judgment/toy.parquet"
+    path.parent.mkdir(parents=True)
+    write_predictions(rows, path, "judgment")
+    table = reliability.table({"taught": path})
+    assert table["said"].tolist() == pytest.approx([0.1, 0.9])
+    assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
+    (drawing,) = reliability.drawn(table, "toy")
+    assert drawing.file == "toy-reliability-taught.svg"
+    assert "none" in drawing.plot.svg and "as it says" in drawing.plot.svg
+    other = tmp_path / "taught/likelihood/toy.parquet"
+    other.parent.mkdir(parents=True)
+    write_predictions(rows, other, "accuracy")
+    assert reliability.table({"taught": other}).empty
