@@ -133,8 +133,12 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/engine/soft.py": ["probe-optiprompt*"],
     f"{SRC}/engine/decoded.py": ["probe-xfactr*", "probe-optiprompt*"],  # the rule for hits
     f"{SRC}/engine/rewiring.py": ["rewire*"],
-    f"{SRC}/engine/causal.py": ["probe-likelihood*", "probe-perplexity*", "probe-rank_change*"],
-    f"{SRC}/engine/reader.py": ["probe-likelihood*"],
+    f"{SRC}/engine/causal.py": [
+        *("probe-likelihood*", "probe-perplexity*", "probe-rank_change*"),
+        *("probe-answering*", "probe-judgment*"),
+    ],
+    f"{SRC}/engine/reader.py": ["probe-likelihood*", "probe-answering*"],
+    f"{SRC}/engine/asking.py": ["probe-answering*", "probe-judgment*"],
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
