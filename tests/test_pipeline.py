@@ -71,11 +71,11 @@ def test_a_stage_names_every_file_that_it_imports(project: Project, audit: Path)
         assert root.name == "medprobe"
         for file in one["files"]:
             own = src / Path(file).relative_to(root)
-            if own.name in COMMAND or not runs_anything(own):
-                continue
+            if own.name in COMMAND or own == src / "__init__.py" or not runs_anything(own):
+                continue  # the package's own __init__ hands names on that no stage uses
             assert named[command] & {own, *own.parents}, f"{command} does not name {own}"
         if command[1] == "probe":
-            files = [Path(file) for file in one["files"]]
+            files = {Path(file) for file in one["files"]} - {root / "__init__.py"}
             assert len([file for file in files if runs_anything(file)]) <= 25 + len(COMMAND)
 
 

@@ -59,6 +59,7 @@ QUIET: Final = {  # as this package sets them before it imports these libraries
     "DO_NOT_TRACK": "true",
     "GX_ANALYTICS_ENABLED": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "RAY_USAGE_STATS_ENABLED": "0",
     "TOKENIZERS_PARALLELISM": "true",
 }
 STARTED: Final = b"+"

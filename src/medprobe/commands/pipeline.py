@@ -98,8 +98,8 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
     of the package. A folder that counts with all its files stands for them, and `core`, which all
     stages share, always does.
 
-    >>> "src/medprobe/stages/build.py" in code("build", benchmarks=["medlama"])
-    True
+    >>> code("build", benchmarks=["medlama"])[0]
+    'requirements.lock'
     """
     if not _holds_code():
         return [LIBRARIES.as_posix()]

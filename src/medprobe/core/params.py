@@ -83,6 +83,8 @@ Choices = dict[str, Any]  # settings that the file they belong to types
 def _listed(value: Any) -> Any:
     """The keys of a map without settings, `{set-0, set-1}`: DVC takes a map that is left out for an
     empty one, a list it does not, and a key that is a number it passes over."""
+    if isinstance(value, tuple):  # read before
+        return value
     if not isinstance(value, dict) or any(settings for settings in value.values()):
         raise PydanticCustomError("names", "expected names in braces, such as {set-0, set-1}")
     for key in value:

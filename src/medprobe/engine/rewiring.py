@@ -4,7 +4,7 @@ sentence without its tail near that tail, by InfoNCE over all texts of a batch.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -141,8 +141,6 @@ class Rewiring:
             fused=True,
         )
         self.steps = steps_read(model, pairs, settings, seed)
-        longest = max((row for rows in self.steps for row in rows), key=len)
-        self.held = tokens_held(model, longest)
         self.losses: list[float] = []
 
     def until(
@@ -166,6 +164,12 @@ class Rewiring:
             done(step, self.losses[-1])
         self.model.model.eval()
         return self.losses
+
+    @cached_property
+    def held(self) -> int:
+        """Of how many tokens memory holds all that a step needs."""
+        longest = max((row for rows in self.steps for row in rows), key=len)
+        return tokens_held(self.model, longest)
 
     def _step(self, step: int) -> float:
         torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))

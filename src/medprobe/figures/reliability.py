@@ -21,7 +21,11 @@ def table(systems: Mapping[str, Path]) -> pd.DataFrame:
     """Bins of P(true): columns COLUMNS; no rows where nothing was judged. `systems` are prediction
     tables by model; those of other metrics are passed over."""
     judged = {name: p for name, p in systems.items() if metric_of_predictions(p) == "judgment"}
-    parts = [reliability(read_predictions(p)).assign(model=name) for name, p in judged.items()]
+    parts = [
+        reliability(rows).assign(model=name)
+        for name, path in judged.items()
+        for rows in read_predictions(path)
+    ]
     return pd.concat(parts, ignore_index=True)[COLUMNS] if parts else pd.DataFrame(columns=COLUMNS)
 
 

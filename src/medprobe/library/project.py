@@ -51,9 +51,8 @@ class Results:
 
     def predictions(self, model: str, method: str, benchmark: str) -> pd.DataFrame:
         """What a model answered under a method (`core/tables.py` has the columns)."""
-        return read_predictions(
-            self.folder / places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-        )
+        path = self.folder / places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+        return pd.concat(read_predictions(path), ignore_index=True)
 
 
 def results(project: str | Path = ".") -> Results:

@@ -90,7 +90,7 @@ def calibration_error(score: np.ndarray, true: np.ndarray, weights: np.ndarray) 
     """The expected calibration error for each row of weights, [resamples, statements].
 
     >>> calibration_error(np.array([0.8, 0.9]), np.array([True, False]), np.ones((1, 2))).round(2)
-    array([0.5])
+    array([0.55])
     """
     off = np.eye(BINS)[bins(score)] * (true - score)[:, None]
     return np.abs(weights @ off).sum(axis=1) / weights.sum(axis=1)

@@ -12,7 +12,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.places import SCORES
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
-from medprobe.metrics import Scores, Scoring
+from medprobe.metrics import Scores, Scoring, catalog
 
 COMPARISON: Final = [
     "benchmark",
@@ -95,7 +95,8 @@ def where(rows: pd.DataFrame, **values: str) -> pd.DataFrame:
 def primary(rows: pd.DataFrame, metadata: Metadata) -> str:
     """The metric that the benchmark of these rows is judged by, or the first there is."""
     there = set(rows["metric"])
-    return metadata.primary_metric if metadata.primary_metric in there else min(there)
+    known = [name for name in (metadata.primary_metric, *catalog()) if name in there]
+    return known[0] if known else min(there)
 
 
 def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:

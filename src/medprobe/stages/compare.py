@@ -12,7 +12,7 @@ from medprobe.core.params import Params
 from medprobe.core.tables import Metadata, metric_of_predictions, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
-from medprobe.metrics import expert
+from medprobe.metrics import FACTS, expert
 from medprobe.metrics.results import (
     COMPARISON,
     comparison,
@@ -119,7 +119,7 @@ def _results(params: Params) -> Results:
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
-        invented=frozenset(params.train),
+        invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
         queries=frozenset(ranked),
         confidence=params.score.confidence,
     )
