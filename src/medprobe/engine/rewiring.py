@@ -172,10 +172,11 @@ class Rewiring:
         return tokens_held(self.model, longest)
 
     def _step(self, step: int) -> float:
+        held = self.held  # which draws, when it is measured
         torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))
         self.adam.zero_grad()
         loss = partial(info_nce, temperature=self.settings.temperature)
-        value = add_gradients(self.model, self.steps[step - 1], loss, self.held)
+        value = add_gradients(self.model, self.steps[step - 1], loss, held)
         self.adam.step()
         return value
 
