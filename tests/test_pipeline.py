@@ -162,9 +162,10 @@ def test_metrics_diff_names_what_a_temperature_moved(project: Project) -> None:
 def test_an_experiment_in_a_copy_logs_to_the_one_store(project: Project) -> None:
     before = runs(project)
     project.works("dvc", "exp", "run", "--temp", "-S", "rewire.temperature=0.7")
-    project.works("dvc", "exp", "run", "--queue", "-S", "rewire.temperature=0.9")
+    one = "probe-contrastive@taught-medlama"
+    project.works("dvc", "exp", "run", "--queue", "-S", "rewire.temperature=0.9", one)
     project.works("dvc", "exp", "run", "--run-all", "--jobs", "1")
-    assert len(runs(project)) >= len(before) + 4  # two models, two temperatures
+    assert len(runs(project)) >= len(before) + 3  # of two models, and of one
     assert not list((project.folder / ".dvc/tmp/exps").rglob("mlflow.db"))
     shown = project.works("dvc", "exp", "show", "--csv")
     assert "rewire.temperature" in shown.splitlines()[0]

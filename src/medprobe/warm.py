@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 SOCKET: Final = "MEDPROBE_WARM"  # the variable that says where the server listens
-# Variables of a stage's own, and PS1, which shells drop.
-OWN: Final = {SOCKET, "DVC_ROOT", "DVC_STAGE", "OLDPWD", "PS1", "PWD", "SHLVL", "_"}
+# Variables of a stage's own, beside DVC's, and PS1, which shells drop.
+OWN: Final = {SOCKET, "OLDPWD", "PS1", "PWD", "SHLVL", "_"}
 SCRIPTS: Final = ("dvc", "medprobe")
 LIBRARIES: Final = (
     "alembic.config",
@@ -193,4 +193,5 @@ def _leave() -> None:
 
 
 def _common(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in OWN}
+    names = (name for name in environment if name not in OWN and not name.startswith("DVC_"))
+    return {name: environment[name] for name in names}
