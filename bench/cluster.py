@@ -115,7 +115,7 @@ def classified() -> BenchmarkTables:
 
 def probing(method: str, tables: BenchmarkTables, engine: EngineParams, **chosen: Any) -> Probing:
     settings = find(method).Settings(**chosen)
-    return Probing("bench", method, places.MODELS / "bert", settings, engine, 0, tables)
+    return Probing("bench", method, places.MODELS / "bert", settings, engine, 0, tables, {})
 
 
 def seconds(executor: Any, work: Probing) -> float:
