@@ -87,10 +87,13 @@ def executing(engine: "EngineParams") -> "Iterator[Executor]":
 
 def lineage_of(executor: "Executor") -> dict[str, str]:
     """What is to be known of a cluster that computed a result; nothing where this process did."""
+    from medprobe.core.parts import local
+
+    if executor is local:
+        return {}
     from medprobe.cluster import Cluster
 
-    if not isinstance(executor, Cluster):
-        return {}
+    assert isinstance(executor, Cluster)
     return {"executor": "ray", "device": executor.devices(), "workers": executor.costs()}
 
 
