@@ -1,7 +1,7 @@
 """The executor of a Ray cluster: what it costs, and how busy it keeps its workers.
 
     pip install '.[ray]'
-    python -m bench.cluster           # ten minutes on two free cores
+    python -m bench.cluster           # seven minutes did not do on two free cores
 
 Nodes are processes of this machine. Probing and fine-tuning are done by one worker of one thread,
 then by two: the models are small BERTs with random weights, each part takes seconds. The parts of
