@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rich.filesize import decimal
 
-from medprobe.commands.repro import check_lock, generations
+from medprobe.commands.repro import check_lock, order
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
@@ -66,11 +66,10 @@ def left() -> Iterator[Left]:
         for name in sorted(changed & set(stages)):
             for stage in ancestors(repo.index.graph, stages[name]):
                 behind.setdefault(stage.addressing, name)
-        for names in generations():
-            for name in names:
-                behind_it = f"after {behind[name]}" if name in behind else ""
-                if when := "now" if name in changed else behind_it:
-                    yield Left(name, when, options=options(stages[name].cmd))
+        for name in order().static_order():
+            behind_it = f"after {behind[name]}" if name in behind else ""
+            if when := "now" if name in changed else behind_it:
+                yield Left(name, when, options=options(stages[name].cmd))
 
 
 def options(cmd: Any) -> dict[str, str]:

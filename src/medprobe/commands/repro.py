@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any, Final
 
 import yaml
 from filelock import FileLock, Timeout
@@ -19,8 +19,6 @@ from filelock import FileLock, Timeout
 from medprobe import warm
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-
-TOGETHER: Final = 4  # stages at most that one `dvc repro` is given: it takes seconds to start
 
 
 def repro(jobs: int) -> None:
@@ -34,9 +32,8 @@ def repro(jobs: int) -> None:
         check_lock()
         if jobs > 1 and _changed():
             share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
-            with warm.server(share) as beside:
-                for stages in generations():
-                    _run(stages, jobs, beside if len(stages) > 1 else os.environ)
+            with warm.server(share) as warmed:
+                _run(jobs, warmed)
         _dvc([], os.environ)
 
 
@@ -73,19 +70,15 @@ def check_lock(path: Path = Path("dvc.lock")) -> None:
     raise BadInput(path, "cut, by a kill or a full disk", remedy)
 
 
-def generations() -> list[list[str]]:
-    """The stages by DVC's own graph: no stage depends on another of its generation, or on one of a
-    later."""
+def order() -> TopologicalSorter[str]:
+    """The stages by DVC's own graph, each after those it depends on."""
     from dvc.repo import Repo
-    from networkx import topological_generations
 
     with Repo() as repo:
-        order = {stage.addressing: place for place, stage in enumerate(repo.index.stages)}
-        graph: Any = repo.index.graph.reverse(copy=True)
-        return [
-            sorted((stage.addressing for stage in stages), key=order.__getitem__)
-            for stages in topological_generations(graph)
-        ]
+        graph = repo.index.graph
+        stages = repo.index.stages
+        names = {stage: stage.addressing for stage in stages}
+        return TopologicalSorter({names[one]: [names[on] for on in graph[one]] for one in stages})
 
 
 def _changed() -> bool:
@@ -94,13 +87,19 @@ def _changed() -> bool:
     return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
 
 
-def _run(stages: list[str], jobs: int, environment: Mapping[str, str]) -> None:
-    """Stages that do not depend on each other, some of them at a time."""
-    size = max(1, min(TOGETHER, len(stages) // (4 * jobs)))  # few enough to share the work evenly
-    chunks = [stages[start : start + size] for start in range(0, len(stages), size)]
+def _run(jobs: int, environment: Mapping[str, str]) -> None:
+    """Run each stage as soon as those it depends on are done, `jobs` at a time."""
+    stages = order()
+    stages.prepare()
+    running: dict[Future[None], str] = {}
     pool = ThreadPoolExecutor(jobs)
     try:
-        list(pool.map(lambda chunk: _dvc(["--single-item", *chunk], environment), chunks))
+        while stages.is_active():
+            for stage in stages.get_ready():
+                running[pool.submit(_dvc, ["--single-item", stage], environment)] = stage
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                done.result()
+                stages.done(running.pop(done))
     finally:
         pool.shutdown(cancel_futures=True)
 

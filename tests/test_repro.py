@@ -1,0 +1,68 @@
+"""`medprobe repro` runs several stages at a time, each after those it depends on."""
+
+import threading
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
+
+import pytest
+
+from medprobe.commands import repro
+from medprobe.core.errors import BadInput
+
+NEEDS = {"validate": {"build"}, "probe": {"build", "train"}, "score": {"probe", "validate"}}
+
+
+class Recorder:
+    """Stands in for DVC: takes down what runs, and what had ended before."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.failing = failing
+        self.before: dict[str, set[str]] = {}
+        self.ended: set[str] = set()
+        self.at_once = 0
+        self._running = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, arguments: list[str], environment: Mapping[str, str]) -> None:
+        option, stage = arguments
+        assert option == "--single-item"
+        with self._lock:
+            self.before[stage] = set(self.ended)
+            self._running += 1
+            self.at_once = max(self.at_once, self._running)
+        if stage == self.failing:
+            raise BadInput(stage, "it fails", "mend it")
+        with self._lock:
+            self._running -= 1
+            self.ended.add(stage)
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    made = Recorder()
+    monkeypatch.setattr(repro, "_dvc", made)
+    monkeypatch.setattr(repro, "order", lambda: TopologicalSorter(NEEDS))
+    return made
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs: int) -> None:
+    repro._run(jobs, {})
+    assert recorder.ended == {"build", "train", "validate", "probe", "score"}
+    assert all(recorder.before[stage] >= needed for stage, needed in NEEDS.items())
+    assert recorder.at_once <= jobs
+
+
+def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:
+    recorder.failing = "train"
+    with pytest.raises(BadInput, match="train"):
+        repro._run(2, {})
+    assert not {"probe", "score"} & set(recorder.before)
+
+
+def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each waits for the other's begin: one after the other, neither would end."""
+    both = threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
+    monkeypatch.setattr(repro, "order", lambda: TopologicalSorter({"build": (), "train": ()}))
+    repro._run(2, {})
