@@ -82,38 +82,48 @@ def triple(**changes: object) -> bytes:
     return json.dumps(TRIPLE | changes).encode()
 
 
+CASES = [
+    ("LAMA's templates", b'{"relation": "P19"}', "line 1: no field 'template'"),
+    ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
+    ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
+    ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
+    ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
+    ("BioLAMA", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),
+    (
+        "BioLAMA",
+        triple(sub_label="\u200b \t"),
+        "sub_label is '\\u200b \\t', expected a",
+    ),
+    ("BioLAMA", triple(sub_label="a\0"), "expected a text that shows"),
+    ("MedNLI", NOTE.replace(b'"p"', b'["p"]'), "line 1: pairID is a list, expected a valid"),
+    ("MedNLI", NOTE + b"\n\n" + NOTE + b"\xff", "line 3: not UTF-8 at byte 154"),
+    ("MEDIQA", b"pair_id,label\n" + b"x" * 200_000 + b",neutral\n", "a text of 200,000"),
+    ("MEDIQA", b"pair_id,label\n" + b"x" * 5_000_000 + b",neutral\n", "line 2: not CSV: field"),
+    ("the annotation", b"", "annotation.csv: empty"),
+    ("the annotation", b"pair_id\n\xe9\n", "line 1: no column 'premise'"),
+    ("cui2vec", b'"","V1"\n', "line 1: expected a header, and a concept a line below"),
+    ("cui2vec", b"C0000001,1\nC0000002,0\n", "line 1: expected a header, and a concept"),
+    (
+        "PubMed",
+        gzip.compress(VERSION, mtime=0),
+        "record 1, PMID 7: version is 'x', expected a valid",
+    ),
+    ("PubMed", gzip.compress(LONG, mtime=0), "broken XML after record 0"),
+    ("facts in csv", b"", "facts.csv: empty"),
+    ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),
+    ("facts in csv", b"subject,relation,object\na,b,\xe9\n", "line 2: not UTF-8 at byte 28"),
+    ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns of one name"),
+    (
+        "zipped notes",
+        gzip.compress(b"ROW_ID,ISERROR,TEXT\n", mtime=0)[:-9],
+        "after line 1: broken gzip",
+    ),
+    ("notes", b'ROW_ID,ISERROR,TEXT\n1,,"a\nb"\n2,,"c', "line 4: not CSV: unexpected end"),
+]
+
+
 @pytest.mark.parametrize(
-    ("reader", "content", "says"),
-    [
-        ("LAMA's templates", b'{"relation": "P19"}', "line 1: no field 'template'"),
-        ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
-        ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
-        ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
-        ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
-        ("BioLAMA", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),
-        (
-            "BioLAMA",
-            triple(sub_label="\u200b \t"),
-            "sub_label is '\\u200b \\t', expected a",
-        ),
-        ("BioLAMA", triple(sub_label="a\0"), "expected a text that shows"),
-        ("MedNLI", NOTE.replace(b'"p"', b'["p"]'), "line 1: pairID is a list, expected a valid"),
-        ("MedNLI", NOTE + b"\n\n" + NOTE + b"\xff", "line 3: not UTF-8 at byte 158"),
-        ("MEDIQA", b"pair_id,label\n" + b"x" * 200_000 + b",neutral\n", "a text of 200,000"),
-        ("MEDIQA", b"pair_id,label\n" + b"x" * 5_000_000 + b",neutral\n", "line 2: not CSV: field"),
-        ("the annotation", b"", "annotation.csv: empty"),
-        ("the annotation", b"pair_id\n\xe9\n", "line 1: no column 'premise'"),
-        ("cui2vec", b'"","V1"\n', "line 1: expected a header, and a concept a line below"),
-        ("cui2vec", b"C0000001,1\nC0000002,0\n", "line 1: expected a header, and a concept"),
-        ("PubMed", gzip.compress(VERSION), "record 1, PMID 7: version is 'x', expected a valid"),
-        ("PubMed", gzip.compress(LONG), "broken XML after record 0"),
-        ("facts in csv", b"", "facts.csv: empty"),
-        ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),
-        ("facts in csv", b"subject,relation,object\na,b,\xe9\n", "line 2: not UTF-8 at byte 28"),
-        ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns of one name"),
-        ("zipped notes", gzip.compress(b"ROW_ID,ISERROR,TEXT\n")[:-9], "after line 0: broken gzip"),
-        ("notes", b'ROW_ID,ISERROR,TEXT\n1,,"a\nb"\n2,,"c', "line 4: not CSV: unexpected end"),
-    ],
+    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
 )
 def test_what_was_a_crash_or_silent_is_one_line(
     data: Path, reader: str, content: bytes, says: str
