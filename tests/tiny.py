@@ -22,7 +22,7 @@ LAYERS = 2
 POSITIONS = 128
 
 MASKED = ("bert", "roberta", "deberta-v2", "electra", "albert", "distilbert", "modernbert")
-CAUSAL = ("llama", "mistral", "qwen3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
+CAUSAL = ("llama", "mistral", "qwen3", "gemma3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
 SEQ2SEQ = ("t5", "flan-t5", "bart", "pegasus")
 
 
@@ -121,6 +121,11 @@ def _llama_tokenizer() -> Any:
     return _joined_tokenizer(transformers.LlamaTokenizer, ["<unk>", "<s>", "</s>"])
 
 
+def _gemma_tokenizer() -> Any:
+    specials = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    return _joined_tokenizer(transformers.GemmaTokenizer, specials)
+
+
 _ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: _bert_tokenizer(lower=True),
@@ -131,9 +136,8 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "gpt2": _gpt2_tokenizer,
     "llama": _llama_tokenizer,
     "mistral": _llama_tokenizer,
-    "gemma3_text": lambda: _joined_tokenizer(
-        transformers.GemmaTokenizer, ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
-    ),
+    "gemma3_text": _gemma_tokenizer,
+    "gemma3": _gemma_tokenizer,
     "qwen3": lambda: _byte_tokenizer(transformers.Qwen2Tokenizer, ["<|endoftext|>"]),
     "gpt_neox": lambda: _byte_tokenizer(transformers.GPTNeoXTokenizer, ["<|endoftext|>"]),
     "opt": _gpt2_tokenizer,
@@ -247,6 +251,23 @@ def _masked(kind: str, **more: Any) -> Callable[[Any], Any]:
 _GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
 
 
+def _gemma3(tokenizer: Any) -> Any:
+    """Gemma 3 as it is published: one configuration of text, one of pictures, in a third."""
+    text = _causal("gemma3_text", sliding_window=6, **_GROUPED)(tokenizer).config
+    pictures = {
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "image_size": 8,
+        "patch_size": 4,
+    }
+    config = transformers.Gemma3Config(
+        text_config=text.to_dict(), vision_config=pictures, mm_tokens_per_image=4
+    )
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
 def _t5(tokenizer: Any, **more: Any) -> Any:
     return transformers.T5ForConditionalGeneration(
         transformers.T5Config(
@@ -297,6 +318,7 @@ _NETWORKS: dict[str, Callable[[Any], Any]] = {
     "mistral": _causal("mistral", sliding_window=6, **_GROUPED),
     "qwen3": _causal("qwen3", **_GROUPED),
     "gemma3_text": _causal("gemma3_text", sliding_window=6, **_GROUPED),
+    "gemma3": _gemma3,
     "gpt_neox": _causal("gpt_neox"),
     "opt": _causal("opt", ffn_dim=2 * SIZE, word_embed_proj_dim=SIZE),
     "phi": _causal("phi"),
