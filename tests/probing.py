@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 
 import tiny
-
 from medprobe.core.answers import exact
 from medprobe.methods import Task
 

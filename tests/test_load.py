@@ -202,7 +202,7 @@ def test_a_model_that_memory_does_not_hold_is_read_from_its_shards(
     assert len([*folder.glob("model-*.safetensors")]) > 3
     engine, names = EngineParams(device="spread", max_memory={"cpu": "100KB"}), probing.NAMES[:3]
     spread = Likelihood(folder, Likelihood.Settings(), engine, 0)
-    assert 0 < sum(weight.is_meta for weight in spread.model.model.parameters())
+    assert sum(weight.is_meta for weight in spread.model.model.parameters()) > 0
     task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(names), 5)
     whole = Likelihood(tiny_model(arch), Likelihood.Settings(), EngineParams(), 0)
     probing.same(spread.predict(task, ""), whole.predict(task, ""))
@@ -256,6 +256,14 @@ def test_what_is_not_installed_is_named(
             load(tiny_model("gpt2"), "causal", engine)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_has_no_memory(tiny_model: TinyModel) -> None:
+    pytest.importorskip("accelerate")
+    engine = EngineParams(device="spread", max_memory={"0": "1GiB"})
+    with pytest.raises(BadInput, match="there is no GPU 0"):
+        load(tiny_model("gpt2"), "causal", engine)
+
+
 def test_quantised_weights_are_for_models_that_nothing_trains(tiny_model: TinyModel) -> None:
     with pytest.raises(BadInput, match="8bit is for causal and seq2seq models"):
         load(tiny_model("bert"), "masked", EngineParams(precision="8bit"))
@@ -295,7 +303,7 @@ def test_code_of_a_models_own_is_refused(tiny_model: TinyModel, tmp_path: Path) 
     code = {"AutoConfig": "configuration_mine.Mine"}
     folder = changed(tiny_model("bert"), tmp_path, model_type="mine", auto_map=code)
     (folder / "configuration_mine.py").write_text("raise SystemExit")
-    with pytest.raises(BadInput, match="a mine model comes with code of its own; .* never run"):
+    with pytest.raises(BadInput, match=r"a mine model comes with code of its own; .* never run"):
         load(folder, "masked")
 
 

@@ -48,7 +48,15 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "unknown key models.masked.a.publishd (did you mean 'published'?)",
         ),
         ("seed: many", "seed: Input should be a valid integer"),
-        ("engine: {precision: float8}", "engine.precision: Input should be 'float32' or"),
+        ("engine: {precision: float8}", "engine.precision: Input should be 'float32', "),
+        (
+            "engine: {precision: float32, device: spread, max_memory: {cpu: lots}}",
+            "max_memory.cpu: String should match",
+        ),
+        (
+            "engine: {precision: float32, max_memory: {cpu: 4GiB}}",
+            "engine: max_memory is for device: spread",
+        ),
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
         ("models: {masked: {../up: {}}}", "masked: '../up' is no name; a name is of letters"),
         ("models: {causal: {gpt.2: {}}}", "models.causal: 'gpt.2' is no name"),

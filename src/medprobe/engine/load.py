@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import torch
 import transformers
-
 from transformers.integrations.accelerate import load_offloaded_parameter
 
 from medprobe.core.errors import BadInput
@@ -137,7 +136,7 @@ def _placement(folder: Path, head: Head, engine: EngineParams, scratch: str) -> 
         if not any(folder.glob("*.safetensors")):
             problem = "its weights are no safetensors, so that it cannot be spread"
             raise BadInput(folder, problem, "save it anew by transformers, or set engine.device")
-        limits = {k if k == "cpu" else int(k): size for k, size in engine.max_memory.items()}
+        limits = {_place(name): size for name, size in engine.max_memory.items()}
         placement = {"device_map": "auto", "max_memory": limits or None, "offload_folder": scratch}
     if not quantised:
         return {"dtype": getattr(torch, engine.precision), **placement}
@@ -152,17 +151,25 @@ def _placement(folder: Path, head: Head, engine: EngineParams, scratch: str) -> 
     return {"dtype": torch.bfloat16, "quantization_config": bits, **here}
 
 
+def _place(name: str) -> str | int:
+    """A key of max_memory as Accelerate has it."""
+    if name == "cpu":
+        return name
+    if int(name) >= torch.cuda.device_count():
+        raise BadInput("engine.max_memory", f"there is no GPU {name}", "name those that are there")
+    return int(name)
+
+
 def _need(package: str, what: str) -> None:
     if importlib.util.find_spec(package) is None:
         remedy = "pip install 'medprobe[large]'"
         raise BadInput(what, f"the package {package} is not there", remedy)
 
 
-def _check_weights(folder: Path, model: torch.nn.Module) -> None:
+def _check_weights(folder: Path, model: Any) -> None:
     for name, weight in model.named_parameters():
-        if weight.is_meta:  # it stays on the disk
-            weight = load_offloaded_parameter(model, name)  # noqa: PLW2901
-        if not torch.isfinite(weight).all():
+        held = load_offloaded_parameter(model, name) if weight.is_meta else weight  # from the disk
+        if not torch.isfinite(held).all():
             problem = f"the weight {name} holds NaN or infinity"
             raise NotANumber(folder, problem, "fetch or train the checkpoint anew")
 

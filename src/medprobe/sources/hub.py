@@ -60,7 +60,7 @@ def _cached(name: str, revision: str | None) -> Path | None:
         folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError):
         return None
-    whole = (folder / "config.json").is_file() and weights(folder) or matching(folder, ADAPTER)
+    whole = ((folder / "config.json").is_file() and weights(folder)) or matching(folder, ADAPTER)
     return folder if whole else None
 
 

@@ -13,7 +13,7 @@ from medprobe.sources import hub
 
 def fetch(name: str, params: Params, out: Path) -> None:
     """Put the checkpoint of model `name` into the folder `out`, whole or not at all: configuration,
-    tokenizer and weights. An adapter that is named, or lies beside the checkpoint, is merged into it.
+    tokenizer and weights. An adapter that is named, or lies beside it, is merged into them.
 
     Raises BadInput where neither `fetch` nor `folders` says where it is, where it is no checkpoint
     of the model's kind, and where there is no way to the hub.
