@@ -12,6 +12,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import causal
@@ -270,12 +271,16 @@ def test_quantised_weights_are_for_models_that_nothing_trains(tiny_model: TinyMo
 
 
 @pytest.mark.parametrize("precision", ["8bit", "4bit"])
-def test_quantised_weights_are_near(tiny_model: TinyModel, precision: Any) -> None:
+def test_quantised_weights_are_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: Any
+) -> None:
     pytest.importorskip("accelerate")
     pytest.importorskip("bitsandbytes")
+    monkeypatch.setattr(tiny, "SIZE", 64)  # a block of 4-bit weights
+    folder = tiny.model("llama", tmp_path / "llama")
     ids = torch.tensor([[1, 5, 6, 7]])
-    found = load(tiny_model("llama"), "causal", EngineParams(precision=precision))
-    expected = load(tiny_model("llama"), "causal")
+    found = load(folder, "causal", EngineParams(precision=precision))
+    expected = load(folder, "causal")
     assert found.model.get_memory_footprint() < expected.model.get_memory_footprint()
     with torch.no_grad():
         one, other = (m.model(ids).logits.float().flatten() for m in (found, expected))
