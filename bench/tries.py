@@ -2,17 +2,16 @@
 
     python -m bench.tries                      # the GPT-2-sized model, a share of the names
     python -m bench.tries --names 22923        # all: minutes on two free cores
-    python -m bench.tries --names 22923 --drawn 500  # score a draw of them only, scaled up
+    python -m bench.tries --names 22923 --small  # all, under a GPT-2 of two narrow layers
     python -m bench.tries --trained outputs    # the sample world's trained causal model, too
 
 Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
-with `--drawn` among those drawn and those found. The made model is GPT-2 with random weights, names as long as MedLAMA's: none is likelier than another
+made model is GPT-2 with random weights, names as long as MedLAMA's: none is likelier than another
 for long, the worst case of a search. `--trained` names the folder with the sample world's models
 and benchmarks (after `dvc repro`), on which the model's own candidates are ranked.
 """
 
 import argparse
-import random
 import tempfile
 import time
 from pathlib import Path
@@ -31,39 +30,29 @@ from medprobe.engine.slots import answer_ids, text_slots
 K = 10
 
 
-def compare(
-    label: str, model: Model, prompts: list[str], offered: list[str], drawn: int | None = None
-) -> None:
-    """Print a line: both ways on the same prompts, a task of one template. Of the second way, as
-    many names as are `drawn`, and those found by the first; its figures are scaled up by tokens."""
+def compare(label: str, model: Model, prompts: list[str], offered: list[str]) -> None:
+    """Print a line: both ways on the same prompts, a task of one template."""
     slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
     readers: list[Reader] = []
     start = time.process_time()
     found = likeliest(model, slots, prompts, offered, K, watch=readers.append)
     searched = time.process_time() - start
-    tokens, same, lists, apart, scored = 0, 0, 0, 0.0, 0.0
-    some = random.Random(0).sample(range(len(offered)), drawn or len(offered))
+    tokens, same, lists, apart = 0, 0, 0, 0.0
+    start = time.process_time()
     for slot, of_query in zip(slots, found, strict=True):
-        every = [[*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.left)]
-        places = sorted({*some, *(i for ranked in of_query for i, _ in ranked.names)})
-        rests = [every[i] for i in places]
-        start = time.process_time()
+        rests = [[*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.left)]
         before, after = causal.continuations(model, slot.before, rests, model.token_budget)
-        of_all, of_some = (
-            len(slot.before) + sum(len(rest) - 1 for rest in read) for read in (every, rests)
-        )
-        scored += (time.process_time() - start) * of_all / of_some
-        tokens += of_all
+        tokens += len(slot.before) + sum(len(rest) - 1 for rest in rests)
         totals = np.array([sum(before) + sum(scores) for scores in after])
         counts = np.array([len(before) + len(scores) for scores in after])
         for ranked, scores, n in zip(
             of_query, (totals, totals / counts), (counts, 1 + 0 * counts), strict=True
         ):
             lists += 1
-            at = [places.index(i) for i, _ in ranked.names]
-            off = [abs(s - scores[i]) / n[i] for i, (_, s) in zip(at, ranked.names, strict=True)]
+            off = [abs(score - scores[i]) / n[i] for i, score in ranked.names]
             apart = max(apart, *off)
-            same += at[:K] == ranking.best(scores, K).tolist()
+            same += [i for i, _ in ranked.names[:K]] == ranking.best(scores, K).tolist()
+    scored = time.process_time() - start
     count, read = len(prompts), sum(reader.tokens_read for reader in readers)
     opened = sum(reader.nodes_read for reader in readers) / count
     print(
@@ -80,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", type=int, default=1500)
     parser.add_argument("--queries", type=int, default=1)
-    parser.add_argument("--drawn", type=int, help="names that the other way scores; none: all")
+    parser.add_argument("--small", action="store_true", help="narrow the made model")
     parser.add_argument("--trained", type=Path, help="outputs of the sample world")
     told = parser.parse_args()
     use_threads()
@@ -95,9 +84,10 @@ def main() -> None:
                         label = f"{model}, {relation}, {subset}"
                         compare(label, loaded, part["prompt"].tolist(), sorted({*offered["name"]}))
     with tempfile.TemporaryDirectory() as folder:
-        model = load(gpt2(Path(folder)), "causal", CPU)
+        sizes = {"n_embd": 64, "n_layer": 2, "n_head": 2} if told.small else {}
+        model = load(gpt2(Path(folder), **sizes), "causal", CPU)
         prompts = queries(told.queries)["prompt"].tolist()
-        compare("GPT-2, random weights", model, prompts, names(told.names, 3), told.drawn)
+        compare(f"GPT-2, random weights {sizes or ''}", model, prompts, names(told.names, 3))
 
 
 if __name__ == "__main__":

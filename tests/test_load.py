@@ -21,13 +21,13 @@ from medprobe.engine.load import NotANumber, load, use_threads
 from medprobe.methods.likelihood import Likelihood
 
 KINDS = {
-    "bert": ("masked", "encoder"),
     "bert-cased": ("masked", "encoder"),
-    "roberta": ("masked", "encoder"),
     "encoder": ("encoder",),
     "gpt2": ("causal",),
-    "t5": ("seq2seq",),
-    "bart": ("seq2seq",),
+} | {
+    **dict.fromkeys(tiny.MASKED, ("masked", "encoder")),
+    **dict.fromkeys(tiny.CAUSAL, ("causal",)),
+    **dict.fromkeys(tiny.SEQ2SEQ, ("seq2seq",)),
 }
 MODEL = transformers.AutoModelForCausalLM
 TinyModel = Callable[[str], Path]
@@ -53,7 +53,7 @@ def test_each_architecture_loads_as_every_kind_it_can_serve(
         model = load(folder, kind)
         assert model.name == arch
         assert model.dtype == torch.float32
-        assert model.max_length == (512 if arch == "t5" else 128)
+        assert model.max_length == (512 if arch in ("t5", "flan-t5") else 128)
         assert model.tokenizer.pad_token_id is not None
         assert not model.model.training
 

@@ -168,7 +168,7 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "benchmarks/lama/medlama": ({}, "benchmarks: 'medlama' is there 2 times"),
     "benchmarks/lama/sentences": ({}, "'sentences' is the folder of sentence sets"),
     "methods/masked/xfactor": ({}, "no method 'xfactor' (did you mean 'xfactr'?)"),
-    "methods/masked/generative": ({}, "the method probes models of kind seq2seq"),
+    "methods/masked/generative": ({}, "the method needs a model of kind seq2seq"),
     "methods/masked/xfactr/medlamma": ({}, "'medlamma' is not among"),
     "methods/masked/xfactr/medlama/mask": (
         3,
