@@ -114,8 +114,10 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
     probing.same(found, table(slow_seq2seq(tiny_model(arch), queries), 5))
 
 
-@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
-@pytest.mark.parametrize("scope", ["prompt", "answer"])
+@pytest.mark.parametrize(
+    ("arch", "scope"),
+    [("bert", "prompt"), ("roberta", "prompt"), *((a, "answer") for a in probing.ARCHITECTURES)],
+)
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
     found = method(tiny_model(arch), masked=scope).predict(

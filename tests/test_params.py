@@ -169,6 +169,9 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "benchmarks/lama/sentences": ({}, "'sentences' is the folder of sentence sets"),
     "methods/masked/xfactor": ({}, "no method 'xfactor' (did you mean 'xfactr'?)"),
     "methods/masked/generative": ({}, "the method needs a model of kind seq2seq"),
+    "methods/causal/contrastive": ({}, "which under a causal model has read nothing else"),
+    "methods/seq2seq/perplexity": ({}, "gives a text no probability of its own"),
+    "methods/seq2seq/rank_change": ({}, "T5's family writes the name alone"),
     "methods/masked/xfactr/medlamma": ({}, "'medlamma' is not among"),
     "methods/masked/xfactr/medlama/mask": (
         3,
