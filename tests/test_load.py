@@ -277,7 +277,7 @@ def test_quantised_weights_are_near(
     pytest.importorskip("accelerate")
     pytest.importorskip("bitsandbytes")
     monkeypatch.setattr(tiny, "SIZE", 64)  # a block of 4-bit weights
-    folder = tiny.model("llama", tmp_path / "llama")
+    folder = tiny.model("gpt_neox", tmp_path / "gpt_neox")
     ids = torch.tensor([[1, 5, 6, 7]])
     found = load(folder, "causal", EngineParams(precision=precision))
     expected = load(folder, "causal")
