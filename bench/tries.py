@@ -2,7 +2,7 @@
 
     python -m bench.tries                      # the GPT-2-sized model, a share of the names
     python -m bench.tries --names 22923        # all: minutes on two free cores
-    python -m bench.tries --names 22923 --small  # all, under a GPT-2 of two narrow layers
+    python -m bench.tries --names 22923 --small  # all, under a GPT-2 of two narrow layers, 4,096 tokens
     python -m bench.tries --trained outputs    # the sample world's trained causal model, too
 
 Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
@@ -84,7 +84,8 @@ def main() -> None:
                         label = f"{model}, {relation}, {subset}"
                         compare(label, loaded, part["prompt"].tolist(), sorted({*offered["name"]}))
     with tempfile.TemporaryDirectory() as folder:
-        sizes = {"n_embd": 64, "n_layer": 2, "n_head": 2} if told.small else {}
+        small = {"n_embd": 64, "n_layer": 2, "n_head": 2, "vocab_size": 4096}
+        sizes = small if told.small else {}
         model = load(gpt2(Path(folder), **sizes), "causal", CPU)
         prompts = queries(told.queries)["prompt"].tolist()
         compare(f"GPT-2, random weights {sizes or ''}", model, prompts, names(told.names, 3))
