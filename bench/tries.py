@@ -2,7 +2,7 @@
 
     python -m bench.tries                      # the GPT-2-sized model, a share of the names
     python -m bench.tries --names 22923        # all: minutes on two free cores
-    python -m bench.tries --names 22923 --small  # all, under a GPT-2 of two narrow layers, 4,096 tokens
+    python -m bench.tries --names 22923 --small  # all, a GPT-2 of two narrow layers
     python -m bench.tries --trained outputs    # the sample world's trained causal model, too
 
 Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
