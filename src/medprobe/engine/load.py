@@ -84,8 +84,9 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     if head != "classifier" and head not in heads(config):
         problem = f"a {config.model_type} checkpoint is no {head} model"
         raise MissingHead(inspect(folder), problem)
-    scratch = tempfile.TemporaryDirectory(prefix="medprobe-")  # goes when nobody needs it
-    placement = _placement(folder, head, engine, scratch.name)
+    spread = engine.device == "spread" and head in LARGE
+    scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
+    placement = _placement(folder, head, engine, scratch)
     more = {"num_labels": labels} if head == "classifier" else {}
     if more:
         config.num_labels = labels
@@ -107,7 +108,8 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         raise MissingHead(inspect(folder), problem)
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
-    weakref.finalize(model, scratch.cleanup)
+    if scratch:
+        weakref.finalize(model, scratch.cleanup)
     _check_weights(folder, model)
     device = device_of(engine.device)
     tokenizer = load_tokenizer(folder, config)
@@ -122,7 +124,9 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     return Model(folder.name, model, tokenizer, device, placement["dtype"], length, budget)
 
 
-def _placement(folder: Path, head: Head, engine: EngineParams, scratch: str) -> dict[str, Any]:
+def _placement(
+    folder: Path, head: Head, engine: EngineParams, scratch: tempfile.TemporaryDirectory[str] | None
+) -> dict[str, Any]:
     """What transformers is told of the weights' type, and of devices where Accelerate places them:
     layers of a model that is spread stay in its files as far as no memory is left for them; what
     transformers makes of several weights of the files it writes to the folder `scratch`."""
@@ -131,13 +135,14 @@ def _placement(folder: Path, head: Head, engine: EngineParams, scratch: str) -> 
         problem = f"{engine.precision} is for {' and '.join(LARGE)} models"
         raise BadInput(folder, problem, "set engine.precision: float32")
     placement: dict[str, Any] = {}
-    if engine.device == "spread" and head in LARGE:
+    if scratch:
         _need("accelerate", "engine.device: spread")
         if not any(folder.glob("*.safetensors")):
             problem = "its weights are no safetensors, so that it cannot be spread"
             raise BadInput(folder, problem, "save it anew by transformers, or set engine.device")
         limits = {_place(name): size for name, size in engine.max_memory.items()}
-        placement = {"device_map": "auto", "max_memory": limits or None, "offload_folder": scratch}
+        placement = {"device_map": "auto", "max_memory": limits or None}
+        placement["offload_folder"] = scratch.name
     if not quantised:
         return {"dtype": getattr(torch, engine.precision), **placement}
     for package in ("accelerate", "bitsandbytes"):
