@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HELPERS = {"__init__", "__main__", "browser", "damage", "machine", "made"}
-LONG = {"calibration", "faults", "cluster"}  # half an hour, or Ray: only where they are named
+LONG = {"calibration", "faults", "cluster", "large"}  # half an hour, or extras: only if named
 TAKEN = {"pictures"}  # no measurement, and of the page as it is: only where it is named
 
 

@@ -66,8 +66,8 @@ def encoder(folder: Path, tokenizer: Any) -> Path:
     return _save(transformers.BertModel(config, add_pooling_layer=False), folder)
 
 
-def gpt2(folder: Path) -> Path:
-    """GPT-2 with random weights and a vocabulary of syllables."""
+def gpt2_tokenizer(size: int = 50_257) -> Any:
+    """As many tokens as GPT-2 has, or fewer, of syllables."""
     vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())
     merges: dict[tuple[str, str], None] = {}
     for start in ("Ġ", ""):
@@ -76,11 +76,16 @@ def gpt2(folder: Path) -> Path:
             for end in range(2, len(piece) + 1):
                 merges[piece[: end - 1], piece[end - 1]] = None
     vocabulary += [left + right for left, right in merges]
-    vocabulary += [f"unused{i}" for i in range(50_256 - len(vocabulary))]
+    vocabulary += [f"unused{i}" for i in range(size - 1 - len(vocabulary))]
     places = {piece: place for place, piece in enumerate([*vocabulary, "<|endoftext|>"])}
-    tokenizer = transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)
-    tokenizer.save_pretrained(folder)
-    return _save(transformers.GPT2LMHeadModel(transformers.GPT2Config()), folder)
+    return transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)
+
+
+def gpt2(folder: Path, **sizes: int) -> Path:
+    """GPT-2 with random weights and a vocabulary of syllables, or one of other `sizes`."""
+    config = transformers.GPT2Config(**sizes)
+    gpt2_tokenizer(config.vocab_size).save_pretrained(folder)
+    return _save(transformers.GPT2LMHeadModel(config), folder)
 
 
 def t5(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
     python -m bench.tries                      # the GPT-2-sized model, a share of the names
     python -m bench.tries --names 22923        # all: minutes on two free cores
+    python -m bench.tries --names 22923 --small  # all, a GPT-2 of two narrow layers
     python -m bench.tries --trained outputs    # the sample world's trained causal model, too
 
 Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
@@ -68,6 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", type=int, default=1500)
     parser.add_argument("--queries", type=int, default=1)
+    parser.add_argument("--small", action="store_true", help="narrow the made model")
     parser.add_argument("--trained", type=Path, help="outputs of the sample world")
     told = parser.parse_args()
     use_threads()
@@ -82,9 +84,11 @@ def main() -> None:
                         label = f"{model}, {relation}, {subset}"
                         compare(label, loaded, part["prompt"].tolist(), sorted({*offered["name"]}))
     with tempfile.TemporaryDirectory() as folder:
-        model = load(gpt2(Path(folder)), "causal", CPU)
+        small = {"n_embd": 64, "n_layer": 2, "n_head": 2, "vocab_size": 4096}
+        sizes = small if told.small else {}
+        model = load(gpt2(Path(folder), **sizes), "causal", CPU)
         prompts = queries(told.queries)["prompt"].tolist()
-        compare("GPT-2, random weights", model, prompts, names(told.names, 3))
+        compare(f"GPT-2, random weights {sizes or ''}", model, prompts, names(told.names, 3))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ from typing import Any
 import pandas as pd
 import torch
 
+import tiny
 from medprobe.core.answers import exact
 from medprobe.methods import Task
 
-ARCHITECTURES = ("bert", "bert-cased", "roberta")
+ARCHITECTURES = (*tiny.MASKED, "bert-cased")
 NAMES = (
     "hepatitis B",
     "Karsten syndrome",

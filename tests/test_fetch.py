@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+import transformers
+from safetensors.torch import load_file, save_file
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.engine.load import load
+from medprobe.stages import fetch as stage
 from medprobe.stages.fetch import fetch
 
 TinyModel = Callable[[str], Path]
@@ -93,3 +95,101 @@ def test_a_cached_hub_name_needs_no_network(
     wanted = params(fetch={"mine": {"hub": "somebody/tiny"}}, engine={"offline": True})
     fetch("mine", wanted, tmp_path / "out")
     assert same(tiny_model("bert"), tmp_path / "out")
+
+
+def lora(base: Path, folder: Path) -> Path:
+    """A folder with an adapter of a tiny GPT-2 that changes what it says."""
+    peft = pytest.importorskip("peft")
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    config = peft.LoraConfig(r=2, target_modules=["c_attn"], task_type="CAUSAL_LM")
+    adapted = peft.get_peft_model(model, config)
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if "lora_B" in name:
+                weight.copy_(torch.randn_like(weight))
+    adapted.save_pretrained(folder)
+    return folder
+
+
+def logits(model: Any) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(torch.tensor([[3, 4, 5]])).logits
+    return found
+
+
+def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: TinyModel, tmp_path: Path) -> None:
+    adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
+    source = tmp_path / "source"
+    shutil.copytree(tiny_model("gpt2"), source)
+    shutil.copytree(adapter, source, dirs_exist_ok=True)
+    fetch("mine", params("causal", source), tmp_path / "out")
+    merged = load(tmp_path / "out", "causal").model
+    import peft
+
+    base = transformers.AutoModelForCausalLM.from_pretrained(tiny_model("gpt2"))
+    expected = logits(peft.PeftModel.from_pretrained(base, adapter).eval())
+    torch.testing.assert_close(logits(merged), expected, atol=1e-4, rtol=1e-4)
+    plain = logits(load(tiny_model("gpt2"), "causal").model)
+    assert (logits(merged) - plain).abs().max() > 0.01
+    assert not (tmp_path / "out/adapter_config.json").exists()
+
+
+def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+    adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
+    source = tmp_path / "source"
+    shutil.copytree(tiny_model("llama"), source)
+    shutil.copytree(adapter, source, dirs_exist_ok=True)
+    with pytest.raises(BadInput, match="source: it does not fit this llama checkpoint"):
+        fetch("mine", params("causal", source), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    weights = load_file(adapter / "adapter_model.safetensors")
+    name = sorted(weights)[0]
+    weights[name.replace("h.0", "h.7")] = weights.pop(name)
+    save_file(weights, adapter / "adapter_model.safetensors")
+    shutil.copytree(tiny_model("gpt2"), tmp_path / "other")
+    shutil.copytree(adapter, tmp_path / "other", dirs_exist_ok=True)
+    with pytest.raises(BadInput, match="weights of one that the other has not"):
+        fetch("mine", params("causal", tmp_path / "other"), tmp_path / "out")
+
+
+def test_an_adapter_of_the_hub_is_fetched_with_its_model(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    merged: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(stage, "merge", lambda folder, adapter: merged.append((folder, adapter)))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    for name, files in (("base", tiny_model("gpt2")), ("lora", None)):
+        home = tmp_path / f"hub/models--somebody--{name}"
+        (home / "refs").mkdir(parents=True)
+        (home / "refs/main").write_text("abc")
+        (home / "snapshots/abc").mkdir(parents=True)
+        if files:
+            shutil.copytree(files, home / "snapshots/abc", dirs_exist_ok=True)
+        else:
+            (home / "snapshots/abc/adapter_config.json").write_text("{}")
+    origin = {"hub": "somebody/base", "adapter": {"hub": "somebody/lora"}}
+    wanted = params("causal", fetch={"mine": origin}, engine={"offline": True})
+    fetch("mine", wanted, tmp_path / "out")
+    [(_, adapter)] = merged
+    assert adapter.parts[-3] == "models--somebody--lora"
+
+
+def test_a_gated_model_names_the_licence_and_the_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError
+
+    def refuse(*args: Any, **more: Any) -> None:
+        raise GatedRepoError.__new__(GatedRepoError)
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", refuse)
+    wanted = params(fetch={"mine": {"hub": "somebody/gated"}})
+    with pytest.raises(BadInput, match=r"accept it at https://\S+/somebody/gated, .* HF_TOKEN"):
+        fetch("mine", wanted, tmp_path / "out")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.fine_tuning import Split, Text, TextClassifier, balance
@@ -61,6 +62,22 @@ def test_the_longer_text_is_cut_where_it_is_told(bert: TextClassifier) -> None:
     assert text.rows["input_ids"][: len(ids)] == ids
     [alone] = bert.tokenize([[long]], [1], 12)
     assert len(alone) == 12
+
+
+@pytest.mark.parametrize("arch", tiny.MASKED)
+def test_every_family_is_read_as_texts_alone_are(
+    tiny_model: Callable[[str], Path], arch: str
+) -> None:
+    classifier = TextClassifier(tiny_model(arch), CPU)
+    texts = classifier.tokenize(PAIRS, LABELS, 256)[:4]
+    found = classifier.mean_states(texts)
+    encoder = classifier.loaded.model.base_model
+    for text, state in zip(texts, found, strict=True):
+        with torch.no_grad():
+            alone = encoder(**{key: torch.tensor([row]) for key, row in text.rows.items()})
+        assert state == pytest.approx(alone.last_hidden_state[0].mean(0).numpy(), abs=1e-5)
+    scores, _ = classifier.fine_tune(Split(texts, texts, texts), FAST, seed=0)
+    assert len(scores) == 4 and np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])

@@ -4,6 +4,7 @@ import torch
 import transformers
 
 import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import seq2seq
@@ -61,8 +62,9 @@ def slow(folder, queries, cap, beams):
             start, ends = [tokenizer.pad_token_id, opening], [tokenizer.eos_token_id, closing]
             before = after = ""
         else:
-            source = tokenizer(before.rstrip() + "<mask>" + after)["input_ids"]
-            start, ends = [tokenizer.eos_token_id, tokenizer.bos_token_id], [tokenizer.eos_token_id]
+            source = tokenizer(before.rstrip() + tokenizer.mask_token + after)["input_ids"]
+            start, ends = [network.config.decoder_start_token_id], [tokenizer.eos_token_id]
+            start += [tokenizer.bos_token_id] if tokenizer.bos_token else []
         best = {}
         for ids, score in slow_beam_search(network, source, start, ends, (beams, cap)):
             text = " ".join(tokenizer.decode(ids, skip_special_tokens=True).split())
@@ -73,7 +75,7 @@ def slow(folder, queries, cap, beams):
     return pd.DataFrame(rows, columns=["query_id", "rank", "prediction", "score"])
 
 
-@pytest.mark.parametrize("arch", ["t5", "bart"])
+@pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
 def test_equals_beam_search_by_the_book(arch, tiny_model, monkeypatch):
     monkeypatch.setattr(Generative, "_cap", lambda *args: 6)
     queries = probing.queries(PROMPTS, ANSWERS)

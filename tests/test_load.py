@@ -4,25 +4,32 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 
+import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.engine import causal
 from medprobe.engine.inspection import MissingHead, inspect
-from medprobe.engine.load import load, use_threads
+from medprobe.engine.load import NotANumber, load, use_threads
+from medprobe.methods.likelihood import Likelihood
 
 KINDS = {
-    "bert": ("masked", "encoder"),
     "bert-cased": ("masked", "encoder"),
-    "roberta": ("masked", "encoder"),
     "encoder": ("encoder",),
     "gpt2": ("causal",),
-    "t5": ("seq2seq",),
-    "bart": ("seq2seq",),
+} | {
+    **dict.fromkeys(tiny.MASKED, ("masked", "encoder")),
+    **dict.fromkeys(tiny.CAUSAL, ("causal",)),
+    **dict.fromkeys(tiny.SEQ2SEQ, ("seq2seq",)),
 }
+MODEL = transformers.AutoModelForCausalLM
 TinyModel = Callable[[str], Path]
 
 
@@ -46,7 +53,7 @@ def test_each_architecture_loads_as_every_kind_it_can_serve(
         model = load(folder, kind)
         assert model.name == arch
         assert model.dtype == torch.float32
-        assert model.max_length == (512 if arch == "t5" else 128)
+        assert model.max_length == (512 if arch in ("t5", "flan-t5") else 128)
         assert model.tokenizer.pad_token_id is not None
         assert not model.model.training
 
@@ -177,3 +184,145 @@ def test_threads_are_those_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert use_threads() == torch.get_num_threads() == 1
     torch.set_num_threads(before)
+
+
+def sharded(folder: Path, out: Path) -> Path:
+    """A copy of a checkpoint in many small files."""
+    auto = transformers.AutoModelForSeq2SeqLM if "t5" in folder.name else MODEL
+    auto.from_pretrained(folder).save_pretrained(out, max_shard_size="40KB")
+    transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(out)
+    return out
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "llama", "gemma3", "t5"])
+def test_a_model_that_memory_does_not_hold_is_read_from_its_shards(
+    tiny_model: TinyModel, tmp_path: Path, arch: str
+) -> None:
+    pytest.importorskip("accelerate")
+    folder = sharded(tiny_model(arch), tmp_path / arch)
+    assert len([*folder.glob("model-*.safetensors")]) > 3
+    engine, names = EngineParams(device="spread", max_memory={"cpu": "100KB"}), probing.NAMES[:3]
+    spread = Likelihood(folder, Likelihood.Settings(), engine, 0)
+    assert sum(weight.is_meta for weight in spread.model.model.parameters()) > 0
+    task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(names), 5)
+    whole = Likelihood(tiny_model(arch), Likelihood.Settings(), EngineParams(), 0)
+    probing.same(spread.predict(task, ""), whole.predict(task, ""))
+
+
+def test_weights_on_the_disk_are_checked_too(tiny_model: TinyModel, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    folder = changed(tiny_model("llama"), tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    weights["model.layers.1.mlp.up_proj.weight"][3, 4] = torch.inf
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    engine = EngineParams(device="spread", max_memory={"cpu": "10KB"})
+    with pytest.raises(NotANumber, match=r"the weight model\.layers\.1\.mlp\.up_proj"):
+        load(folder, "causal", engine)
+
+
+def test_old_weights_are_not_spread(tiny_model: TinyModel, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    folder = changed(tiny_model("gpt2"), tmp_path)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(BadInput, match="no safetensors, so that it cannot be spread"):
+        load(folder, "causal", EngineParams(device="spread"))
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+@pytest.mark.parametrize("arch", ["bert", "llama", "t5"])
+def test_half_precision_is_near(tiny_model: TinyModel, arch: str, precision: Any) -> None:
+    kind = inspect(tiny_model(arch)).kinds[0]
+    ids = torch.tensor([[1, 5, 6, 7]])
+    more = {"decoder_input_ids": ids} if arch == "t5" else {}
+    logits = []
+    for chosen in ("float32", precision):
+        model = load(tiny_model(arch), kind, EngineParams(precision=chosen))
+        assert next(model.model.parameters()).dtype == model.dtype == getattr(torch, chosen)
+        with torch.no_grad():
+            logits.append(model.model(ids, **more).logits.float())
+    off = (logits[1] - logits[0]).abs().max()
+    assert 0 < off < 0.05 * logits[0].abs().max()
+
+
+def test_what_is_not_installed_is_named(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for engine, package in (
+        (EngineParams(device="spread"), "accelerate"),
+        (EngineParams(precision="4bit"), "accelerate"),
+    ):
+        with pytest.raises(BadInput, match=f"{package} is not there; pip install 'medprobe.large"):
+            load(tiny_model("gpt2"), "causal", engine)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_has_no_memory(tiny_model: TinyModel) -> None:
+    pytest.importorskip("accelerate")
+    engine = EngineParams(device="spread", max_memory={"0": "1GiB"})
+    with pytest.raises(BadInput, match="there is no GPU 0"):
+        load(tiny_model("gpt2"), "causal", engine)
+
+
+def test_quantised_weights_are_for_models_that_nothing_trains(tiny_model: TinyModel) -> None:
+    with pytest.raises(BadInput, match="8bit is for causal and seq2seq models"):
+        load(tiny_model("bert"), "masked", EngineParams(precision="8bit"))
+
+
+@pytest.mark.parametrize("precision", ["8bit", "4bit"])
+def test_quantised_weights_are_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: Any
+) -> None:
+    pytest.importorskip("accelerate")
+    pytest.importorskip("bitsandbytes")
+    monkeypatch.setattr(tiny, "SIZE", 64)  # a block of 4-bit weights
+    folder = tiny.model("gpt_neox", tmp_path / "gpt_neox")
+    ids = torch.tensor([[1, 5, 6, 7]])
+    found = load(folder, "causal", EngineParams(precision=precision))
+    expected = load(folder, "causal")
+    assert found.model.get_memory_footprint() < expected.model.get_memory_footprint()
+    with torch.no_grad():
+        one, other = (m.model(ids).logits.float().flatten() for m in (found, expected))
+    assert torch.corrcoef(torch.stack([one, other]))[0, 1] > 0.95
+
+
+def test_a_tokenizer_without_a_padding_token_gets_one(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = changed(tiny_model("llama"), tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.pad_token is None
+    assert load(folder, "causal").tokenizer.pad_token == "</s>"
+    tokenizer.eos_token = None
+    tokenizer.save_pretrained(folder)
+    model = load(folder, "causal")
+    assert model.tokenizer.pad_token == "<unk>"
+    rows = [[1, 5, 6], [1, 7, 8, 9, 10]]
+    together = causal.log_likelihood(model, rows, 100)
+    for row, scores in zip(rows, together, strict=True):
+        assert scores == pytest.approx(causal.log_likelihood(model, [row], 100)[0], abs=1e-5)
+
+
+def test_code_of_a_models_own_is_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+    code = {"AutoConfig": "configuration_mine.Mine"}
+    folder = changed(tiny_model("bert"), tmp_path, model_type="mine", auto_map=code)
+    (folder / "configuration_mine.py").write_text("raise SystemExit")
+    with pytest.raises(BadInput, match=r"a mine model comes with code of its own; .* never run"):
+        load(folder, "masked")
+
+
+def test_sizes_of_a_nested_configuration_are_looked_at(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    text = json.loads((tiny_model("gemma3") / "config.json").read_text())["text_config"]
+    folder = changed(tiny_model("gemma3"), tmp_path, text_config=text | {"hidden_size": 0})
+    with pytest.raises(BadInput, match="hidden_size is 0"):
+        inspect(folder)
+
+
+def test_an_adapter_is_not_left_out_silently(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("gpt2"), tmp_path)
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(BadInput, match="it holds an adapter, which is not merged"):
+        load(folder, "causal")

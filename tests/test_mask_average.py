@@ -46,7 +46,8 @@ def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.Da
 def test_equals_the_slow_implementation(arch, tiny_model):
     queries = probing.queries()
     found = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 5), "")
-    probing.same(found, slow(tiny_model(arch), queries, list(probing.NAMES), 5))
+    ranked = found[found["rank"] <= 5].reset_index(drop=True)  # behind them what equals the last
+    probing.same(ranked, slow(tiny_model(arch), queries, list(probing.NAMES), 5))
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])

@@ -48,7 +48,15 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "unknown key models.masked.a.publishd (did you mean 'published'?)",
         ),
         ("seed: many", "seed: Input should be a valid integer"),
-        ("engine: {precision: float16}", "engine.precision: Input should be 'float32' or"),
+        ("engine: {precision: float8}", "engine.precision: Input should be 'float32', "),
+        (
+            "engine: {precision: float32, device: spread, max_memory: {cpu: lots}}",
+            "max_memory.cpu: String should match",
+        ),
+        (
+            "engine: {precision: float32, max_memory: {cpu: 4GiB}}",
+            "engine: max_memory is for device: spread",
+        ),
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
         ("models: {masked: {../up: {}}}", "masked: '../up' is no name; a name is of letters"),
         ("models: {causal: {gpt.2: {}}}", "models.causal: 'gpt.2' is no name"),
@@ -160,7 +168,10 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "benchmarks/lama/medlama": ({}, "benchmarks: 'medlama' is there 2 times"),
     "benchmarks/lama/sentences": ({}, "'sentences' is the folder of sentence sets"),
     "methods/masked/xfactor": ({}, "no method 'xfactor' (did you mean 'xfactr'?)"),
-    "methods/masked/generative": ({}, "the method probes models of kind seq2seq"),
+    "methods/masked/generative": ({}, "the method needs a model of kind seq2seq"),
+    "methods/causal/contrastive": ({}, "which under a causal model has read nothing else"),
+    "methods/seq2seq/perplexity": ({}, "gives a text no probability of its own"),
+    "methods/seq2seq/rank_change": ({}, "T5's family writes the name alone"),
     "methods/masked/xfactr/medlamma": ({}, "'medlamma' is not among"),
     "methods/masked/xfactr/medlama/mask": (
         3,

@@ -11,6 +11,7 @@ import torch
 import transformers
 
 import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.methods.perplexity import Perplexity, perplexity
@@ -43,7 +44,7 @@ def probed(folder: Path, budget: int, table: pd.DataFrame | None = None) -> pd.D
 def slow(folder: Path, arch: str, text: str) -> float:
     """One forward pass a token, no batches, all logits."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
-    causal = arch == "gpt2"
+    causal = arch in ("gpt2", "llama", "gemma3")
     kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModelForMaskedLM
     model = kind.from_pretrained(folder).eval()
     if causal:
@@ -63,15 +64,16 @@ def slow(folder: Path, arch: str, text: str) -> float:
     return math.exp(-total / len(places))
 
 
-@pytest.mark.parametrize("arch", ["bert", "bert-cased", "roberta", "gpt2"])
-@pytest.mark.parametrize("budget", [1, 50, 8192])
+@pytest.mark.parametrize("arch", [*tiny.MASKED, "bert-cased", "gpt2", "llama", "gemma3"])
 def test_it_equals_the_slow_way_at_any_batch_size(
-    tiny_model: Callable[[str], Path], arch: str, budget: int
+    tiny_model: Callable[[str], Path], arch: str
 ) -> None:
-    found = probed(tiny_model(arch), budget)
-    expected = [slow(tiny_model(arch), arch, text) for text in TEXTS]
-    assert found["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
-    assert found["query_id"].tolist() == ["q0", "q1", "q2", "q3"]
+    texts = TEXTS if arch in ("bert", "gpt2") else TEXTS[::2]
+    expected = [slow(tiny_model(arch), arch, text) for text in texts]
+    for budget in (1, 50, 8192):
+        found = probed(tiny_model(arch), budget, queries(texts))
+        assert found["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
+        assert found["query_id"].tolist() == queries(texts)["query_id"].tolist()
 
 
 def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import pre_tokenizers
+from tokenizers import AddedToken, pre_tokenizers, processors
 
 TEXT = """\
 Entecavir may be able to prevent hepatitis B infection in adults and children .
@@ -21,12 +21,13 @@ SIZE = 32  # hidden units
 LAYERS = 2
 POSITIONS = 128
 
-CAUSAL = ("llama", "mistral", "qwen3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
-ARCHITECTURES = ("bert", "bert-cased", "roberta", "gpt2", "t5", "bart", "encoder")
+MASKED = ("bert", "roberta", "deberta-v2", "electra", "albert", "distilbert", "modernbert")
+CAUSAL = ("llama", "mistral", "qwen3", "gemma3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
+SEQ2SEQ = ("t5", "flan-t5", "bart", "pegasus")
 
 
 def model(arch: str, folder: Path, seed: int = 0) -> Path:
-    """Write a tiny random checkpoint of `arch` (of ARCHITECTURES or CAUSAL); returns its folder."""
+    """Write a tiny random checkpoint of `arch`, a key of _NETWORKS; returns its folder."""
     tokenizer = _TOKENIZERS[arch]()
     torch.manual_seed(seed)
     network = _NETWORKS[arch](tokenizer)
@@ -74,15 +75,35 @@ def _joined(kind: Any, vocabulary: list[str], words: list[str]) -> Any:
     return kind(vocab=places, merges=merges, model_max_length=POSITIONS)
 
 
-def _t5_tokenizer() -> Any:
-    """Unigrams: letters, and the words of TEXT in pieces of up to five letters."""
-    words = [f"▁{word}" for word in _words(TEXT)]
+def _unigrams(kind: Any, specials: list[str], text: str = TEXT, **more: Any) -> Any:
+    """Unigrams: letters, and the words of a text in pieces of up to five letters."""
+    words = [f"▁{word}" for word in _words(text)]
     pieces = {word[i : i + 5] for word in words for i in range(0, len(word), 5)}
-    letters = {"▁", *TEXT.replace(" ", "").replace("\n", "")}
-    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
+    letters = {"▁", *text.replace(" ", "").replace("\n", "")}
+    vocabulary = [(special, 0.0) for special in specials]
     vocabulary += [(letter, -9.0) for letter in sorted(letters)]
     vocabulary += [(piece, -6.0) for piece in sorted(pieces - letters)]
-    return transformers.T5Tokenizer(vocab=vocabulary, extra_ids=100)
+    return kind(vocab=vocabulary, **more)
+
+
+def _t5_tokenizer() -> Any:
+    return _unigrams(transformers.T5Tokenizer, ["<pad>", "</s>", "<unk>"], extra_ids=100)
+
+
+def _modernbert_tokenizer() -> Any:
+    """Byte-level BPE with BERT's special tokens, as ModernBERT's is saved."""
+    specials = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+    made = _byte_tokenizer(transformers.GPTNeoXTokenizer, specials)
+    pieces = made.backend_tokenizer
+    pieces.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    pieces.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        model_max_length=POSITIONS,
+        **{f"{special[1:-1].lower()}_token": special for special in specials},
+    )
 
 
 def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
@@ -100,6 +121,11 @@ def _llama_tokenizer() -> Any:
     return _joined_tokenizer(transformers.LlamaTokenizer, ["<unk>", "<s>", "</s>"])
 
 
+def _gemma_tokenizer() -> Any:
+    specials = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
+    return _joined_tokenizer(transformers.GemmaTokenizer, specials)
+
+
 _ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: _bert_tokenizer(lower=True),
@@ -110,15 +136,31 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "gpt2": _gpt2_tokenizer,
     "llama": _llama_tokenizer,
     "mistral": _llama_tokenizer,
-    "gemma3_text": lambda: _joined_tokenizer(
-        transformers.GemmaTokenizer, ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
-    ),
+    "gemma3_text": _gemma_tokenizer,
+    "gemma3": _gemma_tokenizer,
     "qwen3": lambda: _byte_tokenizer(transformers.Qwen2Tokenizer, ["<|endoftext|>"]),
     "gpt_neox": lambda: _byte_tokenizer(transformers.GPTNeoXTokenizer, ["<|endoftext|>"]),
     "opt": _gpt2_tokenizer,
     "phi": _gpt2_tokenizer,
     "biogpt": _gpt2_tokenizer,  # its own is not a fast one
     "t5": _t5_tokenizer,
+    "flan-t5": _t5_tokenizer,
+    "electra": lambda: _bert_tokenizer(lower=True),
+    "distilbert": lambda: _bert_tokenizer(lower=True),
+    "deberta-v2": lambda: _unigrams(
+        transformers.DebertaV2Tokenizer, ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
+    ),
+    "albert": lambda: _unigrams(
+        transformers.AlbertTokenizer,
+        ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
+        TEXT.lower(),
+    ),
+    "modernbert": _modernbert_tokenizer,
+    "pegasus": lambda: _unigrams(
+        transformers.PegasusTokenizer,
+        ["<pad>", "</s>", "<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, 103)), "<unk>"],
+        model_max_length=POSITIONS,
+    ),
 }
 
 
@@ -186,10 +228,47 @@ def _causal(kind: str, **more: Any) -> Callable[[Any], Any]:
     return network
 
 
+def _masked(kind: str, **more: Any) -> Callable[[Any], Any]:
+    """A network of the family `kind`, sizes by the names that most families have for them."""
+
+    def network(tokenizer: Any) -> Any:
+        config = transformers.AutoConfig.for_model(
+            kind,
+            vocab_size=len(tokenizer),
+            hidden_size=SIZE,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=2,
+            intermediate_size=2 * SIZE,
+            max_position_embeddings=POSITIONS,
+            pad_token_id=tokenizer.pad_token_id,
+            **more,
+        )
+        return transformers.AutoModelForMaskedLM.from_config(config)
+
+    return network
+
+
 _GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
 
 
-def _t5(tokenizer: Any) -> Any:
+def _gemma3(tokenizer: Any) -> Any:
+    """Gemma 3 as it is published: one configuration of text, one of pictures, in a third."""
+    text = _causal("gemma3_text", sliding_window=6, **_GROUPED)(tokenizer).config
+    pictures = {
+        "hidden_size": 8,
+        "intermediate_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "image_size": 8,
+        "patch_size": 4,
+    }
+    config = transformers.Gemma3Config(
+        text_config=text.to_dict(), vision_config=pictures, mm_tokens_per_image=4
+    )
+    return transformers.AutoModelForCausalLM.from_config(config)
+
+
+def _t5(tokenizer: Any, **more: Any) -> Any:
     return transformers.T5ForConditionalGeneration(
         transformers.T5Config(
             vocab_size=len(tokenizer),
@@ -201,13 +280,15 @@ def _t5(tokenizer: Any) -> Any:
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
             decoder_start_token_id=tokenizer.pad_token_id,
+            **more,
         )
     )
 
 
-def _bart(tokenizer: Any) -> Any:
-    return transformers.BartForConditionalGeneration(
-        transformers.BartConfig(
+def _bart(tokenizer: Any, kind: str = "bart", begin: str = "eos_token_id") -> Any:
+    return transformers.AutoModelForSeq2SeqLM.from_config(
+        transformers.AutoConfig.for_model(
+            kind,
             vocab_size=len(tokenizer),
             d_model=SIZE,
             encoder_layers=LAYERS,
@@ -220,7 +301,7 @@ def _bart(tokenizer: Any) -> Any:
             bos_token_id=tokenizer.bos_token_id,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
-            decoder_start_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=getattr(tokenizer, begin),
             forced_eos_token_id=tokenizer.eos_token_id,
         )
     )
@@ -237,9 +318,27 @@ _NETWORKS: dict[str, Callable[[Any], Any]] = {
     "mistral": _causal("mistral", sliding_window=6, **_GROUPED),
     "qwen3": _causal("qwen3", **_GROUPED),
     "gemma3_text": _causal("gemma3_text", sliding_window=6, **_GROUPED),
+    "gemma3": _gemma3,
     "gpt_neox": _causal("gpt_neox"),
     "opt": _causal("opt", ffn_dim=2 * SIZE, word_embed_proj_dim=SIZE),
     "phi": _causal("phi"),
     "biogpt": _causal("biogpt"),
     "t5": _t5,
+    "flan-t5": lambda tokenizer: _t5(
+        tokenizer, feed_forward_proj="gated-gelu", tie_word_embeddings=False
+    ),
+    "electra": _masked("electra", embedding_size=SIZE // 2),
+    "distilbert": _masked("distilbert", dim=SIZE, n_layers=LAYERS, n_heads=2, hidden_dim=2 * SIZE),
+    "deberta-v2": _masked(
+        "deberta-v2",
+        relative_attention=True,
+        position_buckets=8,
+        pos_att_type=["p2c", "c2p"],
+        position_biased_input=False,
+        share_att_key=True,
+        norm_rel_ebd="layer_norm",
+    ),
+    "albert": _masked("albert", embedding_size=SIZE // 2),
+    "modernbert": _masked("modernbert", local_attention=8, global_attn_every_n_layers=2),
+    "pegasus": lambda tokenizer: _bart(tokenizer, "pegasus", "pad_token_id"),
 }

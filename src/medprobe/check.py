@@ -122,8 +122,7 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
     plugin = methods.find(method)
     where = f"methods.{kind}.{method}"
     if kind not in plugin.KINDS:
-        problem = f"the method probes models of kind {' or '.join(plugin.KINDS)}"
-        raise BadInput(f"params.yaml: {where}", problem)
+        raise BadInput(f"params.yaml: {where}", methods.needs(plugin))
     there = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         _known(benchmark, there, where)

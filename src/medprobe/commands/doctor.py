@@ -13,7 +13,7 @@ from medprobe import benchmarks
 from medprobe.commands import pipeline
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params
+from medprobe.core.params import HubModel, Params
 from medprobe.engine.inspection import inspect
 
 SENTENCES: Final = places.SENTENCES.name
@@ -75,9 +75,13 @@ def _origin(name: str, params: Params) -> str:
         return "trained here"
     if name in params.folders:
         return str(params.folders[name])
-    origin = params.fetch[name]
+    return _on_hub(params.fetch[name])
+
+
+def _on_hub(origin: HubModel) -> str:
     pinned = re.fullmatch("[0-9a-f]{40}", origin.revision or "")
-    return f"{origin.hub} {origin.revision or 'main'}{'' if pinned else ' (not pinned)'}"
+    more = f" with {_on_hub(origin.adapter)}" if origin.adapter else ""
+    return f"{origin.hub} {origin.revision or 'main'}{'' if pinned else ' (not pinned)'}{more}"
 
 
 def _state(folder: Path) -> str:

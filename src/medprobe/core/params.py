@@ -6,7 +6,7 @@ class `Settings`; `check.py` holds all of `params.yaml` against these classes, t
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 from ruamel.yaml import YAML
@@ -32,20 +33,34 @@ class Section(BaseModel):
 SectionType = TypeVar("SectionType", bound=Section)
 
 
+Device = Literal["auto", "cpu", "cuda", "spread"]
+Precision = Literal["float32", "bfloat16", "float16", "8bit", "4bit"]
+Place = Annotated[str, StringConstraints(pattern=r"^(cpu|[0-9]+)$")]
+Size = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?[KMG]i?B$")]  # e.g. 20GiB
+
+
 class EngineParams(Section):
     """Where and how models run."""
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["float32", "bfloat16"] = "float32"
+    device: Device = "auto"  # spread: a large model over all GPUs, then memory, then the disk
+    max_memory: dict[Place, Size] = {}  # for spread: what of a GPU, by number, and cpu is used
+    precision: Precision = "float32"  # 8bit, 4bit: weights of large models, by bitsandbytes
     token_budget: int | None = Field(None, gt=0)  # tokens in a batch, padding counted; none: auto
     offline: bool = False  # use only folders and the hub's local cache
     executor: Literal["local", "ray"] = "local"  # this process, or the workers of a Ray cluster
     address: str = "auto"  # of the cluster's head; auto: the one that this machine belongs to
 
+    @model_validator(mode="after")
+    def _limits_what_is_spread(self) -> Self:
+        if self.max_memory and self.device != "spread":
+            raise PydanticCustomError("limits", "max_memory is for device: spread")
+        return self
+
     @property
     def here(self) -> "EngineParams":
         """Of this process: where workers compute, it leaves the devices to them."""
-        return self if self.executor == "local" else self.model_copy(update={"device": "cpu"})
+        update = {"device": "cpu", "max_memory": {}}
+        return self if self.executor == "local" else self.model_copy(update=update)
 
     @property
     def there(self) -> "EngineParams":
@@ -58,6 +73,7 @@ class HubModel(Section):
 
     hub: str  # e.g. dmis-lab/biobert-v1.1
     revision: str | None = None  # a commit; none: what `main` is when it is fetched
+    adapter: "HubModel | None" = None  # a LoRA adapter of it, merged into its weights
 
 
 class ModelParams(Section):

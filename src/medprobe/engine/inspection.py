@@ -14,6 +14,8 @@ from typing import Any, Final, Literal
 import torch
 import transformers
 from safetensors import SafetensorError, safe_open
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 from transformers.models.auto import modeling_auto
 
 from medprobe.core.errors import BadInput
@@ -35,6 +37,7 @@ BOUNDS: Final = {  # the largest that is believed of a configuration
     **dict.fromkeys(("num_attention_heads", "encoder_attention_heads"), 1000),
     **{"hidden_size": 100_000, "vocab_size": 10_000_000},
 }
+ADAPTER: Final = "adapter_config.json"  # what PEFT calls it
 INDEXES: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin")
 TOKENIZERS: Final = {  # files of which one must be there, and the algorithms they tell
@@ -99,6 +102,9 @@ def read_config(folder: Path) -> Any:
     if not folder.is_dir():
         raise BadInput(folder, "no such model folder", "run `dvc repro` to make it")
     path = folder / "config.json"
+    if (folder / ADAPTER).is_file():
+        remedy = "see adapter in docs/own-data.md: it is merged when the model is fetched"
+        raise BadInput(folder, "it holds an adapter, which is not merged", remedy)
     if not path.is_file():
         raise BadInput(folder, "no config.json, so this is no checkpoint")
     try:
@@ -110,11 +116,16 @@ def read_config(folder: Path) -> Any:
     except BadInput:
         raise
     except Exception as error:  # of transformers' many configurations
+        if "auto_map" in content:
+            problem = f"a {content.get('model_type')} model comes with code of its own"
+            raise BadInput(path, problem, "such code is never run: choose another model") from error
         problem = f"not the configuration of a known model: {first_line(error)}"
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
 
 
 def _check_sizes(path: Path, content: dict[str, Any]) -> None:
+    if isinstance(nested := content.get("text_config"), dict):
+        _check_sizes(path, nested)
     for name, most in BOUNDS.items():
         size = content.get(name)
         if size is not None and not (isinstance(size, int) and 1 <= size <= most):
@@ -148,8 +159,8 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     if not tokenizer.is_fast:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
     _check_vocabulary(folder, tokenizer, config.get_text_config().vocab_size)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token is None:  # any will do: padding is hidden, or stands behind all else
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     return tokenizer
 
 
@@ -231,20 +242,28 @@ def _lacking(folder: Path, auto_class: Any, config: Any, present: Shapes) -> tup
     except Exception as error:  # of transformers' many models
         problem = f"no model can be made of it: {first_line(error)}"
         raise BadInput(folder / "config.json", problem) from error
-    prefix = f"{model.base_model_prefix}."
-    today = {
-        name.replace(".gamma", ".weight").replace(".beta", ".bias"): shape
-        for name, shape in present.items()
-    }
-    there = {name.removeprefix(prefix): shape for name, shape in today.items()}
     expected = dict(model.named_parameters(remove_duplicate=False))
+    there = _todays(model, present)
     for name, weight in expected.items():
-        found = there.get(name.removeprefix(prefix), weight.shape)
-        if tuple(found) != tuple(weight.shape):
-            problem = f"{name} is of shape {tuple(found)}, config.json says {tuple(weight.shape)}"
+        found = there.get(name)
+        if found and found != tuple(weight.shape):
+            problem = f"{name} is of shape {found}, config.json says {tuple(weight.shape)}"
             raise BadInput(folder, problem, "fetch the checkpoint anew")
-    lacking = {name for name in expected if name.removeprefix(prefix) not in there}
-    return tuple(missing_weights(lacking, "encoder", model))
+    return tuple(missing_weights(expected.keys() - there.keys(), "encoder", model))
+
+
+def _todays(model: Any, present: Shapes) -> Shapes:
+    """The weights of a file under the names that transformers gives them as it loads a model; for
+    those that it makes of several, no shape."""
+    steps = get_model_conversion_mapping(model)
+    renamings = [step for step in steps if isinstance(step, WeightRenaming)]
+    converters = [step for step in steps if isinstance(step, WeightConverter)]
+    prefix, known = model.base_model_prefix, model.state_dict()
+    there: Shapes = {}
+    for old, shape in present.items():
+        name, converted = rename_source_key(old, renamings, converters, prefix, known)
+        there[name] = () if converted else shape
+    return there
 
 
 def missing_weights(names: set[str], head: Head, model: Any) -> list[str]:

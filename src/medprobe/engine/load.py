@@ -2,7 +2,11 @@
 and neither weights nor outputs that are no numbers.
 """
 
+import importlib.util
+import logging
 import os
+import tempfile
+import weakref
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +15,7 @@ from typing import Any, Final
 
 import torch
 import transformers
+from transformers.integrations.accelerate import load_offloaded_parameter
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -30,12 +35,14 @@ from medprobe.engine.linear import accelerate
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
+logging.getLogger("accelerate").setLevel(logging.ERROR)
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 UNLIMITED: Final = 512  # tokens, for models with relative positions and no limit of their own
 CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
 SHOWN: Final = 3  # names of missing weights that an error lists
+LARGE: Final = ("causal", "seq2seq")  # heads of models that are spread or quantised
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
 
 
@@ -68,8 +75,8 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     """Load a checkpoint with the head that a method needs.
 
     `labels` is the number of classes of a `classifier`, whose head is new by design and drawn from
-    torch's generator: seed it first. Raises BadInput where the folder is no checkpoint, MissingHead
-    where it lacks the weights of that head.
+    torch's generator: seed it first. Raises BadInput where the folder is no checkpoint, or what
+    `engine` asks for cannot be had here, and MissingHead where it lacks the weights of that head.
     """
     engine = engine or EngineParams()
     use_threads()
@@ -77,7 +84,9 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     if head != "classifier" and head not in heads(config):
         problem = f"a {config.model_type} checkpoint is no {head} model"
         raise MissingHead(inspect(folder), problem)
-    dtype = getattr(torch, engine.precision)
+    spread = engine.device == "spread" and head in LARGE
+    scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
+    placement = _placement(folder, head, engine, scratch)
     more = {"num_labels": labels} if head == "classifier" else {}
     if more:
         config.num_labels = labels
@@ -85,10 +94,10 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         model, info = AUTO_CLASSES[head].from_pretrained(
             folder,
             config=config,
-            dtype=dtype,
             output_loading_info=True,
             local_files_only=True,
             trust_remote_code=False,
+            **placement,
         )
     except UNREADABLE as error:
         inspect(folder)  # says which weight is amiss, where it can tell
@@ -99,22 +108,74 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         raise MissingHead(inspect(folder), problem)
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
+    if scratch:
+        weakref.finalize(model, scratch.cleanup)
     _check_weights(folder, model)
     device = device_of(engine.device)
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
-    model = model.to(device).eval()
+    if "device_map" not in placement:
+        model = model.to(device)
+    model.eval()
     accelerate(model)
     model.get_input_embeddings().register_forward_hook(_count)
     for part in {model, model.base_model} if head == "classifier" else {model}:
         part.register_forward_hook(partial(_check_outputs, folder.name))
     budget = engine.token_budget or token_budget(device, config)
-    return Model(folder.name, model, tokenizer, device, dtype, length, budget)
+    return Model(folder.name, model, tokenizer, device, placement["dtype"], length, budget)
 
 
-def _check_weights(folder: Path, model: torch.nn.Module) -> None:
+def _placement(
+    folder: Path, head: Head, engine: EngineParams, scratch: tempfile.TemporaryDirectory[str] | None
+) -> dict[str, Any]:
+    """What transformers is told of the weights' type, and of devices where Accelerate places them:
+    layers of a model that is spread stay in its files as far as no memory is left for them; what
+    transformers makes of several weights of the files it writes to the folder `scratch`."""
+    quantised = engine.precision in ("8bit", "4bit")
+    if quantised and head not in LARGE:
+        problem = f"{engine.precision} is for {' and '.join(LARGE)} models"
+        raise BadInput(folder, problem, "set engine.precision: float32")
+    placement: dict[str, Any] = {}
+    if scratch:
+        _need("accelerate", "engine.device: spread")
+        if not any(folder.glob("*.safetensors")):
+            problem = "its weights are no safetensors, so that it cannot be spread"
+            raise BadInput(folder, problem, "save it anew by transformers, or set engine.device")
+        limits = {_place(name): size for name, size in engine.max_memory.items()}
+        placement = {"device_map": "auto", "max_memory": limits or None}
+        placement["offload_folder"] = scratch.name
+    if not quantised:
+        return {"dtype": getattr(torch, engine.precision), **placement}
+    for package in ("accelerate", "bitsandbytes"):
+        _need(package, f"engine.precision: {engine.precision}")
+    bits = transformers.BitsAndBytesConfig(
+        load_in_8bit=engine.precision == "8bit",
+        load_in_4bit=engine.precision == "4bit",
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+    here = {"device_map": {"": str(device_of(engine.device))}, **placement}
+    return {"dtype": torch.bfloat16, "quantization_config": bits, **here}
+
+
+def _place(name: str) -> str | int:
+    """A key of max_memory as Accelerate has it."""
+    if name == "cpu":
+        return name
+    if int(name) >= torch.cuda.device_count():
+        raise BadInput("engine.max_memory", f"there is no GPU {name}", "name those that are there")
+    return int(name)
+
+
+def _need(package: str, what: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        remedy = "pip install 'medprobe[large]'"
+        raise BadInput(what, f"the package {package} is not there", remedy)
+
+
+def _check_weights(folder: Path, model: Any) -> None:
     for name, weight in model.named_parameters():
-        if not torch.isfinite(weight).all():
+        held = load_offloaded_parameter(model, name) if weight.is_meta else weight  # from the disk
+        if not torch.isfinite(held).all():
             problem = f"the weight {name} holds NaN or infinity"
             raise NotANumber(folder, problem, "fetch or train the checkpoint anew")
 
@@ -174,7 +235,7 @@ def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 def device_of(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise BadInput("engine.device", "cuda is not there", "use auto or cpu")
-    if wanted == "auto":
+    if wanted in ("auto", "spread"):
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(wanted)
 

@@ -24,6 +24,7 @@ from medprobe.engine.load import Model
 from medprobe.engine.trie import ROOT, Prompt, Tokens
 
 KEPT_BYTES: Final = 2**30
+Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 BEHIND: Final = 4  # so many kept tokens cost a batch as much as one that is read
 
 
@@ -50,7 +51,7 @@ class Reader:
         self.texts: list[dict[int, np.ndarray]] = [{} for _ in prompts]  # node → rows of `kept`
         self.own: list[list[np.ndarray]] = [[] for _ in prompts]  # rows to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
-        self.shapes: list[tuple[int, int]] = []
+        self.shapes: list[Shape] = []
         self.nodes_read, self.tokens_read = 0, 0
 
     def room(self, prompts: Sequence[int]) -> bool:
@@ -198,9 +199,9 @@ class Kept:
         self.least = least
         self.table: torch.Tensor | None = None
         self.free: list[int] = []
-        self.shapes: list[tuple[int, int]] = []  # heads and their size: of keys, of values, …
+        self.shapes: list[Shape] = []  # of keys, of values, …
 
-    def store(self, states: torch.Tensor, shapes: list[tuple[int, int]]) -> np.ndarray | None:
+    def store(self, states: torch.Tensor, shapes: list[Shape]) -> np.ndarray | None:
         """Keep the states of some tokens, [tokens, width], as `_flat` makes them; returns their
         rows, or None where there is no room."""
         if self.table is None:
@@ -228,20 +229,21 @@ class Kept:
         return _unflat(self.table[rows], self.shapes)
 
 
-def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[tuple[int, int]]]:
-    """The keys and values of the last tokens of a cache, [texts, tokens, width], and the shape of
-    each part of the width."""
+def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[Shape]]:
+    """The keys and values of the last tokens of a cache, [texts, tokens, width], on the device of
+    its first layer, and the shape of each part of the width."""
     parts = [part for layer in cache.layers for part in (layer.keys, layer.values)]
     last = [part[:, :, part.shape[2] - tokens :].transpose(1, 2) for part in parts]
-    shapes = [(part.shape[2], part.shape[3]) for part in last]
-    return torch.cat([part.flatten(2) for part in last], dim=-1), shapes
+    shapes = [(part.shape[2], part.shape[3], part.device) for part in last]
+    device = last[0].device
+    return torch.cat([part.flatten(2).to(device) for part in last], dim=-1), shapes
 
 
-def _unflat(states: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> DynamicCache:
+def _unflat(states: torch.Tensor, shapes: Sequence[Shape]) -> DynamicCache:
     """The cache of states [texts, tokens, width]."""
-    widths = [heads * size for heads, size in shapes]
+    widths = [heads * size for heads, size, _ in shapes]
     parts = [
-        part.unflatten(-1, shape).transpose(1, 2)
-        for part, shape in zip(states.split(widths, dim=-1), shapes, strict=True)
+        part.unflatten(-1, shape).transpose(1, 2).to(device)
+        for part, (*shape, device) in zip(states.split(widths, dim=-1), shapes, strict=True)
     ]
     return DynamicCache(list(zip(parts[::2], parts[1::2], strict=True)))

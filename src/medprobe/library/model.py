@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pandas as pd
 
 from medprobe import methods
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, HubModel, ModelKind, section
+from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, section
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, check_prompts
 from medprobe.engine.load import inspect
 from medprobe.methods import K, Method
@@ -123,8 +123,8 @@ def load(
     path_or_hub: str | Path,
     *,
     revision: str | None = None,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
-    precision: Literal["float32", "bfloat16"] = "float32",
+    device: Device = "auto",
+    precision: Precision = "float32",
     offline: bool = False,
     seed: int = SEED,
 ) -> Model:

@@ -63,6 +63,7 @@ class Method(Protocol):
     """
 
     KINDS: ClassVar[tuple[ModelKind, ...]]  # of models that it can probe
+    WHY: ClassVar[str] = ""  # it probes no others, where their names do not tell
     METRIC: ClassVar[str] = "accuracy"  # the family of metrics/ that scores its predictions
     WRITES: ClassVar[bool] = False  # are its predictions texts of its own, whatever the candidates?
     NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives
@@ -151,8 +152,18 @@ def serving(kinds: Iterable[str]) -> list[str]:
     return [name for name in names() if wanted & {*find(name).KINDS}]
 
 
+def needs(plugin: type[Method]) -> str:
+    """Which models a method can ask, and why no others.
+
+    >>> needs(find("generative"))
+    'the method needs a model of kind seq2seq'
+    """
+    why = f" ({plugin.WHY})" if plugin.WHY else ""
+    return f"the method needs a model of kind {' or '.join(plugin.KINDS)}{why}"
+
+
 def unsuited(method: str, model: str, reason: str, serves: Iterable[str]) -> BadInput:
     """What is said where a method cannot ask a model that `serves` as these kinds."""
-    problem = f"the method needs a model of kind {' or '.join(find(method).KINDS)}, {reason}"
+    problem = f"{needs(find(method))}, {reason}"
     remedy = f"choose one of: {', '.join(serving(serves))}"
     return BadInput(f"{method} on {model}", problem, remedy)

@@ -38,6 +38,7 @@ class Contrastive(Method):
     """
 
     KINDS = ("masked", "encoder")
+    WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
 
     class Settings(Section):

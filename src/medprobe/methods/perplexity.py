@@ -23,6 +23,7 @@ class Perplexity(Method):
     """Gives each query one row: its first answer, with the perplexity of the filled prompt."""
 
     KINDS = ("masked", "causal", "chat")
+    WHY = "an encoder-decoder model gives a text no probability of its own, only beside another"
     METRIC = "perplexity"
 
     class Settings(Section):

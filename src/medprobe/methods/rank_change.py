@@ -34,7 +34,8 @@ class RankChange(Method):
     """Ranks by mean log-probability: of masked models as mask average, of causal ones as
     likelihood. One pass is the model, one the control."""
 
-    KINDS = ("masked", "causal")
+    KINDS = ("masked", "causal", "chat")
+    WHY = "it scores a name with what follows it, and T5's family writes the name alone"
     METRIC = "ucm"
     SELECTING = frozenset({"copy_control"})
 

@@ -14,6 +14,7 @@ DESCRIPTION: Final = (  # configuration and tokenizer, and nothing else: no code
     "chat_template.jinja",
     *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
 )
+ADAPTER: Final = ("adapter_config.json", "adapter_model.safetensors")  # as PEFT writes them
 HUB_WAIT: Final = 5  # seconds for the hub's first answer
 
 
@@ -24,6 +25,7 @@ def fetched(model: HubModel, offline: bool) -> Path:
     a machine without a network is told so at once.
     """
     from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.errors import GatedRepoError
 
     name = model.hub
     cached = _cached(name, model.revision)
@@ -37,8 +39,13 @@ def fetched(model: HubModel, offline: bool) -> Path:
         info: Any = HfApi().model_info(name, revision=model.revision, timeout=HUB_WAIT)
         files = [file.rfilename for file in info.siblings or []]
         safe = any(file.endswith(".safetensors") and "/" not in file for file in files)
-        wanted = [*DESCRIPTION, *(WEIGHTS if safe else OLD_WEIGHTS)]
+        wanted = [*DESCRIPTION, *ADAPTER, *(WEIGHTS if safe else OLD_WEIGHTS)]
         return Path(snapshot_download(name, revision=info.sha, allow_patterns=wanted))
+    except GatedRepoError as error:
+        page = f"{constants.ENDPOINT}/{name}"
+        problem = "gated: the hub gives it to those alone who accepted its licence"
+        remedy = f"accept it at {page}, and set HF_TOKEN to a token of your account"
+        raise BadInput(name, problem, remedy) from error
     except Exception as error:  # of the hub's client and of several libraries below it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         remedy = "check its name and the network, or give a folder instead"
@@ -53,7 +60,7 @@ def _cached(name: str, revision: str | None) -> Path | None:
         folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError):
         return None
-    whole = (folder / "config.json").is_file() and weights(folder)
+    whole = ((folder / "config.json").is_file() and weights(folder)) or matching(folder, ADAPTER)
     return folder if whole else None
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
-from medprobe.engine.inspection import inspect
+from medprobe.engine.adapters import merge
+from medprobe.engine.inspection import ADAPTER, inspect
 from medprobe.sources import hub
 
 
 def fetch(name: str, params: Params, out: Path) -> None:
     """Put the checkpoint of model `name` into the folder `out`, whole or not at all: configuration,
-    tokenizer and weights.
+    tokenizer and weights. An adapter that is named, or lies beside it, is merged into them.
 
     Raises BadInput where neither `fetch` nor `folders` says where it is, where it is no checkpoint
     of the model's kind, and where there is no way to the hub.
@@ -21,15 +22,18 @@ def fetch(name: str, params: Params, out: Path) -> None:
     if name in params.folders:
         _copy(params.folders[name], kind, out)
     elif name in params.fetch:
-        _copy(hub.fetched(params.fetch[name], params.engine.offline), kind, out)
+        wanted, offline = params.fetch[name], params.engine.offline
+        adapter = hub.fetched(wanted.adapter, offline) if wanted.adapter else None
+        _copy(hub.fetched(wanted, offline), kind, out, adapter)
     else:
         known = [*params.fetch, *params.folders]
         problem = f"neither fetch nor folders has a model '{name}'{nearest(name, known)}"
         raise BadInput("params.yaml", problem)
 
 
-def _copy(source: Path, kind: ModelKind, out: Path) -> None:
-    """Copy a checkpoint's files, and make sure that they are one of that kind."""
+def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None) -> None:
+    """Copy a checkpoint's files, and make sure that they are one of that kind; an adapter is merged
+    into the copy."""
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
     files = [*hub.matching(source, hub.DESCRIPTION), *hub.weights(source)]
@@ -44,3 +48,5 @@ def _copy(source: Path, kind: ModelKind, out: Path) -> None:
         if kind not in kinds:
             problem = f"the checkpoint serves as {' or '.join(kinds) or 'nothing'}, not as {kind}"
             raise BadInput(source, problem, "list it under its kind in params.yaml: models")
+        if adapter or (source / ADAPTER).is_file():
+            merge(folder, adapter or source)

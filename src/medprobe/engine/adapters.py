@@ -1,0 +1,54 @@
+"""LoRA adapters (Hu et al. 2021), merged into the weights of the checkpoint that they were trained
+on: what comes of it is a checkpoint like any other.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+
+from safetensors import safe_open
+
+from medprobe.core.errors import BadInput
+from medprobe.engine.inspection import ADAPTER, AUTO_CLASSES, first_line, heads, read_config
+
+WEIGHTS = "adapter_model.safetensors"
+
+
+def merge(folder: Path, adapter: Path) -> None:
+    """Merge the LoRA adapter of the folder `adapter` into the checkpoint of `folder`, whose weights
+    keep their type.
+
+    Raises BadInput where PEFT is not there, and where the adapter is none of this checkpoint.
+    """
+    _check(adapter)
+    from peft import PeftModel, get_peft_model_state_dict
+
+    head = heads(read_config(folder))[0]
+    base = AUTO_CLASSES[head].from_pretrained(
+        folder, dtype="auto", local_files_only=True, trust_remote_code=False
+    )
+    try:
+        adapted = PeftModel.from_pretrained(base, adapter)
+        taken = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
+        with safe_open(adapter / WEIGHTS, framework="pt") as given:
+            if apart := taken ^ {*given.keys()}:
+                raise ValueError(f"weights of one that the other has not, {min(apart)} for one")
+        merged = adapted.merge_and_unload(safe_merge=True)
+    except Exception as error:  # of PEFT's many adapters
+        problem = f"it does not fit this {base.config.model_type} checkpoint: {first_line(error)}"
+        raise BadInput(adapter, problem, "use the checkpoint that it was trained on") from error
+    for file in [*folder.glob("*.safetensors*"), *folder.glob("pytorch_model*")]:
+        file.unlink()
+    merged.save_pretrained(folder)
+
+
+def _check(adapter: Path) -> None:
+    if importlib.util.find_spec("peft") is None:
+        problem = "an adapter, which the package peft merges, and that is not there"
+        raise BadInput(adapter, problem, "pip install 'medprobe[large]'")
+    try:
+        kind = json.loads((adapter / ADAPTER).read_text(encoding="utf-8"))["peft_type"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(adapter, f"no {ADAPTER} of an adapter") from error
+    if kind != "LORA" or not (adapter / WEIGHTS).is_file():
+        raise BadInput(adapter, f"an adapter of kind {kind}", f"LORA, with {WEIGHTS}, is merged")
