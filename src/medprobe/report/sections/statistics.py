@@ -42,7 +42,12 @@ def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
     """How many of the first subset's distinct answers have how many tokens, a line a tokenizer."""
     subset = tokens["subset"].iloc[0]
     own = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
-    rows = _alike(own).melt("model", var_name="tokens", value_name="value")
+    lines = own.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
+    lines["model"] = [
+        row.first if row.size == 1 else f"{row.first} and {row.size - 1} alike"
+        for row in lines.itertuples()
+    ]
+    rows = lines.melt("model", [*SHARES], var_name="tokens", value_name="value")
     rows = rows.assign(tokens=rows["tokens"].map(SHARES), low=rows["value"], high=rows["value"])
     labels = ("tokens of the answer", "distinct answers, per cent")
     plot = plots.curves(rows, "tokens", "model", labels, percent=True)
