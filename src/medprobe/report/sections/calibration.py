@@ -205,11 +205,14 @@ def _seeds(benchmark: str, found: pd.DataFrame) -> list[Block]:
 
 
 def _typical(table: pd.DataFrame, found: pd.DataFrame) -> str:
-    """On how many seeds intervals are apart, and where that is otherwise on this page."""
+    """Of comparisons that were made on several seeds: on how many of these intervals are apart, and
+    where that is otherwise on this page."""
     keys = ["method", "metric", "taught"]
     seeds = table.groupby(keys)["apart"].agg(["sum", "size"])
     asked = found[~found["method"].str.endswith(HALF)].set_index(keys)
-    both = asked[["apart"]].join(seeds, how="inner")
+    both = asked[["apart"]].join(seeds[seeds["size"] > 1], how="inner")
+    if both.empty:
+        return ""
     always, never = int((both["sum"] == both["size"]).sum()), int((both["sum"] == 0).sum())
     other = both.index[both["apart"] != (both["sum"] > both["size"] / 2)]
     named = [f"{method} by {metric(name).title}" for method, name, _ in other]
@@ -217,8 +220,8 @@ def _typical(table: pd.DataFrame, found: pd.DataFrame) -> str:
         f"otherwise than on most in {listed(named)}" if named else "as on most of them throughout"
     )
     return (
-        f"How typical is this? On sample worlds of {table['seed'].nunique()} seeds, {len(both)} of "
-        f"these comparisons have intervals apart on all in {always}, on some in "
+        f"How typical is this? {len(both)} of {len(asked)} comparisons were made on sample worlds "
+        f"of two seeds or more: intervals are apart on every one in {always}, on some in "
         f"{len(both) - always - never}, on none in {never}; here it is {here}."
     )
 
