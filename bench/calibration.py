@@ -1,25 +1,28 @@
 """Calibration: every method on the sample world made with three seeds, taught against untaught.
 
-    python -m bench.calibration                    # some ten minutes of a core for each seed
-    python -m bench.calibration 2021 classifier    # these seeds and methods; what is known of
+    python -m bench.calibration                    # a quarter of an hour of a core for each seed
+    python -m bench.calibration 2022 classifier    # these seeds and methods; what is known of
                                                    # others stays
 
-Each seed has a project of its own, outputs/calibration/<seed>, with this project's params.yaml.
-What is finished there is not done again, so a stopped run goes on; after a change of the code
-delete it. Writes src/medprobe/report/sections/calibration.csv, which the report shows, and the same
-as docs/calibration.md.
+The scores of this project's own seed are in it already. Each other seed has a project of its own,
+outputs/calibration/<seed>, with this project's params.yaml. What is finished there is not done
+again, so a stopped run goes on; after a change of the code delete it. Writes
+src/medprobe/report/sections/calibration.csv, which the report shows, and the same as
+docs/calibration.md.
 """
 
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 import yaml
 
+from medprobe.commands.sample import sample
 from medprobe.core import params as settings
 from medprobe.core import places
 from medprobe.core.files import replacing
@@ -29,6 +32,12 @@ from medprobe.metrics.results import comparison, write_csv
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
 from medprobe.report.sections.calibration import SEEDS, pairs
+from medprobe.stages.build import build
+from medprobe.stages.probe import probe
+from medprobe.stages.rewire import rewire
+from medprobe.stages.score import score
+from medprobe.stages.train import train
+from medprobe.stages.validate import validate
 
 WORLDS: Final = (2021, 2022, 2023)
 FOLDER: Final = Path("outputs/calibration")
@@ -51,9 +60,11 @@ def main() -> None:
     """Measure the seeds and methods named on the command line, or WORLDS and all methods."""
     seeds = [int(word) for word in sys.argv[1:] if word.isdigit()] or WORLDS
     wanted = {word for word in sys.argv[1:] if not word.isdigit()}
+    own = settings.load().seed
     for seed in seeds:
-        folder = FOLDER / str(seed)
-        measure(folder, seed, wanted)
+        folder = Path() if seed == own else FOLDER / str(seed)
+        if seed != own:
+            measure(folder, seed, wanted)
         found = rows(folder, seed, wanted)
         save(pd.concat([known(seed, set(found["method"])), found], ignore_index=True))
 
@@ -64,15 +75,28 @@ def measure(folder: Path, seed: int, wanted: set[str]) -> None:
     content = yaml.safe_load(Path("params.yaml").read_text("utf-8")) | {"seed": seed}
     (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     shutil.copytree("expectations", folder / "expectations", dirs_exist_ok=True)
-    todo = steps(settings.load(folder / "params.yaml"), wanted)
-    for step in [*(step for step, made in todo if not (folder / made).exists()), ("score",)]:
-        print(f"seed {seed}: {' '.join(step)}", flush=True)
-        command = [sys.executable, "-c", "from medprobe.cli import main; main()", *step]
-        subprocess.run(command, cwd=folder, check=True)
+    with chdir(folder):
+        params = settings.load()
+        for step, made in steps(params, wanted):
+            if not made.exists():
+                print(f"{datetime.now():%H:%M:%S} seed {seed}: {' '.join(step)}", flush=True)
+                stage, *names = step
+                STAGES[stage](*names, params)
+        score(params)
+
+
+STAGES: Final[dict[str, Callable[..., None]]] = {
+    "sample": lambda params: sample(places.DATA, params.sample, params.seed),
+    "build": build,
+    "validate": validate,
+    "train": lambda model, params: train(model, params, places.MODELS / model),
+    "rewire": rewire,
+    "probe": probe,
+}
 
 
 def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Each command that the wanted methods need, and what it makes, in their order."""
+    """Each stage that the wanted methods need, with its names, and what it makes, in order."""
     jobs = [
         (kind, method, benchmark)
         for kind, methods in params.methods.items()
@@ -82,24 +106,19 @@ def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], P
     ]
     yield ("sample",), places.DATA
     for benchmark in sorted({benchmark for _, _, benchmark in jobs}):
-        of = ("--benchmark", benchmark)
-        yield ("build", *of), places.ABOUT / f"{benchmark}.json"
-        yield ("validate", *of), places.VALIDATION / benchmark / "passed"
+        yield ("build", benchmark), places.ABOUT / f"{benchmark}.json"
+        yield ("validate", benchmark), places.VALIDATION / benchmark / "passed"
     for kind, models in params.models.by_kind().items():
         for model in models:
             of_kind = [job for job in jobs if job[0] == kind]
             if of_kind and model in params.train:
-                yield ("train", "--model", model), places.MODELS / model
+                yield ("train", model), places.MODELS / model
             if any(method == "contrastive" for _, method, _ in of_kind):
                 for chosen in params.sentence_sets:
-                    yield (
-                        ("rewire", "--model", model, "--set", chosen),
-                        places.REWIRED / model / chosen,
-                    )
+                    yield ("rewire", model, chosen), places.REWIRED / model / chosen
             for _, method, benchmark in of_kind:
                 out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-                options = ("--model", model, "--method", method, "--benchmark", benchmark)
-                yield ("probe", *options), out
+                yield ("probe", model, method, benchmark), out
 
 
 def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:
@@ -115,6 +134,7 @@ def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:
     }
     results = Results(scores, benchmarks=about, twins=twins, confidence=params.score.confidence)
     found = pd.concat([pairs(results, name) for name in names], ignore_index=True)
+    found = found.drop(columns="p")  # of one world there are no tests here
     found.insert(0, "seed", seed)
     method = found["method"].str.partition(":")[0]
     return found[method.isin(wanted)] if wanted else found

@@ -1,6 +1,6 @@
 """Do the paired tests keep their promise? False alarms and power in a simulation of 16 models.
 
-    python -m bench.significance                    # the table of docs/statistics.md, two minutes
+    python -m bench.significance                    # the tables of docs/statistics.md, two minutes
     python -m bench.significance --simulations 20   # rough
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
@@ -8,6 +8,9 @@ models share, and with a knack of each model for each cluster, so that differenc
 together within clusters. First no model knows more than another: every difference that is called
 significant is a false alarm. Then eight of the models know more, by just the smallest difference
 that the page would have called detectable.
+
+A second table asks how often intervals hold the truth where a method is run several times (seeds,
+sentence sets): drawing clusters alone, and replicates too.
 """
 
 import argparse
@@ -18,12 +21,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from medprobe.core.params import ScoreParams
+from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,
     permutation,
     smallest_difference,
 )
+from medprobe.metrics.summary import summarise
 
 MODELS: Final = 16
 LEVEL: Final = 0.05
@@ -96,19 +102,52 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
     }
 
 
+REPLICATES: Final = (2, 3, 5, 10)
+RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
+
+
+def replicated(replicates: int, simulations: int, queries: int = 200) -> dict[str, float]:
+    """How often intervals hold the accuracy that queries and replicates without end would have:
+    of means over replicates, from clusters alone, and as they are."""
+    draw = np.random.default_rng([1, replicates])
+    scoring = Scoring(ScoreParams(bootstrap=500, confidence=1 - LEVEL), seed=0)
+    level = norm.ppf(ACCURACY) * np.sqrt(1 + QUERY**2 + RUN**2)
+    alone, both = [], []
+    for _ in range(simulations):
+        shared = QUERY * draw.normal(size=(queries, 1)) + RUN * draw.normal(size=replicates)
+        found = (level + shared + draw.normal(size=shared.shape) > 0).astype(float)
+        for held, hits_of in ((both, found), (alone, found.mean(axis=1, keepdims=True))):
+            query, replicate = np.indices(hits_of.shape).reshape(2, -1)
+            names = query.astype(str)
+            keys = {"variant": "", "replicate": replicate.astype(str), "query_id": names}
+            about = {"subset": "all", "relation": "r", "cluster": names}
+            rows = pd.DataFrame({**keys, **about, "hit": hits_of.ravel()})
+            numbers = summarise(rows, scoring)["default"]["all"]["micro"]["hit"]
+            held.append(numbers["low"] <= ACCURACY <= numbers["high"])
+    return {
+        "replicates": replicates,
+        "intervals that hold, of clusters alone": float(np.mean(alone)),
+        "of both": float(np.mean(both)),
+    }
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=400)
     simulations = parser.parse_args().simulations
-    rows = [simulate(queries, size, simulations) for queries, size in CASES]
-    table = pd.DataFrame(rows)
-    heads = list(table)
-    print("|", " | ".join(heads), "|")
+    show([simulate(queries, size, simulations) for queries, size in CASES], 2)
+    show([replicated(replicates, simulations) for replicates in REPLICATES], 1)
+
+
+def show(rows: list[dict[str, float]], counts: int) -> None:
+    """Print rows as a table whose first columns are counts and all others shares."""
+    heads = list(rows[0])
+    print("\n|", " | ".join(heads), "|")
     print("|" + " ---: |" * len(heads))
     for row in rows:
-        shown = [str(row[head]) for head in heads[:2]]
-        shown += [f"{100 * row[head]:.1f} %" for head in heads[2:]]
+        shown = [str(row[head]) for head in heads[:counts]]
+        shown += [f"{100 * row[head]:.1f} %" for head in heads[counts:]]
         print("|", " | ".join(shown), "|")
 
 

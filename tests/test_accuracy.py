@@ -112,6 +112,24 @@ def test_replicates_are_averaged_with_their_deviation() -> None:
     assert got["std"] == pytest.approx(np.std([1, 0], ddof=1), abs=1e-6)
 
 
+def test_intervals_draw_replicates_too() -> None:
+    """One set hits all, the other nothing: no query tells that, but another draw of sets does."""
+    asked = queries(*map(query, range(4)))
+    scoring = Scoring(ScoreParams(bootstrap=200), seed=1)
+
+    def interval(**said: str) -> tuple[float, float]:
+        rows = [
+            ranked(f"full-may_treat-{i}", name, "", replicate)
+            for replicate, name in said.items()
+            for i in range(4)
+        ]
+        got = summarise(values(predictions(*rows), asked), scoring)["default"]["full"]
+        return got["micro"]["acc_at_1"]["low"], got["macro"]["acc_at_1"]["high"]
+
+    assert interval(one="x", other=".") == (0.0, 1.0)
+    assert interval(one="x", other="x") == interval(one="x")
+
+
 def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
     assert bins([1, 10, 10.5, 41], (0, 10, 20, 30, 40)) == ["1-10", "1-10", "11-20", "over-40"]
     asked = queries(query(0, answer=0), query(1, answer=4))

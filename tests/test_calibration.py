@@ -9,7 +9,6 @@ import pytest
 from bench import calibration as bench
 
 from made_up import METADATA
-from medprobe.cli import main
 from medprobe.core.params import load
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
@@ -106,11 +105,39 @@ def test_other_seeds_stand_beside_it() -> None:
     table = pd.concat([rows.assign(seed=seed) for seed, rows in seeds.items()])
     table.to_csv(calibration.SEEDS, index=False)
     text = html(results(), calibration.section(results(), "own"))
-    assert "How typical is this? The sample world made with the seeds 1, 2" in text
-    assert "On every one of these seeds apart: 0 of 9 methods and metrics." in text
+    assert "The sample world made with the seeds 1, 2" in text
+    typical = "6 of 6 comparisons were made on sample worlds of two seeds or more: intervals are "
+    typical += "apart on every one in "
+    assert f"{typical}0, on some in 3, on none in 3; here it is otherwise than on most in " in text
+    assert (
+        "classifier:frozen by F1, classifier:frozen by top-1 and classifier:frozen by AUC" in text
+    )
     pd.concat([found.assign(seed=seed) for seed in (1, 2)]).to_csv(calibration.SEEDS, index=False)
     text = html(results(), calibration.section(results(), "own"))
-    assert "On every one of these seeds apart: 3 of 9 methods and metrics." in text
+    assert f"{typical}3, on some in 0, on none in 3; here it is as on most of them" in text
+    found.assign(seed=1).to_csv(calibration.SEEDS, index=False)
+    assert "How typical" not in html(results(), calibration.section(results(), "own"))
+
+
+def test_methods_without_the_main_metric_go_by_that_of_their_family() -> None:
+    about = ("own", "full", "macro")
+    rows = [
+        (*about, model, method, metric, *values, 9, None)
+        for method, metric, both in (
+            ("perplexity", "perplexity", ((9.0, 8.0, 10.0), (30.0, 20.0, 40.0))),
+            ("judgment:chat", "judged_right", ((0.8, 0.7, 0.9), (0.5, 0.4, 0.6))),
+            ("judgment:chat", "auroc", ((0.7, 0.5, 0.9), (0.5, 0.4, 0.6))),
+        )
+        for model, values in zip(("taught", "untaught"), both, strict=True)
+    ]
+    more = pd.DataFrame(rows, columns=COMPARISON)
+    both = replace(results(), comparison=pd.concat([results().comparison, more]))
+    found = calibration.pairs(both, "own").set_index(["metric", "method"])
+    assert found.index.unique("metric").tolist() == [
+        *("f1", "judged_right", "perplexity", "top_1", "auc", "auroc")
+    ]
+    apart = found.loc[["judged_right", "perplexity", "auroc"], ["higher", "apart"]]
+    assert apart.to_numpy().tolist() == [[True, True], [True, True], [True, False]]
 
 
 def test_nothing_where_there_are_no_twins() -> None:
@@ -138,20 +165,18 @@ def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
     alone = [step for step, _ in bench.steps(params, {"classifier"})]
     assert alone == [
         ("sample",),
-        ("build", "--benchmark", "diskne"),
-        ("validate", "--benchmark", "diskne"),
-        ("train", "--model", "taught"),
-        ("probe", "--model", "taught", "--method", "classifier", "--benchmark", "diskne"),
-        ("train", "--model", "untaught"),
-        ("probe", "--model", "untaught", "--method", "classifier", "--benchmark", "diskne"),
+        ("build", "diskne"),
+        ("validate", "diskne"),
+        ("train", "taught"),
+        ("probe", "taught", "classifier", "diskne"),
+        ("train", "untaught"),
+        ("probe", "untaught", "classifier", "diskne"),
     ]
     every = [step for step, _ in bench.steps(params, set())]
     assert set(alone) < set(every)
-    assert ("rewire", "--model", "taught", "--set", "set-0") in every
+    assert ("rewire", "taught", "set-0") in every
     assert len(set(every)) == len(every)
-    for step in every:
-        command = main.commands[step[0]]
-        command.make_context(step[0], list(step[1:]))  # the command line knows its options
+    assert {stage for stage, *_ in every} == {*bench.STAGES}
 
 
 SCORES = Path(__file__).parents[1] / "metrics/scores"

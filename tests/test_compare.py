@@ -80,6 +80,9 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
     assert where["full", "all", "taught", "tokens_per_answer"] == pytest.approx(mean)
     share = lengths.count(1) / len(NAMES)
     assert where["full", "all", "taught", "single_token_share"] == pytest.approx(share)
+    of_two = lengths.count(2) / len(NAMES)
+    assert where["full", "all", "taught", "answers_of_2"] == pytest.approx(of_two)
+    assert len([*(reports / "figures").glob("*-tokens.svg")]) == 1
     table = pd.read_csv(reports / "comparison.csv")
     assert set(table["model"]) == {"taught", "untaught"}
     assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()

@@ -283,6 +283,15 @@ def test_cosine_and_mean_pooling_are_parameters(prober: Any) -> None:
     assert table["score"].between(-1, 1).all()
 
 
+def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None:
+    task = probing.task(QUERIES, CANDIDATES, 10)
+    single, half = (prober(vectors=kind).predict(task, "original") for kind in ("single", "half"))
+    keys = ["query_id", "prediction"]
+    both = single.merge(half, on=keys)
+    apart = (both["score_x"] - both["score_y"]).abs()
+    assert 0 < apart.max() < 0.01 * both["score_x"].abs().max()
+
+
 def test_every_method_is_found_by_its_file() -> None:
     for name in methods.names():
         assert methods.find(name).KINDS

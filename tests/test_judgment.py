@@ -4,6 +4,7 @@ import math
 import shutil
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -218,6 +219,23 @@ def test_scores_by_relation_and_their_means(judged) -> None:
     paired = judgment.SCORER.paired(rows, folder, scoring)
     assert np.average(paired["judged_right"], weights=paired["weight"]) == pytest.approx(0.5)
     assert len(paired) == 8
+
+
+def test_replicates_are_averaged_and_drawn(judged) -> None:
+    rows, folder = judged
+    scoring = Scoring(ScoreParams(bootstrap=200), 1)
+    other = rows.assign(score=1 - rows["score"], replicate="1")
+
+    def score(*tables: pd.DataFrame) -> Any:
+        found = judgment.SCORER.score(pd.concat(tables), folder, scoring)
+        return found["none"]["all"]["r1"]["auroc"]
+
+    assert score(rows, other) == {
+        **{"value": 0.5, "low": 0.0, "high": 1.0, "n": 8},
+        "std": pytest.approx(np.std([1, 0], ddof=1), abs=1e-6),
+    }
+    once, twice = score(rows), score(rows, rows.assign(replicate="1"))
+    assert twice == {**once, "std": 0.0}
 
 
 def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp_path) -> None:

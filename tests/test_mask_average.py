@@ -1,8 +1,10 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,9 @@ from medprobe.engine.ranking import best
 from medprobe.methods.mask_average import MaskAverage
 
 
-def method(folder: Path, budget: int = 8192) -> MaskAverage:
-    return MaskAverage(folder, MaskAverage.Settings(), EngineParams(token_budget=budget), 0)
+def method(folder: Path, budget: int = 8192, **settings: Any) -> MaskAverage:
+    chosen = MaskAverage.Settings(**settings)
+    return MaskAverage(folder, chosen, EngineParams(token_budget=budget), 0)
 
 
 def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.DataFrame:
@@ -48,6 +51,30 @@ def test_equals_the_slow_implementation(arch, tiny_model):
     found = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 5), "")
     ranked = found[found["rank"] <= 5].reset_index(drop=True)  # behind them what equals the last
     probing.same(ranked, slow(tiny_model(arch), queries, list(probing.NAMES), 5))
+
+
+def test_as_released_it_is_the_mean_over_padding_of_raw_scores_at_one_mask(tiny_model):
+    folder, queries = tiny_model("bert"), probing.queries()
+    released = method(folder, script="released")
+    task = probing.task(queries, probing.candidates([*probing.NAMES, "Velotrine"]), 20)
+    found = released.predict(task, "")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+    names = sorted([*probing.NAMES, "Velotrine"])
+    padded = tokenizer(names, add_special_tokens=False, padding=True, return_tensors="pt")
+    for query in queries.itertuples():
+        read = tokenizer(query.prompt.replace("[Y]", tokenizer.mask_token), return_tensors="pt")
+        place = read["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        with torch.no_grad():
+            logits = model(**read).logits[0, place]
+        scores = (logits[padded["input_ids"]] * padded["attention_mask"]).mean(dim=1)
+        expected = pd.Series(scores.tolist(), index=names).sort_values(ascending=False)
+        rows = found[(found["query_id"] == query.query_id) & (found["variant"] == "")]
+        assert rows["prediction"].map(expected).is_monotonic_decreasing
+        assert np.allclose(rows["score"], rows["prediction"].map(expected), atol=1e-5)
+        own = found[(found["query_id"] == query.query_id) & (found["variant"] == "relation")]
+        assert set(own["prediction"]) == {*query.answers, query.subject}
+    assert len(released.reads(task, "")) == len(queries)
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])

@@ -244,11 +244,11 @@ def test_statistics(tmp_path: Path) -> None:
     assert (every["answers_per_query"], every["candidates"]) == (1.5, 4)
     assert every["answer_characters"] == ((5 + 16) / 2 + 5) / 2
     tokens = token_statistics(made, lambda texts: [len(text.split("(")) for text in texts])
-    assert tokens.to_dict("records")[0] == {
-        "subset": "full",
-        "tokens_per_answer": 2.0,
-        "single_token": 0.5,
-    }
+    row = tokens.set_index("subset").loc["full"]
+    assert (row["tokens_per_answer"], row["single_token"]) == (2.0, 0.5)
+    assert row[row == 0.5].index.tolist() == ["single_token", "answers_of_1", "answers_of_3"]
+    long = token_statistics(made, lambda texts: [11 + len(text) for text in texts])
+    assert long["answers_of_more"].tolist() == [1.0] * len(long)
 
 
 def test_single_tokens_are_counted_by_relation(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """BioLAMA's manual prompts: its decoder and its evaluator, against the released code."""
 
+import json
 import math
 import shutil
 from functools import cache
@@ -90,6 +91,30 @@ def test_macro_accuracy_is_the_printed_one(built, model):
                 assert accuracies[-1] == pytest.approx(relation[f"acc_at_{k}"], abs=1e-5)
             macro = 100 * sum(accuracies) / len(accuracies)
             assert macro == pytest.approx(theirs[f"macro_acc_at_{k}_percent"], abs=0.006)
+
+
+def test_prompts_and_answers_are_those_that_the_released_code_reads(built):
+    builder = benchmarks.find("biolama")
+    tables = builder.build(built, builder.settings(sources=("wikidata",)), 0)
+    queries = tables.queries.set_index(tables.queries["query_id"].str.rpartition(":")[2])
+    for model in MODELS:
+        for relation in OUTPUTS[model]["as_released"]["relations"].values():
+            for name, query in relation["queries"].items():
+                row = queries.loc[name]
+                assert row["prompt"] == query["prompt"]
+                assert {answer.lower() for answer in row["answers"]} == set(query["golds"])
+
+
+def test_a_name_is_known_in_every_form_of_it_and_another_one_is_not():
+    """Hyphens are taken out and leave no blank, so that one in place of a blank makes another."""
+    forms = parity.read("biolama", "variants")
+    for path in sorted((parity.FOLDER / "biolama/data").glob("triples_processed/*/test.jsonl")):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            for number, label in enumerate(row["obj_labels"]):
+                form = forms[f"{row['uuid']}-{number}"]
+                changed = form["variant"] in ("other word", "other end", "hyphen")
+                same = not changed or label == form["name"]
+                assert (biolama(label) == biolama(form["name"])) == same, (label, form)
 
 
 CASES = parity.read("biolama", "evaluator_inputs")

@@ -7,6 +7,7 @@ import pytest
 
 import parity
 from medprobe.engine.search import Index
+from medprobe.methods.contrastive import halved
 
 INPUTS, OUTPUTS = parity.read("retrieval", "inputs"), parity.read("retrieval", "outputs")
 RUNS = [
@@ -26,7 +27,7 @@ def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     queries = np.array([query["vector"] for query in given["queries"]], dtype=np.float32)
     offered = np.concatenate([vectors, far])
     if half:
-        queries, offered = (x.astype(np.float16).astype(np.float32) for x in (queries, offered))
+        queries, offered = map(halved, (queries, offered))
     index = Index()
     index.add(names, offered)
     indices, _ = index.nearest(queries, names, K)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from medprobe.core.parts import code_fingerprint, fingerprint, kept
 from medprobe.core.places import PARTS
-from medprobe.core.statistics import CHANCES, token_statistics
+from medprobe.core.statistics import CHANCES, SHARES, token_statistics
 from medprobe.core.tables import BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
@@ -18,7 +18,7 @@ COUNTED: Final = (
     *("queries", "answers_per_query", "answer_characters"),
     *(f"chance_at_{k}" for k in CHANCES),
 )
-TOKENS: Final = ("single_token_share", "tokens_per_answer")
+TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 
@@ -36,8 +36,8 @@ def left_out(benchmarks: Path) -> dict[str, pd.DataFrame]:
 
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     """One row a subset and model: the share of a relation's distinct answers that are a single
-    token inside a sentence, in the mean over relations, and the tokens of all distinct answers in
-    the mean. Models without a folder are left out."""
+    token inside a sentence, in the mean over relations; the tokens of all distinct answers in the
+    mean, and the shares of those of each length. Models without a folder are left out."""
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
     for folder in filter(Path.is_dir, models):

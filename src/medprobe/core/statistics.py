@@ -11,6 +11,10 @@ from medprobe.core.answers import rule
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 CHANCES: Final = (1, 5, 10)  # the k of `chance_at_<k>`
+SHARES: Final = {  # the columns of answers by their number of tokens, and what it is
+    **{f"answers_of_{count}": str(count) for count in range(1, 11)},
+    "answers_of_more": "over 10",
+}
 
 
 def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
@@ -78,7 +82,8 @@ def _counts(queries: pd.DataFrame) -> dict[str, float]:
 def token_statistics(
     benchmark: BenchmarkTables, count: Callable[[list[str]], list[int]]
 ) -> pd.DataFrame:
-    """One row a subset: `tokens_per_answer` (mean over distinct answers) and `single_token` (the
+    """One row a subset: `tokens_per_answer` (mean over distinct answers), SHARES
+    (of distinct answers with so many tokens), and `single_token` (the
     share of a relation's distinct answers that are one token, in the mean over relations: so comes
     MedLAMA's published 2.6 %), by a tokenizer's `count` of each text's tokens."""
 
@@ -87,11 +92,14 @@ def token_statistics(
 
     def rows() -> Iterator[dict[str, object]]:
         for subset, queries, _ in benchmark.subsets():
-            shares = [(lengths(part) == 1).mean() for _, part in queries.groupby("relation")]
+            singles = [(lengths(part) == 1).mean() for _, part in queries.groupby("relation")]
+            every = lengths(queries)
+            capped = every.clip(upper=len(SHARES)).value_counts(normalize=True)
             yield {
                 "subset": subset,
-                "tokens_per_answer": lengths(queries).mean(),
-                "single_token": sum(shares) / len(shares),
+                "tokens_per_answer": every.mean(),
+                "single_token": sum(singles) / len(singles),
+                **{name: capped.get(tokens, 0.0) for tokens, name in enumerate(SHARES, start=1)},
             }
 
     return pd.DataFrame(rows())

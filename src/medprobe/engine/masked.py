@@ -27,9 +27,11 @@ def log_probs(
     positions: Rows,
     budget: int,
     keep: Callable[[int, torch.Tensor], Kept],
+    *,
+    normalised: bool = True,
 ) -> list[Kept]:
     """Run each row of token ids and return what `keep` makes of the log-probabilities at its
-    positions, in the order of the rows.
+    positions, in the order of the rows; not `normalised`, of the head's output as it is.
 
     `keep` gets the row's index and a float32 tensor of shape (positions of the row, vocabulary) on
     the model's device, a view into a batch: it should return what is needed of it, not the tensor.
@@ -42,7 +44,7 @@ def log_probs(
         for part in bounded(batch, [len(row) for row in positions], model.config.vocab_size):
             logits = logits_at(model, [rows[i] for i in part], [positions[i] for i in part])
             counts = [len(positions[i]) for i in part]
-            parts = logits.log_softmax(-1).split(counts)
+            parts = (logits.log_softmax(-1) if normalised else logits).split(counts)
             results += [keep(i, log_prob) for i, log_prob in zip(part, parts, strict=True)]
         return results
 
@@ -107,6 +109,30 @@ def mean_log_probs(
 
     log_probs(model, rows, positions, model.token_budget, keep)
     return means
+
+
+def one_mask_scores(
+    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+) -> np.ndarray:
+    """The scores that MedLAMA's released script gives names, [prompts, names], float32: what the
+    head says of a name's tokens at one mask, before the softmax, summed and divided by the number
+    of tokens of the longest name, to which the script pads.
+
+    Raises BadInput as `mean_log_probs` does, for one mask.
+    """
+    slots = masked_slots(model.tokenizer, prompts, where)
+    tokens = answer_ids(model.tokenizer, names, "")
+    for slot, query in zip(slots, where, strict=True):
+        check_window(slot, [[0]], model.max_length, query, ["a mask"])
+    ids, there = padded(tokens, 0, model.device)
+    rows = [slot.fill([model.tokenizer.mask_token_id]) for slot in slots]
+
+    def keep(item: int, logits: torch.Tensor) -> np.ndarray:
+        return (logits[0][ids] * there).mean(1).cpu().numpy()
+
+    positions = [slot.positions(1) for slot in slots]
+    found = log_probs(model, rows, positions, model.token_budget, keep, normalised=False)
+    return np.stack(found)
 
 
 def lengths_read(

@@ -56,6 +56,7 @@ class Contrastive(Method):
         candidates: Literal["all", "without_subject", "answers", "relation"] = "all"
         query_length: int = 50  # tokens
         candidate_length: int = 25  # tokens
+        vectors: Literal["single", "half"] = "single"  # half: rounded to 16 bits, as released
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -216,8 +217,7 @@ class Contrastive(Method):
     ) -> np.ndarray[Any, Any]:
         """Vectors of prompts [layers, prompts, d]; each is encoded once a pass."""
         new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self.asked]
-        length, pooling = self.settings.query_length, self.settings.pooling
-        vectors = encode(model, new, length, pooling, layers)
+        vectors = self._encoded(model, new, self.settings.query_length, layers)
         self.asked |= {prompt: vectors[:, i] for i, prompt in enumerate(new)}
         return np.stack([self.asked[prompt] for prompt in prompts], axis=1)
 
@@ -227,11 +227,26 @@ class Contrastive(Method):
         self.indexes = self.indexes or [Index(self.settings.distance) for _ in layers]
         new = [name for name in names if name not in self.indexes[0]]
         if new:
-            length, pooling = self.settings.candidate_length, self.settings.pooling
-            vectors = encode(model, new, length, pooling, layers)
+            vectors = self._encoded(model, new, self.settings.candidate_length, layers)
             for index, of_layer in zip(self.indexes, vectors, strict=True):
                 index.add(new, of_layer)
         return self.indexes
+
+    def _encoded(
+        self, model: Model, texts: Sequence[str], length: int, layers: Sequence[int]
+    ) -> np.ndarray[Any, Any]:
+        """Vectors of texts [layers, texts, d]."""
+        vectors = encode(model, texts, length, self.settings.pooling, layers)
+        return halved(vectors) if self.settings.vectors == "half" else vectors
+
+
+def halved(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Vectors rounded to half precision, in float32.
+
+    >>> halved(np.array([0.1], dtype=np.float32))
+    array([0.09997559], dtype=float32)
+    """
+    return vectors.astype(np.float16).astype(np.float32)
 
 
 def _table(

@@ -3,6 +3,7 @@ log-probability of its tokens at n masks in the slot (`engine.masked.mean_log_pr
 """
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,13 +24,17 @@ class MaskAverage(Method):
     KINDS = ("masked",)
 
     class Settings(Section):
-        """Nothing to choose: both candidate sets are ranked."""
+        """The script that MedLAMA released scores by `engine.masked.one_mask_scores`, and its
+        relations have their subjects among their candidates."""
+
+        script: Literal["ours", "released"] = "ours"
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
+        self.released = settings.script == "released"
         self.known, self.counted = ranking.Remembered(), ranking.Remembered()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
@@ -40,6 +45,7 @@ class MaskAverage(Method):
         """
         names = sorted(set(task.candidates["name"]))
         answers = {name for row in task.queries["answers"] for name in row}
+        answers.update(task.queries["subject"] if self.released else ())
         own = set(task.own["name"])
         variants = {
             "": np.array([i for i, name in enumerate(names) if name in own], dtype=int),
@@ -48,10 +54,9 @@ class MaskAverage(Method):
         if len(own) < len(names):
             variants["distractors"] = np.arange(len(names))
         prompts = task.queries["prompt"].tolist()
+        score = masked.one_mask_scores if self.released else masked.mean_log_probs
         scored = self.known.scores(
-            prompts,
-            names,
-            lambda: masked.mean_log_probs(self.model, prompts, task.where, names),
+            prompts, names, lambda: score(self.model, prompts, task.where, names)
         )
         rows = []
         for query, scores in zip(task.queries["query_id"], scored, strict=True):
@@ -61,12 +66,14 @@ class MaskAverage(Method):
         return pd.DataFrame(rows)
 
     def reads(self, task: Task, pass_: str) -> list[int]:
-        """Each prompt with as many masks as names have tokens, those of several subsets once."""
+        """Each prompt with as many masks as names have tokens, or one, those of several subsets
+        once."""
         names, prompts = sorted(set(task.candidates["name"])), task.queries["prompt"].tolist()
+        filled = [self.model.tokenizer.mask_token] if self.released else names
         lengths: list[int] = []
 
         def count() -> list[np.ndarray]:
-            lengths.extend(masked.lengths_read(self.model, prompts, task.where, names))
+            lengths.extend(masked.lengths_read(self.model, prompts, task.where, filled))
             return [np.empty(len(names), dtype=bool) for _ in prompts]
 
         self.counted.scores(prompts, names, count)

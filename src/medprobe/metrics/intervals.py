@@ -2,8 +2,9 @@
 
 Queries about one subject, or contexts around it, succeed and fail together. A resample therefore
 draws whole clusters with replacement (Davison and Hinkley 1997, section 3.8), the same ones for all
-metrics and relations. An interval says how far a value would move with other clusters of the same
-kind; the deviation over replicates (seeds, sentence sets) is another matter and stands beside it.
+metrics and relations. Replicates (seeds, sentence sets), where there are any, are drawn apart from
+them (Owen 2007): an interval says how far a value would move with other clusters of the same kind
+and other replicates.
 """
 
 from collections.abc import Iterator
@@ -26,6 +27,16 @@ def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     if resamples * len(sums) <= KEPT:
         return _kept(len(sums), resamples, seed) @ sums
     return np.concatenate([counts @ sums for counts in drawn(len(sums), resamples, seed)])
+
+
+def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each replicate is taken, [1 + resamples, replicates]: once each, then as drawn.
+
+    >>> replicate_weights(1, 2, seed=0).ravel(), replicate_weights(2, 500, seed=0)[0]
+    (array([1., 1., 1.]), array([1., 1.]))
+    """
+    itself = np.ones((1, replicates))
+    return np.concatenate([itself, *drawn(replicates, resamples, seed + 1)])
 
 
 def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import drawn, interval
+from medprobe.metrics.intervals import drawn, interval, replicate_weights
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import DIGITS, KEYS, read_queries, weighted
 
@@ -106,28 +106,36 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbers(rows: pd.DataFrame, scoring: Scoring, by_relation: bool) -> dict[str, Any]:
-    """Each metric of each relation, macro and micro, with intervals over clusters."""
+    """Each metric of each relation, macro and micro, with intervals over clusters and replicates,
+    which are averaged."""
     cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     names = sorted(rows["relation"].unique()) if by_relation else []
     chosen = [rows["relation"].to_numpy() == name for name in names]
     chosen.append(np.ones(len(rows), dtype=bool))
+    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
+    ways = [[of & (replicate == r) for r in range(len(replicates))] for of in chosen]
     score, true = rows["score"].to_numpy(float), rows["hit"].to_numpy(bool)
-    itself = [np.ones((1, len(clusters)))]
+    resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
     parts = []
-    for counts in [*itself, *drawn(len(clusters), scoring.params.bootstrap, scoring.seed)]:
+    for counts in [np.ones((1, len(clusters))), *drawn(len(clusters), resamples, scoring.seed)]:
         weights = counts[:, cluster]
-        parts.append(np.stack([_estimates(score[i], true[i], weights[:, i]) for i in chosen]))
-    values = np.concatenate(parts, axis=1)  # [relations and all, itself and resamples, metrics]
+        parts.append(
+            np.array([[_estimates(score[i], true[i], weights[:, i]) for i in of] for of in ways])
+        )
+    each = np.concatenate(parts, axis=2)  # [relations and all, replicates, draws, metrics]
+    taken = replicate_weights(len(replicates), resamples, scoring.seed) / len(replicates)
+    values = np.einsum("ards,dr->ads", each, taken)
     sizes = [len(np.unique(cluster[i])) for i in chosen]
-    counted = [int(i.sum()) for i in chosen]
-    confidence = scoring.params.confidence
+    counted = [int(of[0].sum()) for of in ways]  # statements of a replicate
     result = {
-        name: _numbered(of_one, size, n, confidence)
-        for name, of_one, size, n in zip([*names, "micro"], values, sizes, counted, strict=True)
+        name: _numbered(of_one, own[:, 0], size, n, confidence)
+        for name, of_one, own, size, n in zip(
+            [*names, "micro"], values, each, sizes, counted, strict=True
+        )
     }
     if by_relation:
-        macro = np.nanmean(values[:-1], axis=0)
-        result["macro"] = _numbered(macro, sizes[-1], counted[-1], confidence)
+        macro, own = np.nanmean(values[:-1], axis=0), np.nanmean(each[:-1, :, 0], axis=0)
+        result["macro"] = _numbered(macro, own, sizes[-1], counted[-1], confidence)
     return result
 
 
@@ -141,11 +149,21 @@ def _estimates(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.n
         )
 
 
-def _numbered(values: np.ndarray, clusters: int, n: int, confidence: float) -> dict[str, Any]:
+def _numbered(
+    values: np.ndarray, own: np.ndarray, clusters: int, n: int, confidence: float
+) -> dict[str, Any]:
+    """The numbers of each metric from its value and those of resamples [draws, metrics], and its
+    `own` ones by replicate [replicates, metrics]."""
     low, high = interval(values[0], values[1:], confidence, clusters)
+    deviation = own.std(axis=0, ddof=1) if len(own) > 1 else np.full(len(low), np.nan)
     table = {}
     for place, metric in enumerate(Judgment.METRICS):
-        numbers = {"value": values[0, place], "low": low[place], "high": high[place]}
+        numbers = {
+            "value": values[0, place],
+            "low": low[place],
+            "high": high[place],
+            "std": deviation[place],
+        }
         rounded = {k: round(float(v), DIGITS) for k, v in numbers.items() if not np.isnan(v)}
         table[metric.name] = {**rounded, "n": n}
     return table

@@ -1,7 +1,8 @@
 """From one value a query to the numbers of a comparison: by relation, macro and micro.
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
-sentence sets) are averaged, and their sample standard deviation is kept as `std`.
+sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
+`std`.
 """
 
 from pathlib import Path
@@ -12,7 +13,7 @@ import pandas as pd
 
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.intervals import interval, resampled_sums
+from medprobe.metrics.intervals import interval, replicate_weights, resampled_sums
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
@@ -52,16 +53,21 @@ def _means(
     rows: pd.DataFrame, scoring: Scoring, by_relation: bool
 ) -> dict[str, dict[str, dict[str, float]]]:
     metrics = [c for c in rows if c not in (*KEYS, "subset", "relation", "cluster", "weight")]
-    queries = rows.groupby(["relation", "query_id", "cluster"], sort=True)[metrics].mean()
-    relation, names = pd.factorize(queries.index.get_level_values("relation"))
-    cluster, clusters = pd.factorize(queries.index.get_level_values("cluster"))
-    counted = np.column_stack([queries.to_numpy(float), np.ones(len(queries))])
-    sums = np.zeros((len(clusters), len(names), counted.shape[1]))
-    np.add.at(sums, (cluster, relation), counted)
-    sizes = sums[..., -1].sum(axis=0).astype(int)  # queries of each relation
+    rows = rows.sort_values(["relation", "query_id", "cluster", "replicate"], kind="stable")
+    relation, names = pd.factorize(rows["relation"])
+    cluster, clusters = pd.factorize(rows["cluster"])
+    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
+    counted = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
+    sums = np.zeros((len(clusters), len(replicates), len(names), counted.shape[1]))
+    np.add.at(sums, (cluster, replicate, relation), counted)
+    first = ~rows.duplicated(["relation", "query_id", "cluster"]).to_numpy()
+    sizes = np.bincount(relation[first])  # queries of each relation
     flat = sums.reshape(len(clusters), -1)
-    drawn = resampled_sums(flat, scoring.params.bootstrap, scoring.seed)
-    totals = np.vstack([flat.sum(axis=0), drawn]).reshape(-1, *sums.shape[1:])  # itself comes first
+    resamples = scoring.params.bootstrap
+    drawn = resampled_sums(flat, resamples, scoring.seed)
+    each = np.vstack([flat.sum(axis=0), drawn]).reshape(-1, *sums.shape[1:])  # itself comes first
+    weights = replicate_weights(len(replicates), resamples, scoring.seed)
+    totals = np.einsum("dsrm,ds->drm", each, weights)
 
     def numbers(means: np.ndarray, among: int, n: int, deviation: np.ndarray) -> dict[str, Any]:
         value = means[0]
@@ -69,16 +75,16 @@ def _means(
         return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
 
     deviation = _deviation(rows, ["replicate"], metrics)
-    micro = numbers(_divided(totals.sum(axis=1)), len(clusters), len(queries), deviation)
+    micro = numbers(_divided(totals.sum(axis=1)), len(clusters), first.sum(), deviation)
     if not by_relation:
         return {"micro": micro}
-    means, among = _divided(totals), (sums[..., -1] > 0).sum(axis=0)
+    means, among = _divided(totals), (sums[..., -1].sum(axis=1) > 0).sum(axis=0)
     result = {}
     for place, name in enumerate(names):
         deviation = _deviation(rows[rows["relation"] == name], ["replicate"], metrics)
         result[str(name)] = numbers(means[:, place], among[place], sizes[place], deviation)
     deviation = _deviation(rows, ["replicate", "relation"], metrics)
-    macro = numbers(np.nanmean(means, axis=1), len(clusters), len(queries), deviation)
+    macro = numbers(np.nanmean(means, axis=1), len(clusters), first.sum(), deviation)
     return {**result, "macro": macro, "micro": micro}
 
 

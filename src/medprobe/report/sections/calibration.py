@@ -13,15 +13,16 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe import metrics
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import cell, metric, shown
 from medprobe.report.results import LEVEL, Results, overlap, without_controls
-from medprobe.report.verdicts import p_value, verdict
+from medprobe.report.verdicts import listed, p_value, verdict
 
 SEEDS: Final = Path(__file__).parent / "calibration.csv"
-RANKED: Final = ("top_1", "auc")  # metrics without a threshold, beside a main one that has one
+RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
 HALF: Final = "hypothesis-only"  # variants that do not show what is asked about: controls too
 PAIRS: Final = [
     *("benchmark", "metric", "taught", "untaught", "method"),
@@ -48,22 +49,28 @@ def section(results: Results, benchmark: str) -> list[Part]:
         ),
         *blocks,
         _fine_tuning(results, found),
-        _seeds(benchmark),
+        _seeds(benchmark, found),
         *(times(results, benchmark, taught) for taught in found["taught"].unique()),
     )
 
 
 def pairs(results: Results, benchmark: str) -> pd.DataFrame:
-    """How each method did on each pair of twins, by the benchmark's main metric and those of
-    RANKED that it has: a table with columns PAIRS, macro means over the benchmark's first subset.
+    """How each method did on each pair of twins: a table with columns PAIRS, macro means over the
+    benchmark's first subset. Methods are judged by the benchmark's main metric; those that do not
+    have it, by what stands for their family; and by those of RANKED that they have.
     """
     subset = next(iter(results.subsets(benchmark)), "")
     every = results.rows(benchmark, subset=subset, relation="macro")
-    every = without_controls(without_sweeps(every)).set_index(["metric", "model", "method"])
+    every = without_controls(without_sweeps(every))
+    having = {str(name): set(some["method"]) for name, some in every.groupby("metric")}
+    every = every.set_index(["metric", "model", "method"])
     main = results.primary(benchmark)
+    known = having.get(main, set())
+    first = [metrics.find(family).METRICS[0].name for family in metrics.names()]
+    others = [name for name in first if not having.get(name, known) & known]
     rows: list[tuple[Any, ...]] = []
-    for name in [main, *(name for name in RANKED if name in every.index.get_level_values(0))]:
-        of_metric = every.loc[name].sort_index() if name in every.index else every.head(0)
+    for name in dict.fromkeys([main, *others, *(name for name in RANKED if name in having)]):
+        of_metric = every.loc[name].sort_index() if name in having else every.head(0)
         for untaught, taught in sorted(results.twins.items(), key=lambda twins: twins[::-1]):
             for method in (method for model, method in of_metric.index if model == taught):
                 if (untaught, method) not in of_metric.index:
@@ -172,8 +179,9 @@ def _chance(results: Results, row: Any) -> str:
     return f"; chance is {shown(row.metric, control.iloc[0])}" if len(control) else ""
 
 
-def _seeds(benchmark: str) -> list[Block]:
-    """How typical this world's seed is: every method on the seeds that `calibration.csv` holds."""
+def _seeds(benchmark: str, found: pd.DataFrame) -> list[Block]:
+    """How typical this world is: every method on the seeds that `calibration.csv` holds, and how
+    far `found`, the pairs of this page, is like them."""
     if not SEEDS.is_file():
         return []
     table = pd.read_csv(SEEDS, keep_default_na=False, na_values=[""])
@@ -185,20 +193,36 @@ def _seeds(benchmark: str) -> list[Block]:
     ]  # fmt: skip
     if not body:
         return []
-    keys = ["method", "metric", "taught"]
-    by_method = table.groupby(keys, sort=False)["apart"].agg(["sum", "size"])
-    always = int((by_method["sum"] == by_method["size"]).sum())
     seeds = ", ".join(map(str, sorted(table["seed"].unique())))
     heads = ["seed", "method", "metric", "taught", "untaught", "intervals"]
-    return folded(
-        f"How typical is this? The sample world made with the seeds {seeds}",
-        [
-            *paragraph(
-                f"Measured once by bench/calibration.py. On every one of these seeds apart: "
-                f"{always} of {len(by_method)} methods and metrics."
-            ),
-            Table(heads, body),
-        ],
+    return [
+        *paragraph(_typical(table, found)),
+        *folded(
+            f"The sample world made with the seeds {seeds}",
+            [*paragraph("Measured once, by bench/calibration.py."), Table(heads, body)],
+        ),
+    ]
+
+
+def _typical(table: pd.DataFrame, found: pd.DataFrame) -> str:
+    """Of comparisons that were made on several seeds: on how many of these intervals are apart, and
+    where that is otherwise on this page."""
+    keys = ["method", "metric", "taught"]
+    seeds = table.groupby(keys)["apart"].agg(["sum", "size"])
+    asked = found[~found["method"].str.endswith(HALF)].set_index(keys)
+    both = asked[["apart"]].join(seeds[seeds["size"] > 1], how="inner")
+    if both.empty:
+        return ""
+    always, never = int((both["sum"] == both["size"]).sum()), int((both["sum"] == 0).sum())
+    other = both.index[both["apart"] != (both["sum"] > both["size"] / 2)]
+    named = [f"{method} by {metric(name).title}" for method, name, _ in other]
+    here = (
+        f"otherwise than on most in {listed(named)}" if named else "as on most of them throughout"
+    )
+    return (
+        f"How typical is this? {len(both)} of {len(asked)} comparisons were made on sample worlds "
+        f"of two seeds or more: intervals are apart on every one in {always}, on some in "
+        f"{len(both) - always - never}, on none in {never}; here it is {here}."
     )
 
 

@@ -4,6 +4,9 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.core.statistics import SHARES
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING
 from medprobe.report.results import Results
@@ -20,7 +23,9 @@ def section(results: Results, benchmark: str) -> list[Part]:
     own: list[Block] = [_table(counted)]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
-        answers = [_table(_alike(tokens), "Distinct answers, in the tokens of each model")]
+        means = _alike(tokens[[name for name in tokens if name not in SHARES]])
+        answers = [_table(means, "Distinct answers, in the tokens of each model")]
+        answers += _lengths(tokens, benchmark)
     left_out = results.left_out.get(benchmark)
     rules: list[Block] = []
     if left_out is not None and len(left_out):
@@ -31,6 +36,23 @@ def section(results: Results, benchmark: str) -> list[Part]:
         rules,
         answers,
     )
+
+
+def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
+    """How many of the first subset's distinct answers have how many tokens, a line a tokenizer."""
+    subset = tokens["subset"].iloc[0]
+    own = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
+    lines = own.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
+    lines["model"] = [
+        row.first if row.size == 1 else f"{row.first} and {row.size - 1} alike"
+        for row in lines.itertuples()
+    ]
+    rows = lines.melt("model", [*SHARES], var_name="tokens", value_name="value")
+    rows = rows.assign(tokens=rows["tokens"].map(SHARES), low=rows["value"], high=rows["value"])
+    labels = ("tokens of the answer", "distinct answers, per cent")
+    plot = plots.curves(rows, "tokens", "model", labels, percent=True)
+    caption = f"Shares of {subset}'s distinct answers by their number of tokens ({benchmark})."
+    return [Drawing(f"{benchmark}-tokens", plot, caption)]
 
 
 def _alike(table: pd.DataFrame) -> pd.DataFrame:
