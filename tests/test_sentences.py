@@ -215,6 +215,30 @@ def test_rewiring_is_judged_by_its_test() -> None:
     )
 
 
+def test_rewiring_that_moves_nothing_is_not_called_a_difference() -> None:
+    names = ("contrastive", "contrastive:original")
+    found = results({("one", name): values(hits(5, 20), "acc_at_1") for name in names}, "acc_at_1")
+    assert said(sweeps.section(found, "facts")) == (
+        "Rewiring leaves one at 25.0 % acc@1 under contrastive."
+    )
+
+
+def test_variants_that_rank_fewer_names_are_in_no_sentence() -> None:
+    systems = {
+        (model, method): values(hits(right, 20), "acc_at_1")
+        for model, of_method in (("one", (8, 18)), ("other", (4, 19)))
+        for method, right in zip(("x", "x:relation"), of_method, strict=True)
+    }
+    text = said(models.section(results(systems, "acc_at_1"), "facts"))
+    assert text.startswith("The highest acc@1 is one's under x, 40.0 %; other follows")
+
+
+def test_a_coin_is_chance_for_true_and_false() -> None:
+    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
+    text = said(models.section(results(systems, "judged_right"), "facts"))
+    assert text.endswith("Guessing has 50.0 % judged right.")
+
+
 def test_how_ties_fall_is_told_where_it_matters() -> None:
     table = values(hits(5, 20), "acc_at_1").assign(acc_at_1_tied=hits(6, 20))
     systems = {("one", "x"): table, ("other", "x"): table.assign(acc_at_1_tied=hits(5, 20))}
@@ -264,6 +288,8 @@ def test_around_a_negative_target_low_is_good() -> None:
     text = said(models.section(found, "facts"))
     assert "The lowest Understand, where low is good, is one's under rank_change, 10.0 %" in text
     assert "one and two have the same Understand under rank_change, 50.0 %." in text
+    held = str(models.section(found, "facts"))
+    assert "The highest Misunderstand, where high is good, is one's under rank_change, 90.0 %" in held
 
 
 def test_the_negative_target_tells_a_model_from_copying() -> None:

@@ -17,7 +17,7 @@ from medprobe.library.project import Results
 from medprobe.metrics.results import primary, subsets, where
 from medprobe.report.numbers import metric as about
 from medprobe.report.numbers import shown
-from medprobe.report.results import without_controls
+from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
@@ -25,7 +25,6 @@ BEST: Final = "The best of each column is bold; intervals stand in brackets."
 TESTED: Final = "†: worse than the best by more than chance (paired test, corrected)."
 DAGGER: Final = r"$^\dagger$"
 UNTESTED: Final = "There are no paired tests of these results."
-OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,7 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         metadata = results.benchmark(benchmark)
         rows = where(results.comparison, benchmark=benchmark, relation="macro")
         name, subset = primary(rows, metadata), subsets(rows, metadata)[0]
-        chosen = without_sweeps(where(rows, subset=subset, metric=name))
-        chosen = without_controls(chosen)
-        chosen = chosen[~chosen["method"].str.partition(":")[2].isin(OTHERS)]
+        chosen = comparable(where(rows, subset=subset, metric=name))
         lower = about(name).better_on(subset) == "lower"
         order = chosen.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())

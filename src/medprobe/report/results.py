@@ -1,15 +1,19 @@
 """All that the page shows, as finished tables, and small questions to it that sections ask."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import pandas as pd
 
 from medprobe.core.tables import Metadata
+from medprobe.figures.rows import without_sweeps
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
 
-__all__ = ["LEVEL", "Results", "family", "overlap", "without_controls"]
+__all__ = ["LEVEL", "Results", "comparable", "family", "overlap", "without_controls"]
+
+OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,13 @@ def family(builder: str) -> str:
 def overlap(a: pd.Series, b: pd.Series) -> bool:
     """Do the intervals of two rows of the comparison share a value?"""
     return bool(a["low"] <= b["high"] and b["low"] <= a["high"])
+
+
+def comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods that ask a model about a benchmark's own names, all of them: the settings of
+    sweeps, controls, and variants that rank other names are left out."""
+    rows = without_controls(without_sweeps(rows))
+    return rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
 
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:

@@ -80,8 +80,10 @@ def units(results: Results, benchmark: str) -> str:
 
 
 def chance(results: Results, benchmark: str, subset: str, name: str) -> float | None:
-    """acc@k, macro, of the benchmark's own names in random order; None where it is not known or
-    too small to matter."""
+    """What guessing has: acc@k, macro, of the benchmark's own names in random order, or what a
+    metric says of itself; None where it is not known or too small to matter."""
+    if metric(name).guessing is not None:
+        return metric(name).guessing
     found, table = re.fullmatch(r"acc_at_(\d+)", name), results.statistics.get(benchmark)
     if not found or table is None or (column := f"chance_at_{found[1]}") not in table:
         return None
@@ -94,4 +96,5 @@ def chance_told(results: Results, benchmark: str, subset: str, name: str) -> str
     value = chance(results, benchmark, subset, name)
     if value is None:
         return ""
-    return f"The names in random order have {shown(name, value)} {metric(name).title}."
+    who = "Guessing has" if metric(name).guessing else "The names in random order have"
+    return f"{who} {shown(name, value)} {metric(name).title}."
