@@ -289,7 +289,9 @@ def test_around_a_negative_target_low_is_good() -> None:
     assert "The lowest Understand, where low is good, is one's under rank_change, 10.0 %" in text
     assert "one and two have the same Understand under rank_change, 50.0 %." in text
     held = str(models.section(found, "facts"))
-    assert "The highest Misunderstand, where high is good, is one's under rank_change, 90.0 %" in held
+    assert (
+        "The highest Misunderstand, where high is good, is one's under rank_change, 90.0 %" in held
+    )
 
 
 def test_the_negative_target_tells_a_model_from_copying() -> None:

@@ -69,8 +69,7 @@ def _queries(benchmarks: Iterable[str], folder: Path, home: str, *, text: bool) 
     folder.mkdir(parents=True)
     for name in sorted(benchmarks):
         if found := queries.answers(places.BENCHMARKS / name, _tables(name), text=text):
-            page = queries.page(name, found, home, text=text)
-            (folder / f"{name}.html").write_text(page, encoding="utf-8")
+            queries.write(name, found, folder, home, text=text)
 
 
 def _tables(benchmark: str) -> list[Path]:
