@@ -23,7 +23,7 @@ from medprobe.core.tables import (
 from medprobe.metrics.results import sweep
 from medprobe.report.page import environment
 
-FAMILY: Final = "accuracy"  # tables of ranked names; other families have no answers to show
+RANKED: Final = ("accuracy", "judgment")  # families of tables of ranked names
 SHOWN: Final = 10  # answers of a query
 PIECE: Final = 200  # queries whose answers stand in one file
 MARKS: Final = np.array([*"0123456789a"])  # none right, or the first that is
@@ -67,6 +67,11 @@ class Answers:
             }
 
 
+def ranks(path: Path) -> bool:
+    """Does a prediction table hold ranked names, which a page can show?"""
+    return metric_of_predictions(path) in RANKED
+
+
 def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | None:
     """The answers to the queries of the benchmark in `folder`, from its prediction tables; None
     where none of them ranks names. Of replicates the first is shown, and sweeps are left out.
@@ -74,7 +79,7 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | No
     Without `text` subjects, answers and predictions go by identifiers, names without one by their
     number among the candidates, and prompts are empty.
     """
-    found = [path for path in sorted(tables) if metric_of_predictions(path) == FAMILY]
+    found = [path for path in sorted(tables) if ranks(path)]
     if not found:
         return None
     queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)

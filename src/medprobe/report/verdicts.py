@@ -55,12 +55,13 @@ def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
 def p_value(p: float) -> str:
     """A corrected p in a sentence.
 
-    >>> p_value(0.0312), p_value(1e-7), p_value(1.0)
-    ('corrected p = 0.03', 'corrected p < 0.001', 'corrected p = 1')
+    >>> p_value(0.0312), p_value(1e-7), p_value(1.0), p_value(0.0486)
+    ('corrected p = 0.03', 'corrected p < 0.001', 'corrected p = 1', 'corrected p = 0.0486')
     """
     if p < 0.001:
         return "corrected p < 0.001"
-    return f"corrected p = {p:.1g}" if p < 0.1 else f"corrected p = {p:.2g}"
+    told = f"{p:.1g}" if p < 0.1 else f"{p:.2g}"
+    return f"corrected p = {told if (float(told) < LEVEL) == (p < LEVEL) else f'{p:.3g}'}"
 
 
 def listed(names: Iterable[str]) -> str:
