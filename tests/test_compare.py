@@ -224,12 +224,13 @@ def test_what_rules_left_out_stands_on_the_page() -> None:
     rows = [
         ("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.04, 0.03, 0.05, 100, None)
     ]
-    counted = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    dropped = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    counted = pd.DataFrame({"subset": ["full"], "relation": ["all"], "queries": [100]})
     results = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"facts": METADATA},
-        statistics={"facts": pd.DataFrame({"subset": ["full"], "relation": ["all"], "queries": [100]})},
-        left_out={"facts": counted},
+        statistics={"facts": counted},
+        left_out={"facts": dropped},
     )
     page = render(results, chapters(results))
     assert "What its rules left out" in page
