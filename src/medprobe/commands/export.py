@@ -24,6 +24,7 @@ LEADERBOARD: Final = "leaderboard"
 BEST: Final = "The best of each column is bold; intervals stand in brackets."
 TESTED: Final = "†: worse than the best by more than chance (paired test, corrected)."
 DAGGER: Final = r"$^\dagger$"
+SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
 
 
@@ -34,6 +35,7 @@ class Column:
     head: str
     rows: pd.DataFrame  # of the comparison, one a model
     worse: frozenset[str]  # models that are behind the best one by more than chance
+    untested: bool  # is there a model that no test compares with the best one?
 
     @property
     def best(self) -> set[str]:
@@ -60,6 +62,8 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
         first = columns[0].rows.iloc[0]
         title = f"{about(first['metric']).title} on {first['benchmark']} ({first['subset']})."
     marks = UNTESTED if results.significance.empty else TESTED
+    if marks == TESTED and any(column.untested for column in columns):
+        marks += SOME
     return FORMS[form](columns, f"{title} {BEST} {marks}")
 
 
@@ -102,14 +106,15 @@ def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
         subset=first["subset"],
         metric=first["metric"],
     )
-    column = Column(head, rows, frozenset())
+    column = Column(head, rows, frozenset(), untested=False)
     found = {
         (model, best): verdict(tests, (model, first["method"]), (best, first["method"]))
         for best in column.best
         for model in rows["model"]
     }
     worse = {model for (model, _), test in found.items() if test is not None and test.clear}
-    return Column(head, rows, frozenset(worse - column.best))
+    apart = {model for (model, _), test in found.items() if test is None} - column.best
+    return Column(head, rows, frozenset(worse - column.best), untested=bool(apart))
 
 
 def _cells(columns: list[Column], cell: Callable[[str, str, bool, bool], str]) -> pd.DataFrame:
