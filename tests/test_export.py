@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -97,6 +98,17 @@ def test_latex_is_well_formed(found: Results) -> None:
         assert text.count("{") == text.count("}")
         assert not re.search(r"(?<!\\)[_%#]", text)
         assert text.isascii()
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex is installed")
+def test_tex_sets_it(found: Results, tmp_path: Path) -> None:
+    body = "\n".join(export(found, view, "latex") for view in ("made_up", "leaderboard"))
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "paper.tex").write_text(f"{head}\n{body}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 
 def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(found: Results) -> None:

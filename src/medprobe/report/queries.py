@@ -25,7 +25,7 @@ from medprobe.report.page import environment
 
 RANKED: Final = ("accuracy", "judgment")  # families of tables of ranked names
 SHOWN: Final = 10  # answers of a query
-PIECE: Final = 200  # queries whose answers stand in one file
+PIECE: Final = 100  # queries whose answers stand in one file
 MARKS: Final = np.array([*"0123456789a"])  # none right, or the first that is
 
 

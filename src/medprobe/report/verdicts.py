@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from medprobe.metrics.results import where
 from medprobe.metrics.significance import LEVEL, System
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
@@ -42,13 +43,11 @@ class Verdict:
 def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
     """The test of two systems, or of one with itself on two subsets, among the tests of one subset
     and metric (`Results.tests`); None where they are not compared."""
-    systems = [
-        ((row.model_a, row.method_a), (row.model_b, row.method_b)) for row in tests.itertuples()
-    ]
-    for pair, sign in (((a, b), 1), ((b, a), -1)):
-        if pair in systems:
-            row = tests.iloc[systems.index(pair)]
-            return Verdict(sign * row["difference"], row["p_holm"])
+    columns = ("model_a", "method_a", "model_b", "method_b")
+    for pair, sign in (((*a, *b), 1), ((*b, *a), -1)):
+        row = where(tests, **dict(zip(columns, pair, strict=True))).head(1)
+        if len(row):
+            return Verdict(sign * row["difference"].item(), row["p_holm"].item())
     return None
 
 
