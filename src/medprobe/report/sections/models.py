@@ -129,7 +129,7 @@ def _best(results: Results, rows: pd.DataFrame, name: str) -> str:
     first, second = (shown(name, value) for value in order["value"].head(2))
     if test.difference == 0 or order["value"].iloc[0] == order["value"].iloc[1]:
         tied = order[order["value"] == best["value"]]["model"]
-        return f"{listed(tied)} have the same {metric(name).title} under {method}, {first}."
+        return f"Under {method} {listed(tied)} have the same {metric(name).title}, {first}."
     good = "low" if better == "lower" else "high"
     turned = f", where {good} is good," if subset in metric(name).turned_on else ""
     note = "" if test.clear else f" Neither of {listed(models[:2])} is shown to be better."
