@@ -23,8 +23,8 @@ def missing() -> str:
 
 
 @contextmanager
-def browser() -> Iterator["Chrome"]:
-    """A browser without a network, which sees files only."""
+def browser(*, offline: bool = True) -> Iterator["Chrome"]:
+    """A browser, without a network where it is to see files only."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -34,9 +34,9 @@ def browser() -> Iterator["Chrome"]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
     try:
-        offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+        rates = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         driver.execute_cdp_cmd("Network.enable", {})
-        driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+        driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": offline, **rates})
         look(driver)
         yield driver
     finally:

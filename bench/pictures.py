@@ -1,35 +1,122 @@
-"""The README's pictures of the page: `python -m bench.pictures` takes them from reports/ in a
-headless browser (see `browser.py`), after `medprobe compare`."""
+"""The README's pictures, taken in a headless browser (see `browser.py`) after `medprobe repro`:
 
+python -m bench.pictures            # of the page in reports/
+python -m bench.pictures mlflow     # of two runs compared in MLflow's pages, which it serves
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+from urllib.error import URLError
+from urllib.request import urlopen
 
 from bench.browser import browser, look, missing
 from medprobe.core.places import REPORTS
+from medprobe.tracking import store
+from medprobe.tracking.pages import CURRENT
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 FOLDER: Final = Path("docs/pictures")
-VIEWS: Final = {  # picture -> what is open in the page, and how
-    "leaderboard": ("index.html", 1280, 820, False),
-    "benchmark": ("index.html#medlama?models=taught,untaught&by=relation", 1280, 900, False),
-    "query": ("queries/medlama.html#show=only-a&query=may_treat-0006", 1280, 900, False),
-    "phone-dark": ("index.html#medlama?models=taught,untaught", 420, 820, True),
+COMPARED: Final = Path("docs/mlflow-compare.png")
+RUNS: Final = ("taught · mask_average", "untaught · mask_average")  # on medlama
+PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
+VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited for
+    "leaderboard": ("index.html", 1280, 820, False, "#leaderboard table"),
+    "benchmark": (
+        *("index.html#medlama?models=taught,untaught&by=relation", 1280, 900, False),
+        "#medlama canvas",
+    ),
+    "query": (
+        *("queries/medlama.html#show=only-a&query=may_treat-0006", 1280, 900, False),
+        "#query table",
+    ),
+    "phone-dark": (
+        *("index.html#medlama?models=taught,untaught", 420, 820, True),
+        "#medlama canvas",
+    ),
 }
 
 
-def main() -> None:
-    """Take all pictures."""
-    if said := missing():
-        sys.exit(f"no browser: {said}")
+def of_page() -> None:
+    """Take those of the page."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with browser() as driver:
-        for name, (address, width, height, dark) in VIEWS.items():
+        for name, (address, width, height, dark, there) in VIEWS.items():
             look(driver, width, height, dark=dark)
-            driver.get("about:blank")
-            driver.get(f"{REPORTS.resolve().as_uri()}/{address}")
-            path = FOLDER / f"{name}.png"
-            driver.save_screenshot(str(path))
-            print(f"{path}, {path.stat().st_size // 1024} kB")
+            _take(driver, f"{REPORTS.resolve().as_uri()}/{address}", there, FOLDER / f"{name}.png")
+
+
+def of_mlflow() -> None:
+    """Take that of two runs compared."""
+    client = store.connect()
+    [experiment] = client.search_experiments(filter_string="name = 'medlama'")
+    runs = client.search_runs([experiment.experiment_id], CURRENT)
+    ids = {run.info.run_name: run.info.run_id for run in runs}
+    chosen = json.dumps([ids[name] for name in RUNS], separators=(",", ":"))
+    with served(client.tracking_uri) as server, browser(offline=False) as driver:
+        look(driver, 870, 890)
+        address = (
+            f"{server}/#/compare-runs?runs={chosen}&experiments=[%22{experiment.experiment_id}%22]"
+        )
+        _take(driver, address, ".js-plotly-plot .main-svg", COMPARED)
+
+
+def _take(driver: "Chrome", address: str, there: str, path: Path) -> None:
+    """Open an address, wait for what is to be there, and take the picture."""
+    driver.implicitly_wait(PATIENCE)
+    driver.get("about:blank")
+    driver.get(address)
+    driver.find_element("css selector", there)
+    driver.save_screenshot(str(path))
+    print(f"{path}, {path.stat().st_size // 1024} kB")
+
+
+@contextmanager
+def served(tracking: str) -> Iterator[str]:
+    """MLflow's pages of a store, at the address that is given."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    off = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    server = subprocess.Popen(
+        [*command, "--backend-store-uri", tracking],
+        env={**os.environ, **off},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        for _ in range(PATIENCE):
+            try:
+                urlopen(f"http://127.0.0.1:{port}/health").close()
+                break
+            except (URLError, ConnectionError):
+                time.sleep(1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+def main() -> None:
+    """Take the pictures that are asked for."""
+    if said := missing():
+        sys.exit(f"no browser: {said}")
+    if sys.argv[1:] == ["mlflow"]:
+        of_mlflow()
+    else:
+        of_page()
 
 
 if __name__ == "__main__":

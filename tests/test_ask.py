@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tiny
+from medprobe import methods
 from medprobe.commands.ask import answers, ask
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -67,6 +69,32 @@ def test_ask_shows_the_answers_of_the_rewired_model(
 def test_ask_refuses_what_it_cannot_answer(told: tuple[str, str, str, str], says: str) -> None:
     with pytest.raises(BadInput, match=says):
         ask(*told, params("set-1"))
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_answers_or_says_what_would(method: str, tiny_model: TinyModel) -> None:
+    tiny_models = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
+    kind = next(kind for kind in methods.find(method).KINDS if kind in tiny_models)
+    told = (str(tiny_model(tiny_models[kind])), PROMPT, method, "medlama", params("set-1"))
+    if methods.find(method).METRIC != "accuracy":
+        with pytest.raises(BadInput, match="it ranks no candidates; one of answering, contrastive"):
+            answers(*told)
+    elif method == "optiprompt":  # which trains first
+        with pytest.raises(BadInput, match=r"medlama: no table train.* choose a benchmark with"):
+            answers(*told)
+    else:
+        assert answers(*told, k=3)["rank"].tolist()[0] == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_a_prompt_of_the_benchmark_is_asked_among_the_names_of_its_subset() -> None:
+    other = CANDIDATES.assign(subset="other", name="elsewhere " + CANDIDATES["name"])
+    both = pd.concat([CANDIDATES, other], ignore_index=True)
+    BenchmarkTables(QUERIES, both).write(places.BENCHMARKS / "medlama")
+    for prompt, among in ((QUERIES["prompt"].iloc[0], CANDIDATES), (PROMPT, both)):
+        found = answers("bert", prompt, "contrastive", "medlama", params("set-1"), k=30)
+        assert set(found["prediction"]) == set(among["name"])
 
 
 @pytest.mark.usefixtures("project")

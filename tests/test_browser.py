@@ -23,6 +23,7 @@ PARAMS = Params(
     score=ScoreParams(bootstrap=100),
     models=Models(masked={name: ModelParams(**about) for name, about in MODELS.items()}),
 )
+ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 60
 VIEWS = ("", "#made_up", "#made_up?by=relation", "#reading")
 
 
@@ -73,6 +74,28 @@ class Reader:
     def clicks(self, css: str, text: str = "") -> None:
         self.finds(css, text)[0].click()
 
+    def tabs_to(self, css: str, text: str = "") -> None:
+        """Presses Tab until what has the focus is this, which is to be seen as having it."""
+        wanted = self.finds(css, text)[0]
+        for _ in range(MOST_TABS):
+            self.types(TAB)
+            if self.window.switch_to.active_element == wanted:
+                assert self.asks("getComputedStyle(document.activeElement).outlineStyle") != "none"
+                return
+        pytest.fail(f"no way to {css} {text} by Tab")
+
+    def types(self, keys: str) -> None:
+        self.window.switch_to.active_element.send_keys(keys)
+
+    def waits(self, css: str) -> None:
+        """Until it is there: what stands in another file comes a little later."""
+        self.window.implicitly_wait(10)
+        self.window.find_element("css selector", css)
+        self.window.implicitly_wait(0)
+
+    def cells(self, column: int) -> list[str]:
+        return [one.text for one in self.finds(f".open .explorer tbody td:nth-child({column + 1})")]
+
     def rows(self) -> list[str]:
         return [row.text for row in self.finds(".open tbody tr")]
 
@@ -117,16 +140,35 @@ def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
     assert page.finds("#leaderboard")
 
 
-def test_by_keyboard_a_table_is_sorted_and_a_choice_made(page: Reader) -> None:
-    page.open("index.html#made_up")
-    head = page.finds(".open th button", "taught")[0]
-    head.send_keys("\ue007")  # Enter
-    values = [row.split()[1] for row in page.rows()[:2]]
-    assert values == sorted(values, key=float, reverse=True)
-    select = page.finds(".open select[data-key=by]")[0]
-    select.send_keys("relation")
+def test_a_trip_by_keyboard_alone(page: Reader) -> None:
+    """From the first screen to a sorted view of two models, and down to a query's answers."""
+    page.open("index.html")
+    page.tabs_to("#views a", "made_up")
+    page.types(ENTER)
+    page.tabs_to("#models button", "third")
+    page.types(" ")
+    page.tabs_to("#models button", "untaught")
+    page.types(" ")
+    assert page.drawn() == ["third", "untaught"]
+    page.tabs_to(".open select[data-key=by]")
+    page.types("relation")
     assert "by=relation" in page.window.current_url
     assert page.asks("document.activeElement.dataset.key") == "by"
+    page.tabs_to(".open th button", "untaught")
+    page.types(ENTER)
+    values = [float(text.split()[0]) for text in page.cells(2)]
+    assert values == sorted(values, reverse=True)
+    page.open("index.html#made_up/query-by-query")
+    page.tabs_to(".open ul a", "Which facts")
+    page.types(ENTER)
+    page.tabs_to("#groups button", "A right, B not")
+    page.types(ENTER)
+    page.tabs_to("#list a")
+    page.types(ENTER)
+    page.waits("#query tbody tr")
+    page.tabs_to("#query button", "Close")
+    page.types(ENTER)
+    assert not page.finds("#query tbody tr")
 
 
 def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
@@ -138,6 +180,7 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     [row] = page.finds("#list tbody tr")
     assert row.text.split()[:2] == ["full-may_treat-3", "may_treat"]
     page.clicks("#list a", "full-may_treat-3")
+    page.waits("#query tbody tr")
     lines = [line.text for line in page.finds("#query tbody tr")]
     assert len(lines) == 6  # three models, two variants; sweeps are left out
     assert lines[0].startswith("taught · contrastive ✓ C1 C2 C3")

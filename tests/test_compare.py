@@ -177,13 +177,31 @@ def test_the_explorer_holds_the_numbers_of_the_table(reports: Path) -> None:
     assert "more than chance makes" in held["sentences"]["full"]["acc_at_1"]
 
 
+def test_the_page_says_what_it_was_made_from() -> None:
+    made = ["medprobe 1.2", "2026-01-02, commit 0123456789", "data abcdef01"]
+    page = render(Results(pd.DataFrame(columns=COMPARISON), made=made), [])
+    assert "medprobe 1.2 · 2026-01-02, commit 0123456789 · data abcdef01" in page
+
+
+def test_how_large_a_benchmark_is_comes_from_its_own_count() -> None:
+    rows = [("facts", "full", "macro", "mine", "x", "acc_at_1", 0.04, 0.03, 0.05, 100, None)]
+    counted = {"relation": ["treats", "causes", "all"], "queries": [1200, 34, 1234]}
+    results = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        benchmarks={"facts": METADATA},
+        statistics={"facts": pd.DataFrame({"subset": "full", **counted})},
+    )
+    assert chapters(results)[1].about[-1] == "Here: 1,234 queries of 2 relations (full)."
+
+
 def test_nothing_of_the_prompts_is_on_the_page(reports: Path) -> None:
-    pages = [*reports.rglob("*.html")]
-    assert len(pages) == 2
+    pages = [*reports.rglob("*.html"), *reports.rglob("*.js")]
+    assert len(pages) == 3
     for page in pages:
         assert "drug 1" not in page.read_text(), page
         assert "corvin" not in page.read_text(), page
-    kept = (reports.parent / places.QUERIES / "made_up.html").read_text()
+    shown = reports.parent / places.QUERIES
+    kept = (shown / "made_up.html").read_text() + (shown / "made_up" / "0.js").read_text()
     assert "drug 1 might treat" in kept and "corvin" in kept
 
 
@@ -209,12 +227,13 @@ def test_what_rules_left_out_stands_on_the_page() -> None:
     rows = [
         ("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.04, 0.03, 0.05, 100, None)
     ]
-    counted = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    dropped = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    counted = pd.DataFrame({"subset": ["full"], "relation": ["all"], "queries": [100]})
     results = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"facts": METADATA},
-        statistics={"facts": pd.DataFrame({"subset": ["full"], "queries": [100]})},
-        left_out={"facts": counted},
+        statistics={"facts": counted},
+        left_out={"facts": dropped},
     )
     page = render(results, chapters(results))
     assert "What its rules left out" in page

@@ -205,8 +205,8 @@ def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
     assert {*names} <= set(drawings(parts))
-    assert "The copy control, which knows nothing, understands" in text
-    assert "one against the copy control, Understand: around targets" in text
+    assert "Around targets the copy control, which knows nothing, understands" in text
+    assert "Understand of one and the copy control: around targets" in text
     assert section(found, "medlama") == []
 
 

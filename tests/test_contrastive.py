@@ -157,14 +157,15 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
     assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
     at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
-    assert set(at_step["variant"]) == {"", "layer-1"}
+    assert set(at_step["variant"]) == {"", "step-100", "layer-1"}
     assert set(at_step["replicate"]) == {"set-1"}
     other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
     assert set(other["variant"]) == {"step-50"}
     folder = places.REWIRED / "bert/set-1"
     for row in QUERIES.itertuples():
         deepest = slow(folder / "step-100", NAMES, row.prompt, 3)
-        assert predictions(at_step, row.query_id, "", 3) == deepest
+        for variant in ("", "step-100"):  # the step in use is a point of its curve
+            assert predictions(at_step, row.query_id, variant, 3) == deepest
         first = slow(folder / "step-100", NAMES, row.prompt, 3, layer=1)
         assert predictions(at_step, row.query_id, "layer-1", 3) == first
         assert predictions(other, row.query_id, "step-50", 3) == slow(

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -99,6 +100,17 @@ def test_latex_is_well_formed(found: Results) -> None:
         assert text.isascii()
 
 
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex is installed")
+def test_tex_sets_it(found: Results, tmp_path: Path) -> None:
+    body = "\n".join(export(found, view, "latex") for view in ("made_up", "leaderboard"))
+    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    (tmp_path / "paper.tex").write_text(f"{head}\n{body}\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
+
+
 def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(found: Results) -> None:
     tied = found.comparison.assign(value=0.5)
     vars(found)["comparison"] = tied
@@ -187,7 +199,7 @@ def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
     for one in content["results"]:
         one["model"] = one["model"].replace("untaught", model)
     change(content)
-    other = folder.with_name(f"of-{model}.json")
+    other = folder.with_name(f"of-{Path(model).name}.json")
     other.write_text(json.dumps(content), encoding="utf-8")
     return other
 
@@ -195,17 +207,47 @@ def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
 def test_results_of_two_groups_come_together(made: Path, tmp_path: Path) -> None:
     merge([made], tmp_path / "ours")
     theirs = changed(tmp_path / "ours", "theirs", lambda content: None)
-    merge([made, theirs], tmp_path / "both")
+    assert merge([made, theirs], tmp_path / "both") == ["theirs contrastive made_up"]
     both = results(tmp_path / "both")
     assert set(both.comparison["model"]) == {"taught", "untaught", "theirs"}
     ours = results(made).comparison
     kept = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, ours, check_dtype=False)
     shown = export(both, "made_up", "markdown")
-    assert "theirs" in shown and "no paired tests" in shown
+    assert "theirs" in shown and "Not every model is tested against the best." in shown
     merge([tmp_path / "both"], tmp_path / "again")
-    for name in (shared.NAME, "comparison.csv"):
+    for name in (shared.NAME, "comparison.csv", places.REPORTS / "significance.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
+
+
+def test_two_groups_are_compared_by_the_tests_of_one(made: Path, tmp_path: Path) -> None:
+    """One group has the project; the other gives a folder, in which no name of a query stands."""
+    assert merge([made], tmp_path / "ours") == []
+    theirs = tmp_path / "theirs"
+    (theirs / shared.UNITS / "theirs").mkdir(parents=True)
+    of_untaught = tmp_path / "ours" / shared.UNITS / "untaught" / "contrastive"
+    assert "may_treat" not in pd.read_parquet(of_untaught / "made_up.parquet").to_csv()
+    shutil.copytree(of_untaught, theirs / shared.UNITS / "theirs" / "contrastive")
+    shutil.move(changed(tmp_path / "ours", "theirs", lambda content: None), theirs / shared.NAME)
+    assert merge([made, theirs], tmp_path / "both") == []
+    both, ours = results(tmp_path / "both").significance, results(made).significance
+    keys = ["subset", "metric", "model_a", "method_a", "model_b", "method_b"]
+    kept = both.merge(ours, on=keys, suffixes=("", "_known"))
+    assert len(kept) == len(ours) and list(kept["p"]) == list(kept["p_known"])
+    pairs = both.set_index(keys)["p"]
+    pair = ("full", "acc_at_1", "taught", "contrastive", "untaught", "contrastive")
+    other = ("full", "acc_at_1", "taught", "contrastive", "theirs", "contrastive")
+    same = ("full", "acc_at_1", "theirs", "contrastive", "untaught", "contrastive")
+    turned = other if other in pairs.index else (*other[:2], *other[4:], *other[2:4])
+    assert pairs[pair] == pairs[turned] < 0.01 and pairs[same] == 1
+    assert "5.0†" in export(results(tmp_path / "both"), "made_up", "markdown")
+
+
+def test_a_name_of_a_results_file_leads_nowhere_else(made: Path, tmp_path: Path) -> None:
+    merge([made], tmp_path / "ours")
+    away = changed(tmp_path / "ours", "../../away", lambda content: None)
+    with pytest.raises(BadInput, match="model"):
+        shared.read(away)
 
 
 def test_results_that_do_not_go_together_are_refused(made: Path, tmp_path: Path) -> None:

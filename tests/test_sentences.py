@@ -95,7 +95,7 @@ def test_a_difference_of_few_queries_names_no_winner() -> None:
 def test_ties_have_no_winner() -> None:
     swapped = [1.0, 0.0] * 10
     text = said(models.section(two(swapped, swapped[::-1]), "facts"))
-    assert text == "one and other have the same acc@1 under x, 50.0 %."
+    assert text == "Under x one and other have the same acc@1, 50.0 %."
 
 
 def test_ties_of_two_methods_have_no_winner_either() -> None:
@@ -215,6 +215,30 @@ def test_rewiring_is_judged_by_its_test() -> None:
     )
 
 
+def test_rewiring_that_moves_nothing_is_not_called_a_difference() -> None:
+    names = ("contrastive", "contrastive:original")
+    found = results({("one", name): values(hits(5, 20), "acc_at_1") for name in names}, "acc_at_1")
+    assert said(sweeps.section(found, "facts")) == (
+        "Rewiring leaves one at 25.0 % acc@1 under contrastive."
+    )
+
+
+def test_variants_that_rank_fewer_names_are_in_no_sentence() -> None:
+    systems = {
+        (model, method): values(hits(right, 20), "acc_at_1")
+        for model, of_method in (("one", (8, 18)), ("other", (4, 19)))
+        for method, right in zip(("x", "x:relation"), of_method, strict=True)
+    }
+    text = said(models.section(results(systems, "acc_at_1"), "facts"))
+    assert text.startswith("The highest acc@1 is one's under x, 40.0 %; other follows")
+
+
+def test_a_coin_is_chance_for_true_and_false() -> None:
+    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
+    text = said(models.section(results(systems, "judged_right"), "facts"))
+    assert text.endswith("Guessing has 50.0 % judged right.")
+
+
 def test_how_ties_fall_is_told_where_it_matters() -> None:
     table = values(hits(5, 20), "acc_at_1").assign(acc_at_1_tied=hits(6, 20))
     systems = {("one", "x"): table, ("other", "x"): table.assign(acc_at_1_tied=hits(5, 20))}
@@ -263,19 +287,23 @@ def test_around_a_negative_target_low_is_good() -> None:
     found = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
     text = said(models.section(found, "facts"))
     assert "The lowest Understand, where low is good, is one's under rank_change, 10.0 %" in text
-    assert "one and two have the same Understand under rank_change, 50.0 %." in text
+    assert "Under rank_change one and two have the same Understand, 50.0 %." in text
+    held = str(models.section(found, "facts"))
+    assert (
+        "The highest Misunderstand, where high is good, is one's under rank_change, 90.0 %" in held
+    )
 
 
 def test_the_negative_target_tells_a_model_from_copying() -> None:
     found = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
     text = said(ucm.section(found, "facts"))
     assert (
-        "one against the copy control, Understand: around targets 25.0 % and 27.5 %, no more than "
+        "Understand of one and the copy control: around targets 25.0 % and 27.5 %, no more than "
         "chance can make (corrected p = 1); around negative targets (low is good) 5.0 % and 55.0 %,"
         " more than chance makes (corrected p < 0.001)." in text
     )
     assert "what tells them apart is the negative target" in text
-    assert "one understands 25.0 % around targets and 5.0 % around negative targets" in text
+    assert "Around targets one understands 25.0 %, around negative targets 5.0 %, a" in text
     even = understood({"one": 0.25, "copy": 0.275}, {"one": 0.25, "copy": 0.3})
     text = said(ucm.section(even, "facts"))
     assert "what tells them apart" not in text

@@ -1,6 +1,7 @@
 """The MLflow store: filled once, never doubled, rebuilt when lost or moved."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -515,3 +516,23 @@ def test_lineage_fails_nothing(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     assert lineage.hashes(path, path) == {}
     assert lineage.recorded_params(Path("outputs"), path) is None
+
+
+def test_a_commit_of_results_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert lineage.followed() == ""
+
+    def git(*words: str) -> None:
+        own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *own, *words], check=True, capture_output=True)
+
+    git("init")
+    for name in ("params.yaml", "dvc.lock"):
+        Path(name).write_text("1")
+        git("add", name)
+        git("commit", "-m", name)
+    first = lineage.followed()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d, commit [0-9a-f]{10}", first)
+    assert first[-10:] != lineage.commit()[:10]
+    Path("params.yaml").write_text("2")
+    assert lineage.followed() == f"{first} with changes"

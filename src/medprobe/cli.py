@@ -372,7 +372,9 @@ def merge(paths: tuple[Path, ...], out: Path) -> None:
     """
     from medprobe.commands.merge import merge as run
 
-    run(paths, out)
+    if untested := run(paths, out):
+        few = f"{', '.join(untested[:3])}{', …' if untested[3:] else ''}"
+        click.echo(f"no paired tests of {few}: neither predictions nor units came with them")
     click.echo(f"{out}: `medprobe export leaderboard --format markdown --project {out}` shows it")
 
 

@@ -39,9 +39,11 @@ def answers(
         able = ", ".join(library.answering(MODEL_KINDS))
         raise BadInput(f"ask --method {method}", "it ranks no candidates", f"one of {able}")
     tables = asked.tables(benchmark, params)
-    own = tables.candidates[tables.candidates["type"] != DISTRACTOR].assign(subset="")
-    known = tables.queries[tables.queries["prompt"] == prompt].head(1).reset_index(drop=True)
-    queries = known.assign(subset="") if len(known) else library.asked(prompt)
+    own = tables.candidates[tables.candidates["type"] != DISTRACTOR]
+    queries = tables.queries[tables.queries["prompt"] == prompt].head(1).reset_index(drop=True)
+    if queries.empty:
+        queries, own = library.asked(prompt).assign(benchmark=benchmark), own.assign(subset="")
+    own = own[own["subset"] == queries["subset"].item()]
     asking = asked.model(model, params)
     prober = asking.prober(method, asked.settings(asking, method, benchmark, params))
     asked_now = replace(tables, queries=queries, candidates=own.drop_duplicates("name"))

@@ -17,15 +17,15 @@ from medprobe.library.project import Results
 from medprobe.metrics.results import primary, subsets, where
 from medprobe.report.numbers import metric as about
 from medprobe.report.numbers import shown
-from medprobe.report.results import without_controls
+from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
 BEST: Final = "The best of each column is bold; intervals stand in brackets."
 TESTED: Final = "†: worse than the best by more than chance (paired test, corrected)."
 DAGGER: Final = r"$^\dagger$"
+SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
-OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Column:
     head: str
     rows: pd.DataFrame  # of the comparison, one a model
     worse: frozenset[str]  # models that are behind the best one by more than chance
+    untested: bool  # is there a model that no test compares with the best one?
 
     @property
     def best(self) -> set[str]:
@@ -61,6 +62,8 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
         first = columns[0].rows.iloc[0]
         title = f"{about(first['metric']).title} on {first['benchmark']} ({first['subset']})."
     marks = UNTESTED if results.significance.empty else TESTED
+    if marks == TESTED and any(column.untested for column in columns):
+        marks += SOME
     return FORMS[form](columns, f"{title} {BEST} {marks}")
 
 
@@ -87,9 +90,7 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         metadata = results.benchmark(benchmark)
         rows = where(results.comparison, benchmark=benchmark, relation="macro")
         name, subset = primary(rows, metadata), subsets(rows, metadata)[0]
-        chosen = without_sweeps(where(rows, subset=subset, metric=name))
-        chosen = without_controls(chosen)
-        chosen = chosen[~chosen["method"].str.partition(":")[2].isin(OTHERS)]
+        chosen = comparable(where(rows, subset=subset, metric=name))
         lower = about(name).better_on(subset) == "lower"
         order = chosen.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
@@ -105,14 +106,15 @@ def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
         subset=first["subset"],
         metric=first["metric"],
     )
-    column = Column(head, rows, frozenset())
+    column = Column(head, rows, frozenset(), untested=False)
     found = {
         (model, best): verdict(tests, (model, first["method"]), (best, first["method"]))
         for best in column.best
         for model in rows["model"]
     }
     worse = {model for (model, _), test in found.items() if test is not None and test.clear}
-    return Column(head, rows, frozenset(worse - column.best))
+    apart = {model for (model, _), test in found.items() if test is None} - column.best
+    return Column(head, rows, frozenset(worse - column.best), untested=bool(apart))
 
 
 def _cells(columns: list[Column], cell: Callable[[str, str, bool, bool], str]) -> pd.DataFrame:

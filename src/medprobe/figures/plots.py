@@ -10,12 +10,14 @@ import pandas as pd
 from medprobe.figures.svg import drawing
 from medprobe.metrics import catalog
 
-# Okabe and Ito's colours, told apart by colour-blind readers, with marks that differ too.
+# Colours that colour-blind readers tell apart, the first four Okabe and Ito's, with marks that
+# differ too; further series have a colour again with another mark and a broken line.
 COLOURS: Final = [
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7"),
-    *("#B8860B", "#56B4E9", "#8C6BB1", "#7F7F7F"),
+    *("#11AAEE", "#884422", "#AABB66", "#555566"),
 ]
 MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
+LINES: Final = ["-", "--", ":"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], per
             at = [ticks.index(value) for value in part[x]] if words else part[x].tolist()
             value, low, high = (scale * part[column] for column in ("value", "low", "high"))
             colour = _colour(index)
-            axes.plot(at, value, marker=_mark(index), markersize=5, label=name, color=colour)
+            line = LINES[index // len(COLOURS) % len(LINES)]
+            mark = {"marker": _mark(index), "markersize": 5}
+            axes.plot(at, value, linestyle=line, label=name, color=colour, **mark)
             axes.fill_between(at, low, high, alpha=0.16, lw=0, color=colour)
         if words:
             axes.set_xticks(range(len(ticks)), ticks)
@@ -195,4 +199,4 @@ def _colour(index: int) -> str:
 
 
 def _mark(index: int) -> str:
-    return MARKS[index % len(MARKS)]
+    return MARKS[(index + index // len(COLOURS)) % len(MARKS)]

@@ -30,8 +30,8 @@ KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
 
 class Contrastive(Method):
     """Ranks candidates by nearness. Variants: "" (rewired, at `step`), "original" (not rewired),
-    "step-<n>" (at other steps), "layer-<n>" (at `step`, other layers), "<setting>-<value>" (rewired
-    with this setting varied). The sentence set is the replicate.
+    "step-<n>" (at each step, where there are several), "layer-<n>" (at `step`, other layers),
+    "<setting>-<value>" (rewired with this setting varied). The sentence set is the replicate.
 
     Score: negative squared distance, or cosine. A query whose own subject stands at rank 1 is
     common; the share can be counted from the prediction table (prediction equals the subject).
@@ -140,7 +140,8 @@ class Contrastive(Method):
             label = variant if layer == -1 else f"layer-{layer}"
             last = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
             table = table[table["score"] >= last.transform("min")]
-            tables.append(table.assign(variant=label, replicate=replicate))
+            for name in (label, *(self._step(replicate) if label == "" else ())):
+                tables.append(table.assign(variant=name, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
 
     def reads(self, task: Task, pass_: str) -> list[int]:
@@ -157,6 +158,11 @@ class Contrastive(Method):
             self.counted[1].update(new)
             lengths += [len(row) for row in dict.fromkeys(tokenize(model, new, length))]
         return lengths
+
+    def _step(self, name: str) -> list[str]:
+        """The main step of a sentence set as a variant among those of the other steps."""
+        steps = self._steps(name)
+        return [f"step-{self.settings.step or max(steps)}"] if len(steps) > 1 else []
 
     def _rewired(self, name: str) -> Path:
         """Where the checkpoints of a sentence set are."""

@@ -204,8 +204,8 @@ def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.Data
     table = tables.others[name]
     own = (table["relation"] == first["relation"]) & (table["subset"] == first["subset"])
     if name == "train" and not own.any():
-        problem = f"no rows of relation {first['relation']}, so nothing to train on"
-        raise BadInput(f"{first['benchmark']}: {name}", problem)
+        problem = f"no rows of relation '{first['relation']}', so nothing to train on"
+        raise BadInput(f"{first['benchmark']}: {name}", problem, "ask about a relation it has")
     return table[own].reset_index(drop=True)
 
 

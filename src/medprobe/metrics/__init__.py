@@ -46,6 +46,7 @@ class Metric:
     tested: bool = False  # compared by paired tests
     within_kind: bool = False  # another quantity for each kind of model: not compared across kinds
     turned_on: tuple[str, ...] = ()  # subsets where the other direction is better
+    guessing: float | None = None  # what guessing has, where that is the same on any benchmark
 
     @property
     def share(self) -> bool:

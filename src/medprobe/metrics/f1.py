@@ -63,6 +63,7 @@ class F1(Scorer):
             0.0,
             1.0,
             "chance that a positive of a disease scores above a negative, ties one half",
+            guessing=0.5,
         ),
     )
 

@@ -19,6 +19,7 @@ from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import DIGITS, KEYS, read_queries, weighted
 
 BINS: Final = 10  # of P(true), of one width
+_HANLEY: Final = "of P(true); Hanley and McNeil 1982"
 _GUO: Final = f"Guo et al. 2017, section 2; {BINS} bins of P(true)"
 
 
@@ -30,8 +31,9 @@ class Judgment(Scorer):
             *("judged_right", "judged right", "higher", 0.0, 1.0),
             source="Li et al. 2025: share of statements, as many true as wrong",
             tested=True,
+            guessing=0.5,
         ),
-        Metric("auroc", "AUROC", "higher", 0.0, 1.0, "of P(true); Hanley and McNeil 1982"),
+        Metric("auroc", "AUROC", "higher", 0.0, 1.0, _HANLEY, guessing=0.5),
         Metric("calibration_error", "expected calibration error", "lower", 0.0, 1.0, _GUO),
     )
 

@@ -95,6 +95,14 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
     return table[[*keys, *tested]]
 
 
+def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
+    """A `paired_table` of a model under a method as those of its variants."""
+    return {
+        (model, f"{method}:{variant}" if variant else method): rows
+        for variant, rows in table.groupby("variant", sort=True)
+    }
+
+
 def paired_tests(
     predictions: Path,
     benchmarks: Path,
@@ -115,9 +123,7 @@ def paired_tests(
         table = paired_table(path, benchmarks / benchmark, scoring)
         family = metrics.find(metric_of_predictions(path))
         contrasts.setdefault(benchmark, set()).update(family.CONTRASTS)
-        for variant, rows in table.groupby("variant", sort=True):
-            name = f"{method}:{variant}" if variant else method
-            by_benchmark.setdefault(benchmark, {})[(model, name)] = rows
+        by_benchmark.setdefault(benchmark, {}).update(by_variant(table, model, method))
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     tables = [
         significance(

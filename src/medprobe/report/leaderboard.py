@@ -7,15 +7,14 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.figures.rows import Drawing
 from medprobe.metrics.significance import is_control
 from medprobe.report.blocks import Block, Cell, Chapter, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, metric, shown, signed
-from medprobe.report.results import LEVEL, Results, without_controls
+from medprobe.report.results import LEVEL, Results, comparable
 from medprobe.report.sections.calibration import pairs, times
 from medprobe.report.verdicts import Verdict, chance, listed, p_value, verdict
 
-OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 COMMON: Final = "the one that asks most models"
 BEST: Final = "each model's best"
 
@@ -80,8 +79,7 @@ def _standings(results: Results) -> Iterator[Standing]:
         name = results.primary(benchmark)
         for subset in results.subsets(benchmark)[:1]:
             rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-            rows = without_controls(without_sweeps(rows))
-            rows = rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
+            rows = comparable(rows)
             better = metric(name).better_on(subset)
             if rows.empty or better == "neither":
                 continue

@@ -24,7 +24,16 @@ def shown(name: str, value: float | None) -> str:
     """
     if value is None or pd.isna(value):
         return MISSING
-    return f"{100 * value:.1f} %" if metric(name).share else f"{value:.4g}"
+    return f"{100 * value:.1f} %" if metric(name).share else plain(value)
+
+
+def plain(value: float, sign: str = "") -> str:
+    """Four digits, and no powers of ten for thousands.
+
+    >>> plain(12.3456), plain(13620.4), plain(12.3456, "+")
+    ('12.35', '13,620', '+12.35')
+    """
+    return f"{value:{sign},.0f}" if abs(value) >= 1e4 else f"{value:{sign}.4g}"
 
 
 def signed(name: str, difference: float) -> str:
@@ -33,7 +42,7 @@ def signed(name: str, difference: float) -> str:
     >>> signed("acc_at_1", -0.2031), signed("perplexity", 12.345)
     ('-20.3', '+12.35')
     """
-    return f"{100 * difference:+.1f}" if metric(name).share else f"{difference:+.4g}"
+    return f"{100 * difference:+.1f}" if metric(name).share else plain(difference, "+")
 
 
 def cell(

@@ -4,10 +4,13 @@ Names and prompts may be licensed, so there are two pages: one that goes by iden
 and one that shows texts, to keep.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.tables import (
@@ -20,70 +23,119 @@ from medprobe.core.tables import (
 from medprobe.metrics.results import sweep
 from medprobe.report.page import environment
 
-FAMILY: Final = "accuracy"  # tables of ranked names; other families have no answers to show
+RANKED: Final = ("accuracy", "judgment")  # families of tables of ranked names
 SHOWN: Final = 10  # answers of a query
+PIECE: Final = 100  # queries whose answers stand in one file
+MARKS: Final = np.array([*"0123456789a"])  # none right, or the first that is
 
 
-def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> dict[str, Any] | None:
-    """What the page of the benchmark in `folder` holds, from its prediction tables; None where none
-    of them ranks names. Of replicates the first is shown, and sweeps are left out.
+@dataclass(frozen=True)
+class Answers:
+    """What every system answered to the queries of a benchmark.
 
-    `systems` are `[model, method]`; `queries` are `[id, subset, relation, subject, prompt,
-    answers]`; `names` are what is answered; `ranked` has for each system a list as long as
-    `queries`: the places in `names` of the ten best, and of these the ranks that are right.
+    `content` is what its page always needs: `systems` are `[model, method]`; `queries` are `[id,
+    subset, relation, subject, prompt, answers]`; `best` has for each system a text with a letter a
+    query: the first rank that is right, `a` for 10, `0` where none is, a blank where it was not
+    asked. `piece` is how many queries stand in one of `pieces`.
+    """
+
+    content: dict[str, Any]
+    names: list[str]  # all that was answered
+    ranked: np.ndarray  # places in `names`, or -1 [systems, queries, SHOWN]
+    right: np.ndarray  # bool, of the same shape
+
+    def pieces(self) -> Iterator[dict[str, Any]]:
+        """The answers to PIECE queries after another: `names`, and in `ranked` for each query and
+        system the places in `names` of its answers, and the ranks of these that are right."""
+        for start in range(0, self.ranked.shape[1], PIECE):
+            ranked, right = (one[:, start : start + PIECE] for one in (self.ranked, self.right))
+            used, places = np.unique(ranked, return_inverse=True)
+            places = places.reshape(ranked.shape)
+            there = (ranked >= 0).sum(axis=2)
+            yield {
+                "names": [self.names[at] if at >= 0 else "" for at in used],
+                "ranked": [
+                    [
+                        [
+                            places[s, q, : there[s, q]].tolist(),
+                            (1 + right[s, q].nonzero()[0]).tolist(),
+                        ]
+                        for s in range(len(ranked))
+                    ]
+                    for q in range(ranked.shape[1])
+                ],
+            }
+
+
+def ranks(path: Path) -> bool:
+    """Does a prediction table hold ranked names, which a page can show?"""
+    return metric_of_predictions(path) in RANKED
+
+
+def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | None:
+    """The answers to the queries of the benchmark in `folder`, from its prediction tables; None
+    where none of them ranks names. Of replicates the first is shown, and sweeps are left out.
 
     Without `text` subjects, answers and predictions go by identifiers, names without one by their
     number among the candidates, and prompts are empty.
     """
-    found = [path for path in sorted(tables) if metric_of_predictions(path) == FAMILY]
+    found = [path for path in sorted(tables) if ranks(path)]
     if not found:
         return None
     queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
     label = _Labels(queries, candidates, text=text)
-    place = {query: number for number, query in enumerate(queries["query_id"])}
     names: dict[str, int] = {}
-    systems, ranked = [], []
+    systems, parts = [], []
     for path in found:
         table = read_table(path, PREDICTION_COLUMNS)
-        table = table[(table["rank"] <= SHOWN) & table["query_id"].isin(place)]
-        for variant, rows in table.groupby("variant", sort=True):
+        for variant, rows in table[table["rank"] <= SHOWN].groupby("variant", sort=True):
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
             if not sweep(method):
                 systems.append([path.parent.parent.name, method])
-                ranked.append(_ranked(rows, place, label, names))
-    return {
+                parts.append(_ranked(rows, queries["query_id"], label, names))
+    ranked, right = (np.stack(both) for both in zip(*parts, strict=True))
+    first = np.where(right.any(axis=2), 1 + right.argmax(axis=2), 0)
+    best = np.where(ranked[:, :, 0] < 0, " ", MARKS[first])
+    content = {
         "systems": systems,
         "queries": [label.query(row, number) for number, row in enumerate(queries.itertuples(), 1)],
-        "names": list(names),
-        "ranked": ranked,
+        "best": ["".join(marks) for marks in best],
+        "piece": PIECE,
     }
+    return Answers(content, [*names], ranked, right)
 
 
 def _ranked(
-    rows: pd.DataFrame, place: dict[str, int], label: "_Labels", names: dict[str, int]
-) -> list[Any]:
-    """What one system answered, query by query; new names join `names`."""
-    first = rows[rows["replicate"] == rows["replicate"].min()].sort_values("rank")
-    called = {
-        pair: label.answer(*pair)
-        for pair in first.groupby(["prediction", "prediction_id"], sort=False).groups
-    }
-    answered: list[Any] = [None] * len(place)
-    for row in first.itertuples():
-        at = place[row.query_id]
-        if answered[at] is None:
-            answered[at] = [[], []]
-        name = called[row.prediction, row.prediction_id]
-        answered[at][0].append(names.setdefault(name, len(names)))
-        answered[at][1] += [row.rank] * bool(row.hit)
-    return answered
+    rows: pd.DataFrame, queries: pd.Series, label: "_Labels", names: dict[str, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one system answered, the places in `names` and which are right [queries, SHOWN]; new
+    names join `names`."""
+    rows = rows[rows["replicate"] == rows["replicate"].min()]
+    rows = rows.assign(at=pd.Index(queries).get_indexer(rows["query_id"]))
+    rows = rows[rows["at"] >= 0].sort_values(["at", "rank"])
+    pairs = rows.groupby(["prediction", "prediction_id"], sort=False)
+    called = np.array(
+        [names.setdefault(label.answer(*pair), len(names)) for pair in pairs.groups], np.int32
+    )
+    cells = rows["at"].to_numpy(), rows["rank"].to_numpy() - 1
+    ranked = np.full((len(queries), SHOWN), -1, np.int32)
+    right = np.zeros((len(queries), SHOWN), bool)
+    ranked[cells], right[cells] = called[pairs.ngroup()], rows["hit"].astype(bool)
+    return ranked, right
 
 
-def page(benchmark: str, found: dict[str, Any], home: str, *, text: bool) -> str:
-    """The page as HTML; `home` is the address of the report."""
+def write(benchmark: str, found: Answers, folder: Path, home: str, *, text: bool) -> None:
+    """Write `<benchmark>.html`, and beside it `<benchmark>/<n>.js`, the answers piece by piece,
+    which the page opens when it needs them; `home` is the address of the report."""
     template = environment().get_template("queries.html")
-    return template.render(benchmark=benchmark, content=found, home=home, text=text)
+    page = template.render(benchmark=benchmark, content=found.content, home=home, text=text)
+    (folder / f"{benchmark}.html").write_text(page, encoding="utf-8")
+    (folder / benchmark).mkdir()
+    for number, piece in enumerate(found.pieces()):
+        content = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
+        path = folder / benchmark / f"{number}.js"
+        path.write_text(f"piece({number},{content});\n", encoding="utf-8")
 
 
 class _Labels:

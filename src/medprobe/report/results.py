@@ -1,15 +1,19 @@
 """All that the page shows, as finished tables, and small questions to it that sections ask."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import pandas as pd
 
 from medprobe.core.tables import Metadata
+from medprobe.figures.rows import without_sweeps
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
 
-__all__ = ["LEVEL", "Results", "family", "overlap", "without_controls"]
+__all__ = ["LEVEL", "Results", "comparable", "family", "overlap", "without_controls"]
+
+OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,9 @@ class Results:
     twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin
     invented: frozenset[str] = frozenset()  # models that were trained on the sample world
     queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
+    unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
     confidence: float = 0.95
+    made: list[str] = field(default_factory=list)  # version, day and commit, data
 
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""
@@ -72,6 +78,13 @@ def family(builder: str) -> str:
 def overlap(a: pd.Series, b: pd.Series) -> bool:
     """Do the intervals of two rows of the comparison share a value?"""
     return bool(a["low"] <= b["high"] and b["low"] <= a["high"])
+
+
+def comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods that ask a model about a benchmark's own names, all of them: the settings of
+    sweeps, controls, and variants that rank other names are left out."""
+    rows = without_controls(without_sweeps(rows))
+    return rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
 
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from medprobe.metrics.results import where
 from medprobe.metrics.significance import LEVEL, System
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
@@ -42,25 +43,24 @@ class Verdict:
 def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
     """The test of two systems, or of one with itself on two subsets, among the tests of one subset
     and metric (`Results.tests`); None where they are not compared."""
-    systems = [
-        ((row.model_a, row.method_a), (row.model_b, row.method_b)) for row in tests.itertuples()
-    ]
-    for pair, sign in (((a, b), 1), ((b, a), -1)):
-        if pair in systems:
-            row = tests.iloc[systems.index(pair)]
-            return Verdict(sign * row["difference"], row["p_holm"])
+    columns = ("model_a", "method_a", "model_b", "method_b")
+    for pair, sign in (((*a, *b), 1), ((*b, *a), -1)):
+        row = where(tests, **dict(zip(columns, pair, strict=True))).head(1)
+        if len(row):
+            return Verdict(sign * row["difference"].item(), row["p_holm"].item())
     return None
 
 
 def p_value(p: float) -> str:
     """A corrected p in a sentence.
 
-    >>> p_value(0.0312), p_value(1e-7), p_value(1.0)
-    ('corrected p = 0.03', 'corrected p < 0.001', 'corrected p = 1')
+    >>> p_value(0.0312), p_value(1e-7), p_value(1.0), p_value(0.0486)
+    ('corrected p = 0.03', 'corrected p < 0.001', 'corrected p = 1', 'corrected p = 0.0486')
     """
     if p < 0.001:
         return "corrected p < 0.001"
-    return f"corrected p = {p:.1g}" if p < 0.1 else f"corrected p = {p:.2g}"
+    told = f"{p:.1g}" if p < 0.1 else f"{p:.2g}"
+    return f"corrected p = {told if (float(told) < LEVEL) == (p < LEVEL) else f'{p:.3g}'}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -80,8 +80,10 @@ def units(results: Results, benchmark: str) -> str:
 
 
 def chance(results: Results, benchmark: str, subset: str, name: str) -> float | None:
-    """acc@k, macro, of the benchmark's own names in random order; None where it is not known or
-    too small to matter."""
+    """What guessing has: acc@k, macro, of the benchmark's own names in random order, or what a
+    metric says of itself; None where it is not known or too small to matter."""
+    if metric(name).guessing is not None:
+        return metric(name).guessing
     found, table = re.fullmatch(r"acc_at_(\d+)", name), results.statistics.get(benchmark)
     if not found or table is None or (column := f"chance_at_{found[1]}") not in table:
         return None
@@ -94,4 +96,5 @@ def chance_told(results: Results, benchmark: str, subset: str, name: str) -> str
     value = chance(results, benchmark, subset, name)
     if value is None:
         return ""
-    return f"The names in random order have {shown(name, value)} {metric(name).title}."
+    who = "Guessing has" if metric(name).guessing else "The names in random order have"
+    return f"{who} {shown(name, value)} {metric(name).title}."

@@ -1,6 +1,7 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.tables import Metadata, metric_of_predictions, read_about, read_table
+from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
 from medprobe.metrics import FACTS, expert
@@ -26,6 +27,7 @@ from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
 from medprobe.report.template_free.analyses import analyses
+from medprobe.tracking import lineage
 
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
@@ -69,8 +71,7 @@ def _queries(benchmarks: Iterable[str], folder: Path, home: str, *, text: bool) 
     folder.mkdir(parents=True)
     for name in sorted(benchmarks):
         if found := queries.answers(places.BENCHMARKS / name, _tables(name), text=text):
-            page = queries.page(name, found, home, text=text)
-            (folder / f"{name}.html").write_text(page, encoding="utf-8")
+            queries.write(name, found, folder, home, text=text)
 
 
 def _tables(benchmark: str) -> list[Path]:
@@ -88,11 +89,6 @@ def _results(params: Params) -> Results:
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
     tables = {name: systems(_tables(name)) for name in probed}
-    ranked = [
-        name
-        for name, paths in tables.items()
-        if any(metric_of_predictions(path) == queries.FAMILY for path in paths.values())
-    ]
     return Results(
         comparison=numbers,
         significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params),
@@ -120,9 +116,23 @@ def _results(params: Params) -> Results:
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
-        queries=frozenset(ranked),
+        queries=frozenset(
+            n for n, paths in tables.items() if any(map(queries.ranks, paths.values()))
+        ),
+        unlisted={
+            name: sorted({p.parent.name for p in paths.values() if not queries.ranks(p)})
+            for name, paths in tables.items()
+        },
         confidence=params.score.confidence,
+        made=_made(),
     )
+
+
+def _made() -> list[str]:
+    """Version, day and commit, and data behind the page; the same for the same state of these."""
+    data = lineage.hashes().get(str(places.DATA), "")
+    told = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]
+    return [*filter(None, told)]
 
 
 def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from medprobe.core.parts import fingerprint
 
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
+FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
 TRIES: Final = 5  # readings of a file that DVC may be writing
 LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
@@ -27,12 +28,24 @@ UNKNOWN: Final = "unknown"
 
 def commit() -> str:
     """The git commit checked out, or `unknown` outside a repository."""
-    command = ["git", "rev-parse", "HEAD"]
+    return _git("rev-parse", "HEAD") or UNKNOWN
+
+
+def followed() -> str:
+    """The day and the commit that last changed what numbers follow from, code and settings, so that
+    a commit of results does not move it; empty outside a repository."""
+    found = _git("log", "-1", "--format=%cs, commit %H", "--", *FOLLOWED)
+    changed = found and _git("status", "--porcelain", "--", *FOLLOWED)
+    return found[:-30] + (" with changes" if changed else "")
+
+
+def _git(*words: str) -> str:
+    """What git says; nothing where it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError:
-        return UNKNOWN
-    return done.stdout.strip() or UNKNOWN
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def user() -> str:

@@ -1,7 +1,8 @@
 """The results file: what one group gives others, as one JSON file that they can check.
 
 It holds every number with what it was made from, and of each benchmark hashes that tell whether two
-groups asked the same: no text of queries, candidates or predictions.
+groups asked the same: no text of queries, candidates or predictions. What paired tests compare may
+stand beside it in UNITS, a table a result: numbers query by query, and ids as hashes.
 """
 
 import hashlib
@@ -16,12 +17,16 @@ from pydantic import Field
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Section, section
-from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash
-from medprobe.metrics import Scores
+from medprobe.core.params import Name, Params, ScoreParams, Section, load, section
+from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash, check_columns
+from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.significance import paired_table
 from medprobe.tracking import lineage
 
 NAME: Final = "results.json"
+UNITS: Final = Path("units")
+IDS: Final = ["variant", "replicate", "query_id", "cluster"]  # of a table of UNITS
+PARAMS: Final = Path("params.yaml")
 SCHEMA: Final = "medprobe-results-1"
 
 
@@ -38,14 +43,20 @@ class Benchmark(Section):
 class Result(Section):
     """What one model gave under one method on one benchmark."""
 
-    benchmark: str
-    model: str
-    method: str
+    benchmark: Name
+    model: Name
+    method: Name
+    kind: str = ""  # of the model, such as masked; empty where it is not known
     params: dict[str, Any]  # under which it was made, as far as it is recorded
     inputs: dict[str, str]  # DVC's hashes of the data, the benchmark and the checkpoint
     made: dict[str, Any]  # when, on what machine, with which versions
     code: str  # the commit of the project that held it
     scores: Scores
+
+    @property
+    def table(self) -> Path:
+        """Where its tables are, below folders of such tables."""
+        return Path(self.model, self.method, f"{self.benchmark}.parquet")
 
 
 class ResultsFile(Section):
@@ -53,7 +64,7 @@ class ResultsFile(Section):
 
     format: Literal["medprobe-results-1"] = SCHEMA
     medprobe: str  # the version that wrote the file
-    benchmarks: dict[str, Benchmark] = Field({})
+    benchmarks: dict[Name, Benchmark] = Field({})
     results: list[Result] = Field([])
 
 
@@ -77,9 +88,9 @@ def of_project(folder: Path) -> ResultsFile:
     if not (folder / places.SCORES).is_dir():
         raise BadInput(folder, f"neither {NAME} nor {places.SCORES}", "name a project's folder")
     with chdir(folder):
-        hashes, commit = lineage.hashes(), lineage.commit()
+        hashes, commit, kinds = lineage.hashes(), lineage.commit(), _kinds()
         results = [
-            _result(path, benchmark, scores, hashes, commit)
+            _result(path, benchmark, scores, hashes=hashes, commit=commit, kinds=kinds)
             for path in sorted(places.SCORES.glob("*/*.json"))
             for benchmark, scores in json.loads(path.read_text(encoding="utf-8")).items()
         ]
@@ -89,8 +100,22 @@ def of_project(folder: Path) -> ResultsFile:
     )
 
 
+def _kinds() -> dict[str, str]:
+    """The kinds of the models that params.yaml names, where it is there."""
+    if not PARAMS.is_file():
+        return {}
+    named = load(PARAMS).models.by_kind()
+    return {name: kind for kind, models in named.items() for name in models}
+
+
 def _result(
-    path: Path, benchmark: str, scores: Scores, hashes: dict[str, str], commit: str
+    path: Path,
+    benchmark: str,
+    scores: Scores,
+    *,
+    hashes: dict[str, str],
+    commit: str,
+    kinds: dict[str, str],
 ) -> Result:
     model, method = path.parent.name, path.stem
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
@@ -98,6 +123,7 @@ def _result(
         benchmark=benchmark,
         model=model,
         method=method,
+        kind=kinds.get(model, ""),
         params=lineage.recorded_params(out) or {},
         inputs=lineage.inputs(model, benchmark, (), hashes),
         made=lineage.record(places.RUNS / model / method / f"{benchmark}.json", out),
@@ -125,6 +151,28 @@ def query_hash(queries: pd.DataFrame) -> str:
         for row in queries.itertuples()
     )
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def units(path: Path, result: Result) -> pd.DataFrame | None:
+    """What paired tests compare of a result that `read` found at `path`: a `paired_table`, whose
+    queries and clusters go by hashes; None where neither predictions nor UNITS are there."""
+    folder = path if path.is_dir() else path.parent
+    if (given := folder / UNITS / result.table).is_file():
+        check_columns(given, IDS)
+        return pd.read_parquet(given)
+    predictions = folder / places.PREDICTIONS / result.table
+    if not predictions.is_file():
+        return None
+    metadata = Metadata.read(folder / places.ABOUT / f"{result.benchmark}.json")
+    scoring = Scoring(ScoreParams(), Params().seed, metadata.cluster)
+    table = paired_table(predictions, folder / places.BENCHMARKS / result.benchmark, scoring)
+    for column in IDS[2:]:
+        hashed = {
+            name: hashlib.sha256(f"{result.benchmark} {name}".encode()).hexdigest()[:16]
+            for name in table[column].unique()
+        }
+        table[column] = table[column].map(hashed)
+    return table
 
 
 def write(file: ResultsFile, path: Path) -> None:

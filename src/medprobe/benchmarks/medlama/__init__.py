@@ -18,7 +18,7 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import rrf
 
 METADATA: Final = Metadata(
-    description="biomedical facts of the UMLS as prompts with one slot, 19 relations",
+    description="biomedical facts of the UMLS as prompts with one slot",
     citation="Meng et al., Rewire-then-Probe: A Contrastive Recipe for Probing Biomedical Knowledge"
     " of Pre-trained Language Models, ACL 2022",
     licence="UMLS Metathesaurus License",

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -50,8 +51,8 @@ def chapters(results: Results) -> list[Chapter]:
     found = []
     for benchmark, about in results.benchmarks.items():
         parts = [part for section in SECTIONS for part in section(results, benchmark)]
-        lines = [sentence(about.description), about.citation]
-        found.append(Chapter(benchmark, benchmark, lines, parts))
+        lines = [sentence(about.description), about.citation, _size(results, benchmark)]
+        found.append(Chapter(benchmark, benchmark, [*filter(None, lines)], parts))
     return [*leaderboard(results), *found, *template_free(results)]
 
 
@@ -63,6 +64,7 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
         .render(
             chapters=shown,
             counts=_counts(results),
+            made=results.made,
             models=sorted(results.comparison["model"].unique()),
             confidence=f"{100 * results.confidence:.0f}",
             metrics=_metrics(results),
@@ -117,6 +119,18 @@ def sentence(text: str) -> str:
     ('Is it so?', 'Facts of the UMLS.')
     """
     return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".", "!")) else ".")
+
+
+def _size(results: Results, benchmark: str) -> str:
+    """How large the main subset is, as it was probed; nothing where it is not counted."""
+    counted = results.statistics.get(benchmark, pd.DataFrame(columns=["subset"]))
+    subset = next(iter(results.subsets(benchmark)), "")
+    rows = counted[counted["subset"] == subset]
+    if rows.empty or results.benchmarks[benchmark].many_relations:
+        return ""
+    single = rows[rows["relation"] != "all"]
+    relations = f" of {len(single)} relations" if len(single) > 1 else ""
+    return f"Here: {single['queries'].sum():,} queries{relations} ({subset})."
 
 
 def _counts(results: Results) -> list[tuple[str, str]]:

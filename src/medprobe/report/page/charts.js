@@ -1,9 +1,11 @@
 // Drawings from numbers (figures/plots.py says what they hold), by Chart.js.
 const charts = (() => {
-  // Okabe and Ito's colours, and marks that differ too: as in figures/plots.py.
-  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#8C6BB1",
-    "#7F7F7F"];
+  // Colours that colour-blind readers tell apart, and marks that differ too; further series have a
+  // colour again with another mark and a broken line: as in figures/plots.py.
+  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#11AAEE", "#884422", "#AABB66",
+    "#555566"];
   const MARKS = ["circle", "rect", "triangle", "rectRot", "crossRot", "rectRounded", "cross", "star"];
+  const LINES = [[], [6, 4], [2, 3]];
   const { Chart } = ChartJS;
   Chart.register(...Object.values(ChartJS).filter(one => one !== Chart));
   let ink = null; // another than the page's own, while it is printed
@@ -85,6 +87,7 @@ const charts = (() => {
     const datasets = series.map(([name, points], index) => {
       const style = look(name, index);
       const colour = COLOURS[style % COLOURS.length];
+      const round = Math.floor(style / COLOURS.length);
       const data = points.map(([at, value, low, high]) => ({
         intervals: { x: value, y: rows?.place(at, index), low, high, at },
         curves: { x: at, y: value, low, high, at },
@@ -92,7 +95,8 @@ const charts = (() => {
         stacked: { x: value, y: at },
       })[kind]);
       return { label: name, data, borderColor: colour, backgroundColor: colour,
-        pointStyle: MARKS[style % MARKS.length], pointRadius: 4.5, pointHoverRadius: 6,
+        pointStyle: MARKS[(style + round) % MARKS.length], pointRadius: 4.5, pointHoverRadius: 6,
+        borderDash: kind === "curves" ? LINES[round % LINES.length] : [],
         borderWidth: kind === "curves" ? 1.6 : kind === "stacked" ? 0 : 2,
         showLine: kind === "curves" };
     });

@@ -1,6 +1,6 @@
-// Two systems side by side, query by query (report/queries.py says what `content` holds). What is
-// chosen stands in the address: #a=…&b=…&k=1&show=only-a&relation=…&search=…&query=…
-const { systems, queries, names, ranked } = data(document.getElementById("content"));
+// Two systems side by side, query by query (report/queries.py says what `content` and the pieces
+// hold). What is chosen stands in the address: #a=…&b=…&k=1&show=only-a&relation=…&query=…
+const { systems, queries, best, piece: PIECE } = data(document.getElementById("content"));
 const called = systems.map(([model, method]) => `${model} · ${method}`);
 const SHOWN = 100; // rows at first
 
@@ -12,7 +12,24 @@ function choose(key, value) {
   show();
 }
 // The best rank that is right, or none among the ten.
-const rank = (system, at) => ranked[system]?.[at]?.[1][0] ?? null;
+const rank = (system, at) => parseInt(best[system]?.[at], 11) || null;
+
+// The answers stand in files beside this one, so many queries each; a file is opened once.
+const pieces = new Map();
+function piece(number, content) { pieces.get(number).came(content); }
+function answered(at) {
+  const number = Math.floor(at / PIECE);
+  if (!pieces.has(number)) {
+    const file = node("script", { src: `${document.body.dataset.benchmark}/${number}.js` });
+    const waiting = {};
+    waiting.content = new Promise((came, lost) => Object.assign(waiting, { came, lost }));
+    file.addEventListener("error", () => { pieces.delete(number); waiting.lost(file.src); });
+    pieces.set(number, waiting);
+    document.head.append(file);
+  }
+  return pieces.get(number).content.then(({ names, ranked }) =>
+    ranked[at % PIECE].map(([found, right]) => ({ found: found.map(one => names[one]), right })));
+}
 
 // At first: two models under the first method that asks two.
 const methods = [...new Set(systems.map(([, method]) => method))];
@@ -95,19 +112,25 @@ function list(rows, a, b) {
 }
 
 // One query's ten answers under every model and method.
-function detail(at) {
+async function detail(at) {
   const box = document.getElementById("query");
   if (at < 0) { box.replaceChildren(); return; }
   const [id, , kind, subject, prompt, answers] = queries[at];
   const close = node("button", { type: "button", textContent: "Close" });
   close.addEventListener("click", () => choose("query", ""));
-  const asked = systems.map((_, system) => system).filter(system => ranked[system][at])
+  const asked = systems.map((_, system) => system).filter(system => best[system][at] !== " ")
     .sort((a, b) => (rank(a, at) ?? Infinity) - (rank(b, at) ?? Infinity) || a - b);
+  box.replaceChildren(node("p", { textContent: `Answers to ${id} …` }));
+  const given = await answered(at).catch(file => file);
+  if (choices().get("query") !== id) return; // another was chosen meanwhile
+  if (typeof given === "string") {
+    box.replaceChildren(node("p", { textContent: `The answers are in ${given}, which is not there.` }), close);
+    return;
+  }
   const cell = (system, place) => {
-    const [found, right] = ranked[system][at];
+    const { found, right } = given[system];
     if (place >= found.length) return "";
-    const name = names[found[place]];
-    return right.includes(place + 1) ? node("b", { textContent: `✓ ${name}` }) : name;
+    return right.includes(place + 1) ? node("b", { textContent: `✓ ${found[place]}` }) : found[place];
   };
   const places = Array.from({ length: 10 }, (_, place) => place);
   const lines = asked.map(system => [called[system], ...places.map(place => cell(system, place))]);

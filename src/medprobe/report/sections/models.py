@@ -8,7 +8,7 @@ from medprobe.metrics import catalog
 from medprobe.report import explore
 from medprobe.report.blocks import Block, Cell, Explorer, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, metric, shown
-from medprobe.report.results import Results, without_controls
+from medprobe.report.results import Results, comparable
 from medprobe.report.sections import lengths
 from medprobe.report.verdicts import SLIGHT, chance, chance_told, listed, units, verdict
 
@@ -61,7 +61,7 @@ def _drawn(results: Results, benchmark: str, subset: str) -> list[Drawing]:
 
 def _said(results: Results, benchmark: str, subset: str) -> dict[str, str]:
     """For each metric: who leads, whether that is more than chance, and what chance reaches."""
-    rows = without_controls(_rows(results, benchmark, subset))
+    rows = comparable(_rows(results, benchmark, subset))
     said = {
         name: [
             _best(results, rows[rows["metric"] == name], name),
@@ -129,8 +129,9 @@ def _best(results: Results, rows: pd.DataFrame, name: str) -> str:
     first, second = (shown(name, value) for value in order["value"].head(2))
     if test.difference == 0 or order["value"].iloc[0] == order["value"].iloc[1]:
         tied = order[order["value"] == best["value"]]["model"]
-        return f"{listed(tied)} have the same {metric(name).title} under {method}, {first}."
-    turned = ", where low is good," if subset in metric(name).turned_on else ""
+        return f"Under {method} {listed(tied)} have the same {metric(name).title}, {first}."
+    good = "low" if better == "lower" else "high"
+    turned = f", where {good} is good," if subset in metric(name).turned_on else ""
     note = "" if test.clear else f" Neither of {listed(models[:2])} is shown to be better."
     return (
         f"The {word} {metric(name).title}{turned} is {models[0]}'s under {method}, {first}; "

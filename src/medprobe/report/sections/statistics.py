@@ -11,6 +11,7 @@ from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING
 from medprobe.report.results import Results
 
+SHARES: Final = ("chance_at_", "single_token")  # begin the names of what is shown in per cent
 LONG: Final = 12  # rows; a longer table opens by a click
 
 
@@ -64,6 +65,8 @@ def _alike(table: pd.DataFrame) -> pd.DataFrame:
 
 def _table(table: pd.DataFrame, caption: str = "") -> Table:
     """A table, and in its caption what is the same in all rows."""
+    shares = [name for name in table if str(name).startswith(SHARES)]
+    table = table.assign(**{name: 100 * table[name] for name in shares})
     same = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
     told = [
         f"{_head(name)} {value if isinstance(value, str) else value.text}"
@@ -77,7 +80,8 @@ def _table(table: pd.DataFrame, caption: str = "") -> Table:
 
 
 def _head(name: object) -> str:
-    return str(name).replace("_", " ")
+    said = str(name).replace("chance_at_", "chance@").replace("_", " ")
+    return f"{said}, %" if str(name).startswith(SHARES) else said
 
 
 def _cell(value: object) -> str | Cell:

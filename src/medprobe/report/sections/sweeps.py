@@ -33,8 +33,11 @@ def _rewiring(results: Results, benchmark: str) -> list[str]:
                 before, after = (
                     shown(name, methods.loc[one, "value"]) for one in (variant, method)
                 )
+                title = metric(name).title
                 sentences.append(
-                    f"Rewiring takes {model} from {before} to {after} {metric(name).title} under "
-                    f"{method}, a difference that is {test.words}."
+                    f"Rewiring leaves {model} at {after} {title} under {method}."
+                    if test.difference == 0
+                    else f"Rewiring takes {model} from {before} to {after} {title} under {method}, "
+                    f"a difference that is {test.words}."
                 )
     return sentences

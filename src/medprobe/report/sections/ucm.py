@@ -68,8 +68,8 @@ def _apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
         if test := verdict(both, system, system):
             target, negative = (shown(NAME, values[model, centre]) for centre in CENTRES)
             sentences.append(
-                f"{_called(model)} understands {target} around targets and {negative} around "
-                f"negative targets, a difference that is {test.words}."
+                f"Around targets {_called(model)} understands {target}, around negative targets "
+                f"{negative}, a difference that is {test.words}."
             )
     for model, (asked, method) in sorted(systems.items()):
         against = {
@@ -83,7 +83,7 @@ def _apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
                 f"{shown(NAME, values[CONTROL, centre])}, {test.words}"
                 for centre, test in against.items()
             ]
-            sentences.append(f"{model} against the copy control, Understand: {'; '.join(parts)}.")
+            sentences.append(f"Understand of {model} and the copy control: {'; '.join(parts)}.")
             below = against["negative"].clear and against["negative"].difference < 0
             if below and not against["target"].clear:
                 only_negative.append(model)
@@ -104,7 +104,7 @@ def _with_control(
 
 
 def _called(model: str) -> str:
-    return "The copy control, which knows nothing," if model == CONTROL else model
+    return "the copy control, which knows nothing," if model == CONTROL else model
 
 
 def _centre(name: str) -> str:

@@ -94,7 +94,7 @@ def _perplexity(results: Results) -> list[Part]:
         f"Over the {row.n} {row.kind} data sets r is {row.r:.2f} (p = {row.p:.2f})."
         for row in found[found["over"] == "data sets"].dropna().itertuples()
     ]
-    by_model = _table(points, {"acc_at_1": "{:.1%}", "perplexity": "{:.4g}"})
+    by_model = _table(points, {"acc_at_1": "{:.1%}", "perplexity": "{:,.1f}"})
     return part(
         "Perplexity and accuracy",
         paragraph(*sentences),
