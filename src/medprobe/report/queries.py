@@ -12,12 +12,12 @@ import pandas as pd
 
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
-    PREDICTION_COLUMNS,
     QUERY_COLUMNS,
     metric_of_predictions,
+    read_predictions,
     read_table,
 )
-from medprobe.metrics.results import sweep
+from medprobe.metrics.results import compared
 from medprobe.report.page import environment
 
 FAMILY: Final = "accuracy"  # tables of ranked names; other families have no answers to show
@@ -45,11 +45,11 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> dict[str, An
     names: dict[str, int] = {}
     systems, ranked = [], []
     for path in found:
-        table = read_table(path, PREDICTION_COLUMNS)
-        table = table[(table["rank"] <= SHOWN) & table["query_id"].isin(place)]
-        for variant, rows in table.groupby("variant", sort=True):
+        for every in read_predictions(path, compared):
+            variant = every["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
-            if not sweep(method):
+            rows = every[(every["rank"] <= SHOWN) & every["query_id"].isin(place)]
+            if len(rows):
                 systems.append([path.parent.parent.name, method])
                 ranked.append(_ranked(rows, place, label, names))
     return {

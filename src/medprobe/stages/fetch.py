@@ -6,6 +6,7 @@ from pathlib import Path
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
+from medprobe.core.parts import progress
 from medprobe.engine.inspection import inspect
 from medprobe.sources import hub
 
@@ -21,7 +22,9 @@ def fetch(name: str, params: Params, out: Path) -> None:
     if name in params.folders:
         _copy(params.folders[name], kind, out)
     elif name in params.fetch:
-        _copy(hub.fetched(params.fetch[name], params.engine.offline), kind, out)
+        with progress(f"fetch {name}"):
+            folder = hub.fetched(params.fetch[name], params.engine.offline)
+        _copy(folder, kind, out)
     else:
         known = [*params.fetch, *params.folders]
         problem = f"neither fetch nor folders has a model '{name}'{nearest(name, known)}"

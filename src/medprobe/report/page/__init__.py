@@ -20,6 +20,7 @@ from medprobe.report.sections import (
     expert,
     f1,
     judgment,
+    made,
     models,
     published,
     queries,
@@ -41,6 +42,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     expert.section,
     published.section,
     statistics.section,
+    made.section,
 )
 
 

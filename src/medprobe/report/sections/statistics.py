@@ -4,8 +4,8 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING
+from medprobe.report.blocks import Block, Part, folded, part
+from medprobe.report.numbers import table_of
 from medprobe.report.results import Results
 
 LONG: Final = 12  # rows; a longer table opens by a click
@@ -17,14 +17,14 @@ def section(results: Results, benchmark: str) -> list[Part]:
     if benchmark not in results.statistics:
         return []
     counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
-    own: list[Block] = [_table(counted)]
+    own: list[Block] = [table_of(counted)]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
-        answers = [_table(_alike(tokens), "Distinct answers, in the tokens of each model")]
+        answers = [table_of(_alike(tokens), "Distinct answers, in the tokens of each model")]
     left_out = results.left_out.get(benchmark)
     rules: list[Block] = []
     if left_out is not None and len(left_out):
-        rules = folded("What its rules left out", [_table(left_out)])
+        rules = folded("What its rules left out", [table_of(left_out)])
     return part(
         "The benchmark in numbers",
         folded("Show", own) if len(counted) > LONG else own,
@@ -38,29 +38,3 @@ def _alike(table: pd.DataFrame) -> pd.DataFrame:
     others = [name for name in table.columns if name != "model"]
     together = table.groupby(others, sort=False, dropna=False)["model"].agg(", ".join)
     return together.reset_index()[list(table.columns)]
-
-
-def _table(table: pd.DataFrame, caption: str = "") -> Table:
-    """A table, and in its caption what is the same in all rows."""
-    same = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
-    told = [
-        f"{_head(name)} {value if isinstance(value, str) else value.text}"
-        for name in same
-        if (value := _cell(table[name].iloc[0])) != MISSING
-    ]
-    about = ". ".join(filter(None, [caption, f"In all: {', '.join(told)}" if told else ""]))
-    table = table.drop(columns=same)
-    body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    return Table([_head(name) for name in table.columns], body, about)
-
-
-def _head(name: object) -> str:
-    return str(name).replace("_", " ")
-
-
-def _cell(value: object) -> str | Cell:
-    if not isinstance(value, int | float):
-        return str(value)
-    if pd.isna(value):
-        return MISSING
-    return Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)
