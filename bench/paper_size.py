@@ -175,49 +175,47 @@ def classified(seed: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def made(name: str, seed: int) -> Iterator[dict[str, Any]]:
+def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
     if name == "diskne":
         return classified(seed)
     if name == "lipid":
         return ranked(name, [""], [""], seed)
-    return ranked(name, STEPS, [f"set-{number}" for number in range(SETS)], seed)
+    return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
 
 
-def predict(name: str, models: Sequence[str]) -> None:
+def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
     """Write prediction tables: of two models anew, of others as links to these."""
     family = {FAMILY: b"f1" if name == "diskne" else b"accuracy"}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if number > 1:
             path.hardlink_to(paths[number % 2])
             continue
         writer, count = None, 0
-        for columns in made(name, number):
+        for columns in made(name, number, sets):
             table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
             writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(family))
             writer.write_table(table.replace_schema_metadata(family))
             count += len(table)
         assert writer
         writer.close()
-        print(f"{count:,} predictions a model, {path.stat().st_size / 2**20:.0f} MiB", flush=True)
+    print(f"{count:,} predictions a model, {paths[0].stat().st_size / 2**20:.0f} MiB", flush=True)
 
 
 def of(name: str, models: Sequence[str]) -> Callable[[], None]:
-    """Prepares a benchmark with predictions of these models, and with several their scores: those
-    of two, by turns."""
+    """Prepares a benchmark with predictions of these models; of several with scores too, which are
+    of one sentence set."""
 
     def prepare() -> None:
         globals()[name]()
-        predict(name, models)
         if len(models) > 1:
-            for model in models[2:]:
-                (places.PREDICTIONS / model).rename(Path(model))
+            predict(name, models[:2], sets=1)
             score()
             for number, model in enumerate(models[2:]):
-                Path(model).rename(places.PREDICTIONS / model)
                 shutil.copytree(places.SCORES / models[number % 2], places.SCORES / model)
+        predict(name, models)
 
     return prepare
 
