@@ -1,117 +1,302 @@
-"""The paper's size: MedLAMA's 19 relations, 1,000 queries each and the harder ones, under one model
-with ten sentence sets at four checkpoints: 14 million predictions, which are scored, in 1.5 GiB.
+"""The paper's size, a stage at a time, each by the stage's own function in a process of its own.
 
-    python -m bench.paper_size        # three minutes on two free cores
+    python -m bench.paper_size              # what is scored in 1.5 GiB: three minutes
+    python -m bench.paper_size compare      # a row of the table in docs/performance.md by name
 
-Names and predictions are invented; lengths and numbers are the released benchmark's.
+| row | what runs |
+| --- | --- |
+| build | MedLAMA from a tenth of the UMLS (`bench.rrf --full` reads all of it) |
+| validate | the gate on MedLAMA: 19 relations, 1,000 queries each and 807 hard ones, 22,923 names |
+| score | one model's 13.7 million predictions: ten sentence sets at four checkpoints |
+| track | the same into MLflow |
+| compare | sixteen such models: their tests, the page and the pages of queries |
+| lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
+| diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
+
+Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
+models have two prediction tables among them, by turns, so that differences are tested, and little
+disk is used.
 """
 
+import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from medprobe import benchmarks
+from medprobe.benchmarks.medlama.prompts import RELATIONS
+from medprobe.core import places
 from medprobe.core.params import Params
-from medprobe.core.tables import FAMILY, BenchmarkTables, Metadata
-from medprobe.metrics import Scoring
-from medprobe.metrics.results import score_table
-from medprobe.metrics.significance import paired_table
+from medprobe.core.statistics import statistics
+from medprobe.core.tables import FAMILY, BenchmarkTables
 
-RELATIONS, QUERIES, HARD, NAMES = 19, 1_000, 807, 22_923
+HERE = Path(__file__).parent.parent
+QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations
 SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
+PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
+DISEASES, POSITIVES, NEGATIVES, SEEDS = 43, 15, 10, 3
+MODELS = [f"model-{number:02}" for number in range(16)]
+READ = ["source", "what", "name", "rows"]
+METHODS = {"medlama": "contrastive", "lipid": "mask_average", "diskne": "classifier"}
 
 
-def benchmark(names: list[str], folder: Path) -> pd.DataFrame:
-    """Write the benchmark's tables; returns its queries."""
-    draw = np.random.default_rng(0)
+class Row(NamedTuple):
+    """What is there before the clock starts, and what then runs."""
+
+    prepare: Callable[[], None]
+    run: Callable[[], Any]
+
+
+def params() -> Params:
+    return Params.model_validate(
+        {
+            "models": {"masked": {name: {} for name in MODELS}},
+            "benchmarks": {name: {name: {}} for name in METHODS},
+        }
+    )
+
+
+def names(count: int) -> list[str]:
+    from bench import made  # with torch, which scoring does without
+
+    return made.names(count, 0)
+
+
+def benchmark(name: str, rows: Sequence[tuple[Any, ...]], offered: pd.DataFrame) -> None:
+    """Write a benchmark's tables and what to know of it; `rows` are its queries."""
+    columns = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
+    queries = pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids"])
+    read = pd.DataFrame([("made up", "rows", name, len(rows))], columns=READ)
+    queries = queries.assign(benchmark=name)
+    tables = BenchmarkTables(queries, offered, others={"sources": read}, builder=name)
+    tables.notes["statistics"] = statistics(tables)
+    tables.write(places.BENCHMARKS / name)
+    benchmarks.find(name).metadata.write(places.ABOUT / f"{name}.json")
+
+
+def medlama() -> None:
+    draw, offered = np.random.default_rng(0), names(NAMES)
     rows = []
-    for relation in range(RELATIONS):
+    for relation in RELATIONS:
         for subset, count in (("full", QUERIES), ("hard", HARD)):
-            for number, subject in enumerate(draw.choice(len(names), count, replace=False)):
-                answers = [names[i] for i in draw.choice(len(names), 3, replace=False)]
-                about = (f"{subset}-{relation}-{number}", "medlama", f"relation_{relation:02}")
-                prompt = f"{names[subject]} is related to [Y] ."
-                ids = [f"C{i}" for i in range(3)]
-                rows.append((*about, names[subject], "C", prompt, answers, ids, subset))
-    columns = ["query_id", "benchmark", "relation", "subject", "subject_id", "prompt"]
-    queries = pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids", "subset"])
-    offered = pd.DataFrame({"name": names, "id": "C", "type": ""})
-    subsets = [offered.assign(subset=subset) for subset in ("full", "hard")]
-    BenchmarkTables(queries, pd.concat(subsets, ignore_index=True)).write(folder)
-    return queries
+            for number, place in enumerate(draw.choice(len(offered), count, replace=False)):
+                answers = [offered[i] for i in draw.choice(len(offered), 3, replace=False)]
+                about = (f"{subset}-{relation}-{number}", relation, subset)
+                subject = (offered[place], f"C{place:07}", f"{offered[place]} is related to [Y] .")
+                rows.append((*about, *subject, answers, [f"C{i:07}" for i in range(3)]))
+    table = pd.DataFrame({"name": offered, "id": [f"C{i:07}" for i in range(NAMES)]})
+    subsets = [table.assign(type="answer", subset=subset) for subset in ("full", "hard")]
+    benchmark("medlama", rows, pd.concat(subsets, ignore_index=True))
 
 
-def predictions(queries: pd.DataFrame, names: list[str], path: Path) -> int:
-    """Write the prediction table, a checkpoint at a time; returns its rows."""
-    draw, count, writer = np.random.default_rng(1), 0, None
-    for variant in STEPS:
-        for replicate in range(SETS):
-            size = len(queries) * K
-            columns = {
+def lipid() -> None:
+    draw, offered = np.random.default_rng(0), names(12_000)
+    rows, tables = [], []
+    for subset, count in PROMPTS.items():
+        own = offered[:4_000] if subset == "chem" else offered[4_000:]
+        tables.append(pd.DataFrame({"name": own, "id": own, "type": subset, "subset": subset}))
+        for number, place in enumerate(draw.integers(0, len(own), count)):
+            about = (f"lipid/{subset}/{number}", subset, subset, "", "")
+            rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
+    benchmark("lipid", rows, pd.concat(tables, ignore_index=True))
+
+
+def diskne() -> None:
+    rows = []
+    for disease in range(DISEASES):
+        for number in range(POSITIVES):
+            about = (f"{disease:02}{number:03}", f"C{disease:07}", "full", "premise", "p")
+            answer = ([f"disease {disease}"], [f"C{disease:07}"])
+            rows.append((*about, "premise . The patient has [Y] .", *answer))
+    table = pd.DataFrame({"name": [f"disease {i}" for i in range(DISEASES)]})
+    table["id"] = [f"C{i:07}" for i in range(DISEASES)]
+    benchmark("diskne", rows, table.assign(type="disease", subset="full"))
+
+
+def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -> Iterator[Any]:
+    """Predictions of ten names for each query of a benchmark, a variant and replicate at a time."""
+    draw = np.random.default_rng(seed)
+    tables = BenchmarkTables.read(places.BENCHMARKS / name)
+    ids = tables.queries["query_id"].to_numpy(str)
+    offered = tables.candidates.drop_duplicates("name")
+    own, called = offered["name"].to_numpy(str), offered["id"].to_numpy(str)
+    for variant in variants:
+        for replicate in sets:
+            size = len(ids) * K
+            place = draw.integers(0, len(own), size)
+            yield {
                 "variant": np.repeat(variant, size),
-                "replicate": np.repeat(f"set-{replicate}", size),
-                "query_id": np.repeat(queries["query_id"].to_numpy(str), K),
-                "rank": np.tile(np.arange(1, K + 1), len(queries)),
-                "prediction": np.array(names)[draw.integers(0, len(names), size)],
-                "prediction_id": np.repeat("C1234567", size),
-                "score": -np.sort(draw.random((len(queries), K)), axis=1).ravel().round(2),
+                "replicate": np.repeat(replicate, size),
+                "query_id": np.repeat(ids, K),
+                "rank": np.tile(np.arange(1, K + 1), len(ids)),
+                "prediction": own[place],
+                "prediction_id": called[place],
+                "score": -np.sort(draw.random((len(ids), K)), axis=1).ravel().round(2),
                 "hit": draw.random(size) < 0.02,
             }
+
+
+def classified(seed: int) -> Iterator[dict[str, Any]]:
+    """Predictions of examples, each positive with the negatives made from it."""
+    draw = np.random.default_rng(seed)
+    groups = [(d, n) for d in range(DISEASES) for n in range(POSITIVES)]
+    own = [(d, n, place) for d, n in groups for place in range(NEGATIVES + 1)]
+    diseases = [f"C{d:07}" for d, *_ in own]
+    for variant in ("", "hypothesis-only", "always-true"):
+        for replicate in range(SEEDS if variant != "always-true" else 1):
+            label = np.array([int(place == 0) for *_, place in own])
+            scores = draw.random(len(own)) if variant != "always-true" else np.ones(len(own))
+            yield {
+                "variant": np.repeat(variant, len(own)),
+                "replicate": np.repeat(f"seed-{replicate}", len(own)),
+                "query_id": [
+                    f"{d:02}{n:03}" + (f"-similar-{place}" if place else "") for d, n, place in own
+                ],
+                "rank": 1,
+                "prediction": np.where(scores > 0.5, "1", "0"),
+                "prediction_id": diseases,
+                "score": scores,
+                "hit": (scores > 0.5) == (label == 1),
+                "label": label,
+                "target": diseases,
+                "disease": [f"disease {d}" for d, *_ in own],
+                "category": ["symptoms" if n % 2 else "tests" for _, n, _ in own],
+            }
+
+
+def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
+    """The predictions of a model on a benchmark, in pieces."""
+    if name == "diskne":
+        return classified(seed)
+    if name == "lipid":
+        return ranked(name, [""], [""], seed)
+    return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
+
+
+def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
+    """Write prediction tables: of two models anew, of others as links to these."""
+    family = {FAMILY: b"f1" if name == "diskne" else b"accuracy"}
+    paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
+    for number, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if number > 1:
+            path.hardlink_to(paths[number % 2])
+            continue
+        writer, count = None, 0
+        for columns in made(name, number, sets):
             table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-            table = table.replace_schema_metadata({FAMILY: b"accuracy"})
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-            count += size
-    assert writer
-    writer.close()
-    return count
+            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(family))
+            writer.write_table(table.replace_schema_metadata(family))
+            count += len(table)
+        assert writer
+        writer.close()
+    print(f"{count:,} predictions a model, {paths[0].stat().st_size / 2**20:.0f} MiB", flush=True)
 
 
-def make(scratch: Path) -> None:
-    """Write benchmark and predictions."""
-    from bench import made as shared  # with torch, which scoring does without
+def of(name: str, models: Sequence[str]) -> Callable[[], None]:
+    """Prepares a benchmark with predictions of these models; of several with scores too, which are
+    of one sentence set."""
 
-    names = shared.names(NAMES, 0)
-    rows = predictions(benchmark(names, scratch / "medlama"), names, scratch / "medlama.parquet")
-    size = (scratch / "medlama.parquet").stat().st_size / 2**20
-    print(f"{rows:,} predictions, {size:.0f} MiB")
+    def prepare() -> None:
+        globals()[name]()
+        if len(models) > 1:
+            predict(name, models[:2], sets=1)
+            score()
+            for number, model in enumerate(models[2:]):
+                shutil.copytree(places.SCORES / models[number % 2], places.SCORES / model)
+        predict(name, models)
 
-
-def score(scratch: Path) -> None:
-    """All numbers of the predictions, as the stage `score` makes them."""
-    score_table(scratch / "medlama.parquet", scratch / "medlama", _scoring(scratch))
-
-
-def pair(scratch: Path) -> None:
-    """What paired tests compare, as the stage `compare` makes it."""
-    paired_table(scratch / "medlama.parquet", scratch / "medlama", _scoring(scratch))
+    return prepare
 
 
-def _scoring(scratch: Path) -> Scoring:
-    return Scoring.of(scratch, Metadata("", "", "", (), "acc_at_1", "subject"), Params())
+def build() -> None:
+    from medprobe.stages.build import build as stage
+
+    stage("medlama", params())
+    queries = pd.read_parquet(places.BENCHMARKS / "medlama/queries.parquet", columns=["subset"])
+    print(f"{len(queries):,} queries")
 
 
-JOBS = {job.__name__: job for job in (make, score, pair)}
+def umls() -> None:
+    from bench import rrf
+
+    rrf.generate(places.DATA, rrf.TENTH)
 
 
-def main() -> None:
-    """Print the figures, each job's from a process of its own."""
-    with tempfile.TemporaryDirectory() as scratch:
-        for job in JOBS:
-            subprocess.run([sys.executable, "-m", "bench.paper_size", job, scratch], check=True)
+def validate() -> None:
+    from medprobe.core.errors import BadInput
+    from medprobe.stages.validate import validate as stage
+
+    try:
+        stage("medlama", params())
+    except BadInput as error:  # invented relations are none of MedLAMA's
+        print(f"  all checks ran; the first that failed: {error}"[:100])
+
+
+def score() -> None:
+    from medprobe.stages.score import score as stage
+
+    stage(params())
+
+
+def track() -> None:
+    from medprobe.stages.track import track as stage
+
+    stage(params())
+
+
+def compare() -> None:
+    from medprobe.stages.compare import compare as stage
+
+    stage(params())
+    for page in (places.REPORTS / "index.html", *places.REPORTS.glob("queries/*.html")):
+        print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")
+
+
+ROWS = {
+    "build": Row(umls, build),
+    "validate": Row(medlama, validate),
+    "score": Row(of("medlama", MODELS[:1]), score),
+    "track": Row(of("medlama", MODELS[:1]), track),
+    "compare": Row(of("medlama", MODELS), compare),
+    "lipid-score": Row(of("lipid", MODELS[:1]), score),
+    "lipid-compare": Row(of("lipid", MODELS), compare),
+    "diskne-score": Row(of("diskne", MODELS[:1]), score),
+    "diskne-compare": Row(of("diskne", MODELS), compare),
+}
+
+
+def main(rows: Sequence[str]) -> None:
+    """Print the figures of these rows."""
+    for row in rows:
+        with tempfile.TemporaryDirectory() as scratch:
+            Path(scratch, "expectations").symlink_to(HERE / "expectations")
+            Path(scratch, "requirements.lock").symlink_to(HERE / "requirements.lock")
+            way = os.environ | {"PYTHONPATH": f"{HERE}:{HERE / 'src'}"}
+            for part in ("prepare", "run"):
+                command = [sys.executable, "-m", "bench.paper_size", row, part]
+                subprocess.run(command, check=True, cwd=scratch, env=way)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        JOBS[sys.argv[1]](Path(sys.argv[2]))
+    if sys.argv[2:]:
+        begin = time.perf_counter()
+        getattr(ROWS[sys.argv[1]], sys.argv[2])()
         used = resource.getrusage(resource.RUSAGE_SELF)
-        seconds, gib = used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
-        print(f"{sys.argv[1]:<6} {seconds:6.1f} CPU s, peak {gib:5.2f} GiB", flush=True)
+        if sys.argv[2] == "run":
+            seconds, gib = used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
+            wall = time.perf_counter() - begin
+            print(f"{sys.argv[1]:<14} {seconds:6.1f} CPU s, {wall:6.1f} s, {gib:5.2f} GiB")
     else:
-        main()
+        main(sys.argv[1:] or ["score"])

@@ -24,6 +24,7 @@ from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
 from medprobe.stages.compare import compare, with_names
 from medprobe.stages.score import score
+from medprobe.tracking import lineage
 
 MODELS = Models(
     masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
@@ -51,6 +52,10 @@ def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str]
         facts = places.MODELS / "taught" / "facts.csv"
         facts.write_text("\n".join([header, *lines]) + "\n")
         score(PARAMS)
+        table = places.PREDICTIONS / "taught/contrastive/made_up.parquet"
+        record = places.RUNS / "taught/contrastive/made_up.json"
+        with lineage.recorded(record, table, {"device": "a quick one", "tokens": 1234}):
+            pass
         compare(PARAMS)
         compare(PARAMS, Path("again"))
     return folder / "reports"
@@ -86,6 +91,14 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
     table = pd.read_csv(reports / "comparison.csv")
     assert set(table["model"]) == {"taught", "untaught"}
     assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()
+
+
+def test_the_page_says_what_a_result_took(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    assert "What it took" in page
+    for told in ("tokens per second", "a quick one", "torch", "UTC"):
+        assert told in page, told
+    assert "a quick one" not in (reports / "comparison.csv").read_text()
 
 
 def test_paired_tests_are_made_and_corrected(reports: Path) -> None:

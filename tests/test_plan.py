@@ -1,6 +1,8 @@
 """What `medprobe plan` counts, against what models then read."""
 
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +10,19 @@ import pandas as pd
 import pytest
 import torch
 
+import made_up
 import probing
 import tiny
 from medprobe import methods
 from medprobe.commands import plan, trial
 from medprobe.core import places
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
+from medprobe.methods import Method
 from medprobe.stages.probe import probe, ready
+from project import ROOT
 
 CASES = [
     ("fill_mask", "bert", "masked"),
@@ -88,8 +94,10 @@ def test_a_stage_is_counted_and_timed_until_it_is_done(
     assert row.parts == f"0 of {jobs}"
     assert row.checkpoints == (2 if method == "contrastive" else 1)
     assert row.seconds is not None and row.seconds > 2
-    assert (row.texts is None) == (method == "xfactr")
-    probe("mine", method, "toy", chosen)
+    assert row.exact == (method == "contrastive")  # what a decoding reads, only decoding tells
+    with trial.reading() as read:
+        probe("mine", method, "toy", chosen)
+    assert 0.5 < (row.tokens or 0) / read.tokens < 2
     plan.measured(row, chosen)
     assert row.parts == f"{jobs} of {jobs}" and not row.texts and not row.checkpoints
 
@@ -130,6 +138,129 @@ def test_models_within_models_are_read_once(tiny_model: Callable[[str], Path]) -
             model.model(input_ids=ids, attention_mask=mask, **more)
         assert (read.passes, read.texts) == (1, 2)
         assert read.tokens == (2 if arch == "t5" else 5)
+
+
+class Clock:
+    """Stands for the module `time`: nobody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+class Slow(Method):
+    """Takes a tenth of a second for each query, the first time ten seconds more; or for each row to
+    train on, and a second for each training."""
+
+    def __init__(self, clock: Clock, trains: bool = False, fewest: int = 1) -> None:
+        self.clock, self.trains, self.fewest = clock, trains, fewest
+        self.asked = 0
+
+    def predict(self, task: methods.Task, pass_: str) -> pd.DataFrame:
+        rows = len(task.tables["train"]) if self.trains else len(task.queries)
+        if rows < self.fewest:
+            raise BadInput("a", "too few")
+        more = 1.0 if self.trains else 0.0 if self.asked else 10.0
+        self.asked += rows
+        self.clock.now += 0.1 * rows + more
+        return pd.DataFrame()
+
+    def smaller(self, task: methods.Task, share: float) -> methods.Task | None:
+        if not self.trains:
+            return None
+        size = round(share * len(task.tables["train"]))
+        return replace(task, tables={"train": task.tables["train"].head(size)})
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_all_of_it_takes_what_a_little_says(trains: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "time", clock)
+    prober, rows = Slow(clock, trains), pd.DataFrame({"query_id": range(6400)})
+    task = methods.Task("a", rows.head(0) if trains else rows, rows, 10, {"train": rows})
+    jobs = [trial.Job("", task, Path("a")), trial.Job("", task, Path("b"))]
+    took, _ = trial.foreseen(prober, jobs, [None, None], 20.0)
+    assert took == pytest.approx(2 * (640 + trains))
+    assert prober.asked < 1000
+
+
+def test_two_queries_that_take_long_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "time", clock)
+    prober, rows = Slow(clock), pd.DataFrame({"query_id": range(100)})
+    task = methods.Task("a", rows, rows, 10)
+    took, _ = trial.foreseen(prober, [trial.Job("", task, Path("a"))], [None], 0.05)
+    assert took == pytest.approx(10)
+    assert prober.asked == 2
+
+
+def test_what_cannot_be_asked_in_part_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "time", clock)
+    prober, rows = Slow(clock, fewest=100), pd.DataFrame({"query_id": range(100)})
+    task = methods.Task("a", rows, rows, 10)
+    trial.foreseen(prober, [trial.Job("", task, Path("a"))], [None], 20.0)
+    assert prober.asked == 100
+
+
+def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from medprobe.stages.score import score
+
+    monkeypatch.setattr(plan, "starting", lambda modules: 1.0)
+    made_up.project(tmp_path, monkeypatch)
+    chosen = Params.model_validate(
+        {
+            "models": {"masked": {"taught": {}, "untaught": {}}},
+            "score": {"bootstrap": 10},
+            "benchmarks": {"medlama": {"made_up": {}}},
+        }
+    )
+    shutil.copytree(ROOT / "expectations", "expectations")
+    files = {*tmp_path.rglob("*")}
+    work = {
+        "score": "960 predictions",
+        "track": "2 of 2 results",
+        "validate --benchmark made_up": "53 checks",
+    }
+    for cmd, known in work.items():
+        row = plan.Left(cmd, "now", options=plan.options(f"medprobe {cmd}"))
+        plan.measured(row, chosen)
+        assert (row.work, row.when) == (known, "now")
+        assert row.seconds is not None and row.seconds > 1
+    assert {*tmp_path.rglob("*")} - files <= {Path(tmp_path, "outputs/parts")}
+    score(chosen)
+    row = plan.Left("compare", "now", options=plan.options("medprobe compare"))
+    plan.measured(row, chosen)
+    assert row.work == "6 readings of tables"
+    assert row.seconds is not None
+    assert not Path("reports").exists() and not places.QUERIES.exists()
+
+
+def test_a_build_is_tried_on_the_heads_of_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "starting", lambda modules: 1.0)
+    monkeypatch.chdir(tmp_path)
+    Path("data/tables").mkdir(parents=True)
+    facts = [f"drug {i},treats,fever {i % 40}" for i in range(1000)]
+    Path("data/tables/a.csv").write_text("\n".join(["subject,relation,object", *facts]) + "\n")
+    Path("data/tables/p.csv").write_text("relation,template\ntreats,[X] might treat [Y] .\n")
+    settings = {"facts": "tables/a.csv", "prompts": "tables/p.csv"}
+    chosen = Params.model_validate({"benchmarks": {"table": {"drugs": settings}}})
+    row = plan.Left("b", "now", options=plan.options("medprobe build --benchmark drugs"))
+    plan.measured(row, chosen)
+    assert row.work.endswith("of sources, 1,000 queries")
+    assert row.seconds is not None and row.seconds > 1
+    assert not Path("outputs").exists()
+    large = Path("data/tables/a.csv")
+    with trial.heads(Path("data"), [large], 2000) as (data, share):
+        head = (data / "tables/a.csv").read_text()
+    assert large.read_text().startswith(head) and head.endswith("\n")
+    assert share == len(head) / large.stat().st_size and 2000 <= len(head) < 2030
 
 
 def test_what_is_not_made_yet_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

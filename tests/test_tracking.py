@@ -82,6 +82,9 @@ def paired_tests() -> list[Any]:
     return list(client.search_runs([experiment.experiment_id], "tags.method = 'paired-tests'"))
 
 
+ABOUT = {"device": "cpu", "tokens": 1000}
+
+
 @pytest.fixture(scope="module")
 def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose results were tracked: one when it was made, then all, twice."""
@@ -100,7 +103,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
         curves = ["variant,epoch,train,validation", ",1,0.8,0.9", ",1,0.6,0.7", ",2,0.4,0.5"]
         TABLE.with_name("made_up-curves.csv").write_text("\n".join(curves))
-        with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, {"device": "cpu"}):
+        with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, ABOUT):
             pass
         track_one("taught", "contrastive", "made_up", PARAMS)
         track(PARAMS)
@@ -316,6 +319,9 @@ def test_a_run_has_the_times_machine_and_user_of_the_work() -> None:
     assert (info.start_time, info.end_time) == (made["begin"], made["end"])
     assert tags["mlflow.user"] == tags["made.user"] == lineage.user()
     assert tags["made.device"] == "cpu"
+    assert tags["made.tokens"] == "1000"
+    assert float(tags["made.seconds"]) == round((made["end"] - made["begin"]) / 1000, 1)
+    assert int(tags["made.tokens_per_second"]) > 0
     assert tags["made.version.torch"].startswith("2.")
     assert tags["made.python"] == "{}.{}.{}".format(*sys.version_info)
     assert "made.device" not in found["untaught"].data.tags  # nobody wrote down how it was made

@@ -85,16 +85,19 @@ def executing(engine: "EngineParams") -> "Iterator[Executor]":
         click.echo(said, err=True)
 
 
-def lineage_of(executor: "Executor") -> dict[str, str]:
-    """What is to be known of a cluster that computed a result; nothing where this process did."""
+def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
+    """Which devices computed a result, this process's or a cluster's, and how many tokens their
+    models read for it."""
     from medprobe.core.parts import local
+    from medprobe.engine.load import device_name, device_of, read
 
     if executor is local:
-        return {}
+        return {"device": device_name(device_of(engine.device)), "tokens": read["tokens"]}
     from medprobe.cluster import Cluster
 
     assert isinstance(executor, Cluster)
-    return {"executor": "ray", "device": executor.devices(), "workers": executor.costs()}
+    about = {"executor": "ray", "device": executor.devices(), "workers": executor.costs()}
+    return {**about, "tokens": sum(one.tokens for one in executor.spent.values())}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -262,18 +265,17 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark."""
     from medprobe import check
-    from medprobe.engine.load import device_of
     from medprobe.stages.probe import probe as run
     from medprobe.tracking import lineage
 
     params = check.loaded()
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     engine = params.engine
-    about = engine.model_dump(mode="json", exclude={"executor", "address"})
+    about: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
     with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, about):
         with executing(engine) as executor:
             run(model, method, benchmark, params, executor)
-        about |= lineage_of(executor) or {"device": str(device_of(engine.device))}
+        about |= lineage_of(executor, engine)
 
 
 @main.command()

@@ -1,13 +1,15 @@
 """`medprobe plan`: what is left to run, how much of it there is, and how long it will take here."""
 
+import json
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from rich.filesize import decimal
@@ -16,11 +18,21 @@ from medprobe.commands.repro import check_lock, order
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.core.parts import duration
 
+READ: Final = 2**26  # bytes of sources that are built from
 PATIENCE: Final = 2.0  # seconds that a stage is tried for
 ROW: Final = 15  # bytes of a prediction on disk
 PAIRS: Final = 32  # of sentences in a step of rewiring that is tried
 RUNS: Final = "medprobe.check, torch, transformers.models.bert.modeling_bert"  # models
+STARTS: Final = {  # what the other stages import first
+    "build": "medprobe.check, medprobe.stages.build, pandas",
+    "validate": "medprobe.check, medprobe.quality.gate, great_expectations",
+    "validate-sentences": "medprobe.check, medprobe.quality.gate, great_expectations",
+    "train": f"medprobe.stages.train, {RUNS}",
+    "score": "medprobe.check, medprobe.stages.score, pandas",
+    "compare": "medprobe.check, medprobe.stages.compare, matplotlib.pyplot",
+}
 LOGS: Final = "medprobe.stages.track, mlflow.store.tracking.sqlalchemy_store, matplotlib.pyplot"
 
 
@@ -31,6 +43,8 @@ class Left:
     stage: str
     when: str  # now, or after a stage that may change what it reads
     parts: str = ""  # finished of all
+    work: str = ""  # what a stage without models goes through
+    exact: bool = True  # are texts, tokens and passes counted, or foreseen from a few queries?
     texts: int | None = None
     tokens: int | None = None
     passes: int | None = None
@@ -84,14 +98,81 @@ def options(cmd: Any) -> dict[str, str]:
 
 
 def measured(row: Left, params: Params) -> None:
-    """Fill in what can be told of a stage: of probing and rewiring whose inputs are there."""
-    tried = {"probe": _probing, "rewire": _rewiring}.get(row.options[""])
-    if tried is None:
-        return
+    """Fill in what can be told of a stage whose inputs are there."""
+    stages = {"probe": _probing, "rewire": _rewiring, "build": _building, "track": _tracking}
+    tried = stages.get(row.options[""], _watching)
     try:
         tried(row, params)
-    except BadInput:  # a model or benchmark is not made yet
+    except (BadInput, OSError, EOFError):  # what it reads is not made yet, or not by its head alone
         row.when = row.when if row.when != "now" else "inputs are not made yet"
+
+
+def _watching(row: Left, params: Params) -> None:
+    """A stage that tells how far it is: it runs for some seconds, and is stopped before it writes
+    to its place."""
+    from medprobe.commands import trial
+    from medprobe.stages.compare import compare
+    from medprobe.stages.score import score
+    from medprobe.stages.train import train
+    from medprobe.stages.validate import validate, validate_sentences
+
+    one, stage = row.options, row.options[""]
+    with TemporaryDirectory() as scratch:
+        out = Path(scratch) / "out"
+        runs: dict[str, Callable[[], None]] = {
+            "train": lambda: train(one["model"], params, out),
+            "validate": lambda: validate(one["benchmark"], params, out),
+            "validate-sentences": lambda: validate_sentences(one["set"], params, out),
+            "score": lambda: score(params),
+            "compare": lambda: compare(params, out),
+        }
+        if stage not in runs:
+            return
+        took, now = trial.watched(runs[stage], PATIENCE)
+    if now and now.total is not None:
+        row.work = f"{now.total - (now.first or 0):,} {now.unit}"
+        row.seconds = starting(STARTS[stage]) + took
+
+
+def _building(row: Left, params: Params) -> None:
+    from medprobe import benchmarks
+    from medprobe.commands import trial
+    from medprobe.core.params import section
+    from medprobe.core.statistics import statistics
+
+    name = row.options["benchmark"]
+    builder = params.builder(name)
+    benchmark = benchmarks.find(builder)
+    settings = section(benchmark.settings, params.benchmarks[builder][name], name)
+    sources = [places.DATA / source for source in benchmark.metadata.sources]
+    size = sum(file.stat().st_size for source in sources for file in trial.below(source))
+    row.work = f"{decimal(size)} of sources"
+    with trial.heads(places.DATA, sources, READ) as (data, share):
+        begin = time.perf_counter()
+        tables = benchmark.build(data, settings, params.seed)
+        statistics(tables)
+        took = time.perf_counter() - begin
+    row.work += f", {len(tables.queries):,} queries" if share == 1.0 else ""
+    row.seconds = starting(STARTS["build"]) + took / share
+
+
+def _tracking(row: Left, params: Params) -> None:
+    """Results of single models that `outputs/tracked.json` does not name yet; what MLflow takes to
+    keep them is not foreseen."""
+    from medprobe.metrics.results import prediction_tables
+    from medprobe.stages.track import TRACKED
+    from medprobe.tracking import runs
+
+    every = [runs.of(one, params, fresh=False) for one in prediction_tables(places.PREDICTIONS)]
+    known = json.loads(TRACKED.read_text(encoding="utf-8")) if TRACKED.is_file() else {}
+    new = [one for one in every if known.get(one.name) != one.key]
+    row.work = f"{len(new)} of {len(every)} results"
+    begin, done = time.perf_counter(), 0
+    while done < len(new) and time.perf_counter() - begin < PATIENCE:
+        new[done].content()
+        done += 1
+    took = (time.perf_counter() - begin) / max(done, 1) * len(new)
+    row.seconds = starting(LOGS) + took
 
 
 def _probing(row: Left, params: Params) -> None:
@@ -116,12 +197,11 @@ def _probing(row: Left, params: Params) -> None:
     row.checkpoints = len({str(path) for job in ahead for path in prober.inputs(job.pass_)})
     row.disk = ROW * methods.K * sum(len(job.task.queries) for job in jobs)
     lengths = [prober.reads(job.task, job.pass_) for job in ahead]
-    if all(one is not None for one in lengths):
-        read = trial.Read()
-        for some in lengths:
-            read.add(some or [], budget)
-        row.texts, row.tokens, row.passes = read.texts, read.tokens, read.passes
-    took = trial.seconds_of(prober, ahead, lengths, PATIENCE)
+    took, read = trial.foreseen(prober, ahead, lengths, PATIENCE)
+    row.exact = all(one is not None for one in lengths)
+    for some in lengths if row.exact else ():
+        read.add(some or [], budget)
+    row.texts, row.tokens, row.passes = read.texts, read.tokens, read.passes
     start = starting(f"medprobe.stages.probe, medprobe.methods.{one['method']}, {RUNS}")
     row.seconds = start + starting(LOGS) + loading + took
     row.memory = psutil.Process().memory_info().rss
@@ -186,12 +266,15 @@ def shown(row: Left) -> str:
     """
     known = [row.when] if row.when != "now" else []
     known += [f"{row.parts} parts done"] if row.parts else []
+    known += [row.work] if row.work else []
     for name in ("texts", "tokens", "passes", "checkpoints"):
         if (count := getattr(row, name)) is not None:
-            known.append(f"{count:,} {name}")
+            foreseen = "" if row.exact or name == "checkpoints" else "about "
+            known.append(f"{foreseen}{count:,} {name}")
     known += [f"{decimal(row.disk)} on disk"] if row.disk is not None else []
     known += [f"{decimal(row.memory)} of memory"] if row.memory is not None else []
-    return f"{row.stage:<40} {clock(row.seconds):>10}  {', '.join(known)}".rstrip()
+    clock = "" if row.seconds is None else duration(row.seconds)
+    return f"{row.stage:<40} {clock:>10}  {', '.join(known)}".rstrip()
 
 
 def summed(rows: list[Left]) -> str:
@@ -199,19 +282,7 @@ def summed(rows: list[Left]) -> str:
     known = [row.seconds for row in rows if row.seconds is not None]
     text = f"{len(rows)} stages are left"
     if known:
-        text += f"; {len(known)} of them take {clock(sum(known))}, one after another on this device"
+        text += (
+            f"; {len(known)} of them take {duration(sum(known))}, one after another on this device"
+        )
     return text
-
-
-def clock(seconds: float | None) -> str:
-    """A time for people.
-
-    >>> clock(42), clock(3700), clock(None)
-    ('42 s', '1 h 2 min', '')
-    """
-    if seconds is None:
-        return ""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

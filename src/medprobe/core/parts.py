@@ -1,9 +1,15 @@
 """Long work in parts: an executor does them, here or elsewhere, and finished ones are kept, so that
-a stopped stage goes on where it stopped."""
+a stopped stage goes on where it stopped; how far it is, it says."""
 
 import hashlib
 import json
+import sys
+import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,6 +19,8 @@ from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
 
 LIBRARIES: Final = Path("requirements.lock")  # the versions of the libraries that compute
+SECOND: Final = 1.0
+MINUTE: Final = 60 * SECOND
 
 
 class Job(NamedTuple):
@@ -40,6 +48,88 @@ def local(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int
     """The executor that does the jobs in this process, one after another."""
     for number, job in enumerate(jobs):
         yield number, work(job.argument)
+
+
+class Progress:
+    """How far work is: `done` of `total` units, such as steps; the total is None where nobody can
+    know it."""
+
+    def __init__(
+        self, title: str, total: int | None, unit: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.title, self.total, self.unit, self.clock = title, total, unit, clock
+        self.about = ""
+        self.made = self.begin = clock()
+        self.first: int | None = None  # units that were done before this time
+        self.done = 0
+
+    def at(self, done: int, about: str = "") -> None:
+        """So much is done. The first call says where the work begins, and when."""
+        if self.first is None:
+            self.first, self.begin = done, self.clock()
+        self.done, self.about = done, about
+        if watch := watching.get():
+            watch(self)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that the rest takes at the rate so far; None while none is known."""
+        if self.total is None or self.first is None or self.done == self.first:
+            return None
+        each = (self.clock() - self.begin) / (self.done - self.first)
+        return each * (self.total - self.done)
+
+    def __str__(self) -> str:
+        """What is done, and how long the rest takes, in one line."""
+        known = f"{self.done:,} of {self.total:,} {self.unit}" if self.total is not None else ""
+        spent = f"{duration(self.clock() - self.made)} so far"
+        rest = spent if self.left is None else f"{duration(self.left)} left"
+        return f"{self.title}: {', '.join(filter(None, [known, self.about, rest]))}"
+
+
+Watch = Callable[[Progress], None]
+# What hears of all progress beside people: it may stop the work by an exception.
+watching: Final[ContextVar[Watch | None]] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Progress]:
+    """Says on standard error how far the work in the block is, as this tells by `at`: a line a
+    minute, on a terminal one line that is written anew each second."""
+    now, ended, terminal = Progress(title, total, unit), threading.Event(), sys.stderr.isatty()
+
+    def say() -> None:
+        print(f"\r\x1b[2K{now}" if terminal else now, end="" if terminal else "\n", file=sys.stderr)
+        sys.stderr.flush()
+
+    wait = partial(ended.wait, SECOND if terminal else MINUTE)
+    thread = threading.Thread(target=until, args=(wait, say), daemon=True)
+    thread.start()
+    try:
+        yield now
+    finally:
+        ended.set()
+        thread.join()
+        if terminal:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def until(ended: Callable[[], bool], say: Callable[[], None]) -> None:
+    """Say it each time that `ended`, which waits for the end, has waited in vain."""
+    while not ended():
+        say()
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(42), duration(150), duration(3700)
+    ('42 s', '2 min', '1 h 2 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 def kept(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:

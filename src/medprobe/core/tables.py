@@ -7,7 +7,7 @@ rank. A *prediction* is one name at one rank for one query; every metric is comp
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -183,12 +183,14 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
         raise BadInput(where, problem, "look at the model's weights and outputs")
 
 
-def read_predictions(path: Path) -> Iterator[pd.DataFrame]:
-    """A prediction table, the rows of one variant at a time, by name: no more of it need be in
-    memory. Raises BadInput where a column is missing or a score is no number."""
+def read_predictions(
+    path: Path, wanted: Callable[[str], bool] = lambda variant: True
+) -> Iterator[pd.DataFrame]:
+    """A prediction table, the rows of one of the `wanted` variants at a time, by name: no more of
+    it need be in memory. Raises BadInput where a column is missing or a score is no number."""
     check_columns(path, PREDICTION_COLUMNS)
     variants = pq.read_table(path, columns=["variant"], read_dictionary=["variant"])["variant"]
-    for variant in sorted(variants.unique().to_pylist()):
+    for variant in sorted(filter(wanted, variants.unique().to_pylist())):
         table = pd.read_parquet(path, filters=[("variant", "==", variant)])
         check_scores(table, path)
         yield table

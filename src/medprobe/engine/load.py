@@ -5,6 +5,7 @@ and neither weights nor outputs that are no numbers.
 import importlib.util
 import logging
 import os
+import platform
 import tempfile
 import weakref
 from collections import Counter
@@ -238,6 +239,13 @@ def device_of(wanted: str) -> torch.device:
     if wanted in ("auto", "spread"):
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(wanted)
+
+
+def device_name(device: torch.device) -> str:
+    """A device as people know it: a GPU's name, a processor's kind."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"cpu ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"
 
 
 def _window(model: Any, tokenizer: Any) -> int:

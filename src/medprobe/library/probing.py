@@ -7,13 +7,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pandas as pd
-from rich.console import Console
-from rich.progress import track
 
 from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
 from medprobe.core.params import ScoreParams
+from medprobe.core.parts import progress
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.library.model import Model
 from medprobe.methods import Method
@@ -87,9 +86,12 @@ def predicted(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFra
     jobs = [
         (task, pass_) for pass_ in prober.passes() for task in tasks if prober.asks(pass_, task)
     ]
-    console = Console(stderr=True)
-    shown = track(jobs, title, console=console, disable=not console.is_terminal)
-    parts = [prober.predict(task, pass_) for task, pass_ in shown]
+    parts = []
+    with progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
+        now.at(0)
+        for task, pass_ in jobs:
+            parts.append(prober.predict(task, pass_))
+            now.at(now.done + len(task.queries))
     predictions, _ = prober.notes(pd.concat(parts, ignore_index=True))
     return with_hits(predictions, tables)
 

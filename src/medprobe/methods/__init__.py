@@ -115,6 +115,11 @@ class Method(Protocol):
         the tasks asked about before; None where only asking the model tells."""
         return None
 
+    def smaller(self, task: Task, share: float) -> Task | None:
+        """The task with this share of all that it is trained on and asked; None where nothing is
+        trained, so that some of its queries can be asked alone."""
+        return None
+
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """The predictions of all passes as they are written, and tables for people beside them."""
         return predictions, {}

@@ -6,7 +6,9 @@ of the best epoch on the dev split answer the queries; the language model stays 
 are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and `engine.soft_released.Released`.
 """
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -94,6 +96,11 @@ class Optiprompt(Method):
         vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
         with self.recipe.installed(vectors):
             return self._predictions(task.queries, task.k, task.normalise, pass_)
+
+    def smaller(self, task: Task, share: float) -> Task:
+        """With fewer rows to train on, to choose by and to answer, one of each at least."""
+        tables = {name: _some(table, share) for name, table in task.tables.items()}
+        return replace(task, queries=_some(task.queries, share), tables=tables)
 
     def train(
         self,
@@ -193,6 +200,10 @@ class Optiprompt(Method):
             batch = examples[start : start + size]
             total += float(soft.losses(self.model, batch)) * sum(len(ids) for *_, ids in batch)
         return total / sum(len(ids) for *_, ids in examples)
+
+
+def _some(table: pd.DataFrame, share: float) -> pd.DataFrame:
+    return table.head(math.ceil(share * len(table)))
 
 
 def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.DataFrame:

@@ -120,6 +120,15 @@ def sweep(method: str) -> tuple[str, float] | None:
         return None
 
 
+def compared(variant: str) -> bool:
+    """Is a variant compared with others, as it is no setting of a sweep?
+
+    >>> compared("original"), compared("step-50")
+    (True, False)
+    """
+    return sweep(f":{variant}") is None
+
+
 def write_csv(table: pd.DataFrame, path: Path) -> None:
     """Write a table of results as CSV, six significant digits a number."""
     with replacing(path) as scratch:

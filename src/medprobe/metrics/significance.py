@@ -6,7 +6,7 @@ model, a model with the control of its method, and a system with itself on two s
 correction is for a family: it answers one question that a reader asks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -27,7 +27,7 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.results import prediction_tables, sweep
+from medprobe.metrics.results import compared, prediction_tables, sweep
 
 SIGNIFICANCE: Final = [
     "benchmark",
@@ -81,10 +81,11 @@ def is_control(method: str) -> bool:
 
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
-    """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics."""
+    """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics of
+    its variants, the settings of sweeps left out."""
     scorer = metrics.find(metric_of_predictions(path))
     parts = []
-    for predictions in read_predictions(path):
+    for predictions in read_predictions(path, compared):
         try:
             parts.append(scorer.paired(predictions, folder, scoring))
         except BadInput as error:
@@ -109,9 +110,11 @@ def paired_tests(
     params: Params,
     only: str | None = None,
     about: Path = ABOUT,
+    *,
+    done: Callable[[Path], None] = lambda path: None,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark, or of `only` one: a table with columns SIGNIFICANCE.
-    `about` holds what is known of each benchmark."""
+    `about` holds what is known of each benchmark; `done` hears of each table that was read."""
     by_benchmark: dict[str, dict[System, pd.DataFrame]] = {}
     contrasts: dict[str, set[tuple[str, str]]] = {}
     for path in prediction_tables(predictions):
@@ -123,7 +126,10 @@ def paired_tests(
         table = paired_table(path, benchmarks / benchmark, scoring)
         family = metrics.find(metric_of_predictions(path))
         contrasts.setdefault(benchmark, set()).update(family.CONTRASTS)
-        by_benchmark.setdefault(benchmark, {}).update(by_variant(table, model, method))
+        of_variants = by_variant(table, model, method)
+        means = {name: _by_query(rows).reset_index() for name, rows in of_variants.items()}
+        by_benchmark.setdefault(benchmark, {}).update(means)  # all that is kept of the replicates
+        done(path)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     tables = [
         significance(

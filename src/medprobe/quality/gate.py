@@ -7,6 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput
+from medprobe.core.parts import Progress, progress
 from medprobe.quality.checks import reasons
 from medprobe.quality.checks import tables as all_tables
 from medprobe.quality.suites import Suite
@@ -39,14 +40,16 @@ def run(
     source = context.data_sources.add_pandas("tables")
     token, why = all_tables.set(tables), reasons.set({})
     try:
-        return [_run(suite, tables, source, text) for suite in suites]
+        with progress("validate", sum(len(suite.listed) for suite in suites), "checks") as now:
+            now.at(0)
+            return [_run(suite, tables, source, text, now) for suite in suites]
     finally:
         all_tables.reset(token)
         reasons.reset(why)
 
 
 def _run(
-    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool
+    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Progress
 ) -> dict[str, Any]:
     import great_expectations as gx
 
@@ -74,6 +77,7 @@ def _run(
         {**listed.model_dump(), **_outcome(result, suite.row_id, text)}
         for listed, result in zip(suite.listed, found, strict=True)
     ]
+    now.at(now.done + len(checks))
     success = all(check["success"] for check in checks if check["severity"] == "critical")
     return {"table": suite.table, "rows": len(table), "success": success, "checks": checks}
 

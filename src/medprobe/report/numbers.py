@@ -5,9 +5,10 @@ from functools import cache
 import pandas as pd
 
 from medprobe.metrics import Metric, catalog
-from medprobe.report.blocks import Cell
+from medprobe.report.blocks import Cell, Table
 
 MISSING = "–"
+SHARES = ("chance_at_", "single_token")  # begin the names of what a table shows in per cent
 
 
 @cache
@@ -86,3 +87,32 @@ def count(number: float) -> Cell:
     Cell(text='12,345', sort=12345, shade=None, note='')
     """
     return Cell(MISSING) if pd.isna(number) else Cell(f"{number:,.0f}", number)
+
+
+def table_of(table: pd.DataFrame, caption: str = "") -> Table:
+    """A data frame as a table, and in its caption what is the same in all rows."""
+    shares = [name for name in table if str(name).startswith(SHARES)]
+    table = table.assign(**{name: 100 * table[name] for name in shares})
+    same = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    told = [
+        f"{_head(name)} {value if isinstance(value, str) else value.text}"
+        for name in same
+        if (value := _cell(table[name].iloc[0])) != MISSING
+    ]
+    about = ". ".join(filter(None, [caption, f"In all: {', '.join(told)}" if told else ""]))
+    table = table.drop(columns=same)
+    body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    return Table([_head(name) for name in table.columns], body, about)
+
+
+def _head(name: object) -> str:
+    said = str(name).replace("chance_at_", "chance@").replace("_", " ")
+    return f"{said}, %" if str(name).startswith(SHARES) else said
+
+
+def _cell(value: object) -> str | Cell:
+    if not isinstance(value, int | float):
+        return str(value)
+    if pd.isna(value):
+        return MISSING
+    return Cell(f"{value:,.4g}" if value % 1 else f"{value:,.0f}", value)

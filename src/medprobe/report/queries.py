@@ -15,12 +15,12 @@ import pandas as pd
 
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
-    PREDICTION_COLUMNS,
     QUERY_COLUMNS,
     metric_of_predictions,
+    read_predictions,
     read_table,
 )
-from medprobe.metrics.results import sweep
+from medprobe.metrics.results import compared
 from medprobe.report.page import environment
 
 RANKED: Final = ("accuracy", "judgment")  # families of tables of ranked names
@@ -88,10 +88,11 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | No
     names: dict[str, int] = {}
     systems, parts = [], []
     for path in found:
-        table = read_table(path, PREDICTION_COLUMNS)
-        for variant, rows in table[table["rank"] <= SHOWN].groupby("variant", sort=True):
+        for every in read_predictions(path, compared):
+            variant = every["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
-            if not sweep(method):
+            rows = every[(every["rank"] <= SHOWN) & every["query_id"].isin(queries["query_id"])]
+            if len(rows):
                 systems.append([path.parent.parent.name, method])
                 parts.append(_ranked(rows, queries["query_id"], label, names))
     ranked, right = (np.stack(both) for both in zip(*parts, strict=True))

@@ -26,6 +26,7 @@ class Results:
     benchmarks: dict[str, Metadata] = field(default_factory=dict)  # in the order of the page
     builders: dict[str, str] = field(default_factory=dict)  # benchmark -> its builder
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
+    made: dict[str, pd.DataFrame] = field(default_factory=dict)  # when and how, by benchmark
     left_out: dict[str, pd.DataFrame] = field(default_factory=dict)  # by rule, by benchmark
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
     trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark

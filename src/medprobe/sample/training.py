@@ -26,12 +26,13 @@ def train(
     state: Path,
     *,
     seed: int,
-    done: Callable[[], Any] = lambda: None,
+    done: Callable[[int], Any] = lambda step: None,
 ) -> tuple[Any, Any]:
     """Train a sample model on `texts/corpus-<recipe.corpus>.txt`: `(model, tokenizer)`.
 
     `state` is the file from which a training that was stopped goes on, to the same weights;
-    `done` is called after each step. The same seed and number of threads give the same weights.
+    `done` hears of the step where it begins, then of each one. The same seed and number of threads
+    give the same weights.
     """
     read_by_some = [path for form in ("corpus", "cases") for path in texts.glob(f"{form}-*.txt")]
     pieces = tokenizer(recipe.kind, read_by_some, recipe.vocabulary)
@@ -63,8 +64,7 @@ def train(
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, recipe.steps))
     parts = {"model": model, "optimiser": optimiser, "rates": rates}
     first = _resume(state, parts, rng)
-    for _ in range(first):
-        done()
+    done(first)
     together = CHATS if recipe.kind == "chat" else JOINED
     todo = islice(batches(sentences, recipe.batch, rng, cases, together), recipe.steps - first)
     for step, batch in enumerate(todo, start=first + 1):
@@ -76,7 +76,7 @@ def train(
         rates.step()
         if step % SAVE_EVERY == 0:
             _save(state, step, parts, rng)
-        done()
+        done(step)
     return model.eval(), pieces
 
 

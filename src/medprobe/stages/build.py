@@ -9,6 +9,7 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, section
+from medprobe.core.parts import progress
 from medprobe.core.statistics import statistics
 
 
@@ -27,7 +28,8 @@ def build(name: str, params: Params) -> None:
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
             problem = f"data/{path} is none of the sources that dvc.yaml names for it"
             raise BadInput(f"{where}.{key}", problem, f"put it into one of {sources}")
-    tables = benchmark.build(places.DATA, settings, params.seed)
+    with progress(f"build {name}"):
+        tables = benchmark.build(places.DATA, settings, params.seed)
     tables = replace(
         tables,
         queries=tables.queries.assign(benchmark=name),

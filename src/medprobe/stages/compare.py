@@ -1,8 +1,10 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 
@@ -10,6 +12,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import Progress, progress
 from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -29,6 +32,12 @@ from medprobe.report.results import Results
 from medprobe.report.template_free.analyses import analyses
 from medprobe.tracking import lineage
 
+MADE: Final = [  # what the page says of how a result was made
+    *("seconds", "tokens_per_second", "device", "precision", "python"),
+    *(f"version.{name}" for name in lineage.LIBRARIES),
+]
+READINGS: Final = 3  # of a prediction table: for tests, and for the two pages of queries
+
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
     """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
@@ -38,7 +47,13 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     Reads metrics/scores and the predictions, benchmarks and models below outputs/; raises BadInput
     where there are no scores. The same input gives the same bytes.
     """
-    results = _results(params)
+    tables = len(list(prediction_tables(places.PREDICTIONS)))
+    with progress("compare", READINGS * tables, "readings of tables") as now:
+        now.at(0)
+        _write(_results(params, now), out, now)
+
+
+def _write(results: Results, out: Path, now: Progress) -> None:
     shown = chapters(results)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
@@ -61,17 +76,19 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
         for name, svg in svgs.items():
             (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
-        _queries(results.queries, folder / "queries", "../index.html", text=False)
+        _queries(results, folder / "queries", "../index.html", now, text=False)
     with replacing(places.QUERIES) as folder:
-        _queries(results.queries, folder, f"../../{out}/index.html", text=True)
+        _queries(results, folder, f"../../{out}/index.html", now, text=True)
 
 
-def _queries(benchmarks: Iterable[str], folder: Path, home: str, *, text: bool) -> None:
-    """Write a page of queries for each of these benchmarks."""
+def _queries(results: Results, folder: Path, home: str, now: Progress, *, text: bool) -> None:
+    """Write a page of queries for each benchmark that has one."""
     folder.mkdir(parents=True)
-    for name in sorted(benchmarks):
-        if found := queries.answers(places.BENCHMARKS / name, _tables(name), text=text):
+    for name in sorted(results.benchmarks):
+        tables = _tables(name)
+        if found := queries.answers(places.BENCHMARKS / name, tables, text=text):
             queries.write(name, found, folder, home, text=text)
+        now.at(now.done + len(tables))
 
 
 def _tables(benchmark: str) -> list[Path]:
@@ -79,7 +96,7 @@ def _tables(benchmark: str) -> list[Path]:
     return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
-def _results(params: Params) -> Results:
+def _results(params: Params, now: Progress) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
@@ -91,10 +108,16 @@ def _results(params: Params) -> Results:
     tables = {name: systems(_tables(name)) for name in probed}
     return Results(
         comparison=numbers,
-        significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params),
+        significance=paired_tests(
+            places.PREDICTIONS,
+            places.BENCHMARKS,
+            params,
+            done=lambda path: now.at(now.done + 1, path.stem),
+        ),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,
+        made=_each(probed, lambda name: made(_tables(name))),
         left_out=benchmark_numbers.left_out(places.BENCHMARKS),
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
@@ -133,6 +156,22 @@ def _made() -> list[str]:
     data = lineage.hashes().get(str(places.DATA), "")
     told = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]
     return [*filter(None, told)]
+
+
+def made(tables: Iterable[Path]) -> pd.DataFrame:
+    """When, how fast, by which device and which libraries results were made: a row a prediction
+    table of which this is known."""
+    rows = []
+    for path in tables:
+        about = lineage.record(
+            places.RUNS / path.relative_to(places.PREDICTIONS).with_suffix(".json"), path
+        )
+        if about:
+            end = datetime.fromtimestamp(about["end"] / 1000, UTC)
+            own = {"model": path.parent.parent.name, "method": path.parent.name}
+            known = {name.removeprefix("version."): about.get(name) for name in MADE}
+            rows.append({**own, "finished": f"{end:%Y-%m-%d %H:%M} UTC", **known})
+    return pd.DataFrame(rows)
 
 
 def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from pathlib import Path
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
+from medprobe.core.parts import progress
 from medprobe.engine.adapters import merge
 from medprobe.engine.inspection import ADAPTER, inspect
 from medprobe.sources import hub
@@ -23,8 +24,10 @@ def fetch(name: str, params: Params, out: Path) -> None:
         _copy(params.folders[name], kind, out)
     elif name in params.fetch:
         wanted, offline = params.fetch[name], params.engine.offline
-        adapter = hub.fetched(wanted.adapter, offline) if wanted.adapter else None
-        _copy(hub.fetched(wanted, offline), kind, out, adapter)
+        with progress(f"fetch {name}"):
+            folder = hub.fetched(wanted, offline)
+            adapter = hub.fetched(wanted.adapter, offline) if wanted.adapter else None
+        _copy(folder, kind, out, adapter)
     else:
         known = [*params.fetch, *params.folders]
         problem = f"neither fetch nor folders has a model '{name}'{nearest(name, known)}"

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from rich.console import Console
-from rich.progress import track
 
 from medprobe import methods
 from medprobe.core import places
@@ -26,6 +24,7 @@ from medprobe.core.parts import (
     keep,
     local,
     part,
+    progress,
     table_fingerprint,
 )
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
@@ -180,16 +179,13 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     share what they compute, which are done together or not at all."""
     parts = probing.parts()
     missing = [one for one in parts if not all(path.is_file() for path in one[1])]
-    console = Console(stderr=True)
-    for done, tables in track(
-        executor(probing, [probing.job(asked) for asked, _ in missing]),
-        probing.title,
-        total=len(missing),
-        console=console,
-        disable=not console.is_terminal,
-    ):
-        for table, path in zip(tables, missing[done][1], strict=True):
-            keep(table, path)
+    sizes = [sum(len(probing.tasks[n].queries) for n in asked.tasks) for asked, _ in missing]
+    with progress(probing.title, sum(sizes), "queries") as now:
+        now.at(0)
+        for number, tables in executor(probing, [probing.job(asked) for asked, _ in missing]):
+            for table, path in zip(tables, missing[number][1], strict=True):
+                keep(table, path)
+            now.at(now.done + sizes[number])
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 

@@ -9,14 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, section
-from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local
+from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local, progress
 from medprobe.engine.load import Model, load
 from medprobe.engine.rewiring import (
     STATE,
@@ -95,12 +92,11 @@ def rewire_folder(
     key = [settings.model_dump(), drawn, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"rewire {folder.name}", total=settings.steps)
+    with progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as now:
+        now.at(newest_step(parts))
 
         def done(step: int, loss: float) -> None:
-            about = f"rewire {folder.name} on {sentences.stem}, loss {loss:.3f}"
-            progress.update(task, completed=step, description=about)
+            now.at(step, f"loss {loss:.3f}")
 
         work = _Steps(folder, sentences, parts, settings, engine.there, drawn)
         work.done = done

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, Job, local
+from medprobe.core.parts import Executor, Job, local, progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
@@ -43,7 +44,13 @@ def score(params: Params, executor: Executor = local) -> None:
         folder = places.BENCHMARKS / path.stem
         reads = (path, folder, *([scoring.facts] if scoring.facts else []))
         jobs.append(Job(f"score {path}", (path, folder, scoring), reads))
-    by_table = dict(executor(_scored, jobs))
+    by_table: dict[int, Scores] = {}
+    sizes = [pq.read_metadata(path).num_rows for path in paths]
+    with progress("score", sum(sizes), "predictions") as now:
+        now.at(0)
+        for number, found in executor(_scored, jobs):
+            by_table[number] = found
+            now.at(now.done + sizes[number])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         found = by_table[number]

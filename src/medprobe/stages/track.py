@@ -10,6 +10,7 @@ from typing import Final
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import progress
 from medprobe.metrics.results import prediction_tables
 from medprobe.tracking import comparisons, runs, store
 
@@ -28,7 +29,10 @@ def track(params: Params) -> None:
     results, for DVC."""
     client = store.connect()
     results = [runs.of(path, params, fresh=False) for path in prediction_tables(places.PREDICTIONS)]
-    for result in [*results, *comparisons.results(results, params)]:
-        store.record(client, result)
+    every = [*results, *comparisons.results(results, params)]
+    with progress("track", len(every), "results") as now:
+        for done, result in enumerate(every):
+            now.at(done, result.name)
+            store.record(client, result)
     with replacing(TRACKED) as path:
         path.write_text(runs.keys(results), encoding="utf-8")

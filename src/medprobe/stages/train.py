@@ -5,14 +5,11 @@ import json
 import shutil
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress
-
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, section
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import code_fingerprint, fingerprint, progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
 from medprobe.sample.settings import Recipe
@@ -39,11 +36,8 @@ def train(name: str, params: Params, out: Path) -> None:
     about = [recipe.model_dump(mode="json"), params.seed, use_threads(), fingerprint([texts])]
     key = json.dumps([*about, code_fingerprint(__name__)], sort_keys=True)
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"train {name}", total=recipe.steps)
-        model, tokenizer = training.train(
-            recipe, texts, state, seed=params.seed, done=lambda: progress.advance(task)
-        )
+    with progress(f"train {name}", recipe.steps, "steps") as now:
+        model, tokenizer = training.train(recipe, texts, state, seed=params.seed, done=now.at)
     with replacing(out) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

@@ -23,14 +23,14 @@ from medprobe.sources.sentences import read_sentences
 PASSED: Final = "passed"
 
 
-def validate(name: str, params: Params) -> None:
+def validate(name: str, params: Params, below: Path = places.VALIDATION) -> None:
     """Check a benchmark's tables against `expectations/<builder>/`, into
-    `outputs/validation/<name>/`.
+    `outputs/validation/<name>/`, or another folder `below` which the result goes.
 
     Failing rows are printed, without text of the data unless `track.text` of params.yaml allows
     it. Raises BadInput for the first failed check, and for a suite that is unknown or malformed.
     """
-    out = places.VALIDATION / name
+    out = below / name
     (out / PASSED).unlink(missing_ok=True)
     folder = places.BENCHMARKS / name
     read = BenchmarkTables.read(folder)
@@ -55,10 +55,10 @@ def validate(name: str, params: Params) -> None:
     )
 
 
-def validate_sentences(name: str, params: Params) -> None:
+def validate_sentences(name: str, params: Params, below: Path = places.VALIDATION) -> None:
     """Check a sentence set against `expectations/sentences/lines.json`, into
     `outputs/validation/sentences/<name>/`, as `validate` does."""
-    out = places.VALIDATION / "sentences" / name
+    out = below / "sentences" / name
     (out / PASSED).unlink(missing_ok=True)
     path = places.SENTENCES / f"{name}.txt"
     sentences = read_sentences(path)

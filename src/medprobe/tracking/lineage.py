@@ -102,11 +102,14 @@ def flat(content: Any, prefix: str = "") -> dict[str, Any]:
 @contextmanager
 def recorded(path: Path, out: Path, about: Mapping[str, object]) -> Iterator[None]:
     """Write to `path` when the block that makes the file `out` began and ended (milliseconds since
-    1970), and on what machine with which libraries it ran; `about` is written too. Nothing where
-    the block fails."""
+    1970), its seconds, and on what machine with which libraries it ran; `about` is written too,
+    with the `tokens` that were read a second where it has them. Nothing where the block fails."""
     begin = _now()
     yield
-    made = {"begin": begin, "end": _now(), "user": user(), **about, **environment()}
+    times = {"begin": begin, "end": (end := _now()), "seconds": round((end - begin) / 1000, 1)}
+    if tokens := about.get("tokens"):
+        times["tokens_per_second"] = round(1000 * int(str(tokens)) / max(end - begin, 1))
+    made = {**times, "user": user(), **about, **environment()}
     with replacing(path) as scratch:
         content = {**made, "out": fingerprint([out])}
         scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -21,6 +21,7 @@ from medprobe.report.sections import (
     expert,
     f1,
     judgment,
+    made,
     models,
     published,
     queries,
@@ -42,6 +43,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     expert.section,
     published.section,
     statistics.section,
+    made.section,
 )
 
 
