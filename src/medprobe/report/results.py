@@ -42,7 +42,7 @@ class Results:
     queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
     unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
     confidence: float = 0.95
-    made: list[str] = field(default_factory=list)  # version, day and commit, data
+    state: list[str] = field(default_factory=list)  # version, day and commit, data
 
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""

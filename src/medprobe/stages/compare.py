@@ -12,7 +12,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Progress, progress
+from medprobe.core.parts import Executor, Progress, local, progress
 from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -39,7 +39,7 @@ MADE: Final = [  # what the page says of how a result was made
 READINGS: Final = 3  # of a prediction table: for tests, and for the two pages of queries
 
 
-def compare(params: Params, out: Path = places.REPORTS) -> None:
+def compare(params: Params, out: Path = places.REPORTS, executor: Executor = local) -> None:
     """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
     `figures/*.svg`, `queries/*.html` and `index.html` to `out`, and the pages of queries with their
     texts to outputs/queries.
@@ -50,7 +50,7 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     tables = len(list(prediction_tables(places.PREDICTIONS)))
     with progress("compare", READINGS * tables, "readings of tables") as now:
         now.at(0)
-        _write(_results(params, now), out, now)
+        _write(_results(params, now, executor), out, now)
 
 
 def _write(results: Results, out: Path, now: Progress) -> None:
@@ -96,7 +96,7 @@ def _tables(benchmark: str) -> list[Path]:
     return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
-def _results(params: Params, now: Progress) -> Results:
+def _results(params: Params, now: Progress, executor: Executor) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
@@ -112,7 +112,8 @@ def _results(params: Params, now: Progress) -> Results:
             places.PREDICTIONS,
             places.BENCHMARKS,
             params,
-            done=lambda path: now.at(now.done + 1, path.stem),
+            executor=executor,
+            done=lambda read: now.at(now.done + read),
         ),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
@@ -147,11 +148,11 @@ def _results(params: Params, now: Progress) -> Results:
             for name, paths in tables.items()
         },
         confidence=params.score.confidence,
-        made=_made(),
+        state=_state(),
     )
 
 
-def _made() -> list[str]:
+def _state() -> list[str]:
     """Version, day and commit, and data behind the page; the same for the same state of these."""
     data = lineage.hashes().get(str(places.DATA), "")
     told = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]

@@ -66,7 +66,7 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
         .render(
             chapters=shown,
             counts=_counts(results),
-            made=results.made,
+            state=results.state,
             models=sorted(results.comparison["model"].unique()),
             confidence=f"{100 * results.confidence:.0f}",
             metrics=_metrics(results),
