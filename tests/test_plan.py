@@ -16,6 +16,7 @@ import tiny
 from medprobe import methods
 from medprobe.commands import plan, trial
 from medprobe.core import places
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
@@ -150,16 +151,20 @@ class Clock:
 
 
 class Slow(Method):
-    """Takes a second a pass and a tenth of one for each query, or row to train on."""
+    """Takes a tenth of a second for each query, the first time ten seconds more; or for each row to
+    train on, and a second for each training."""
 
-    def __init__(self, clock: Clock, trains: bool) -> None:
-        self.clock, self.trains = clock, trains
+    def __init__(self, clock: Clock, trains: bool = False, fewest: int = 1) -> None:
+        self.clock, self.trains, self.fewest = clock, trains, fewest
         self.asked = 0
 
     def predict(self, task: methods.Task, pass_: str) -> pd.DataFrame:
         rows = len(task.tables["train"]) if self.trains else len(task.queries)
+        if rows < self.fewest:
+            raise BadInput("a", "too few")
+        more = 1.0 if self.trains else 0.0 if self.asked else 10.0
         self.asked += rows
-        self.clock.now += 0.1 * rows + (1.0 if self.trains else 0.0)
+        self.clock.now += 0.1 * rows + more
         return pd.DataFrame()
 
     def smaller(self, task: methods.Task, share: float) -> methods.Task | None:
@@ -181,14 +186,23 @@ def test_all_of_it_takes_what_a_little_says(trains: bool, monkeypatch: pytest.Mo
     assert prober.asked < 1000
 
 
-def test_one_query_that_takes_long_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_queries_that_take_long_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(trial, "time", clock)
-    prober, rows = Slow(clock, False), pd.DataFrame({"query_id": range(100)})
+    prober, rows = Slow(clock), pd.DataFrame({"query_id": range(100)})
     task = methods.Task("a", rows, rows, 10)
     took, _ = trial.foreseen(prober, [trial.Job("", task, Path("a"))], [None], 0.05)
     assert took == pytest.approx(10)
-    assert prober.asked == 1
+    assert prober.asked == 2
+
+
+def test_what_cannot_be_asked_in_part_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(trial, "time", clock)
+    prober, rows = Slow(clock, fewest=100), pd.DataFrame({"query_id": range(100)})
+    task = methods.Task("a", rows, rows, 10)
+    trial.foreseen(prober, [trial.Job("", task, Path("a"))], [None], 20.0)
+    assert prober.asked == 100
 
 
 def test_stages_without_models_are_counted_by_themselves_and_write_nothing(

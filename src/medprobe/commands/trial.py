@@ -10,10 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+import pandas as pd
 import torch
 import transformers
 from torch.nn.modules import module
 
+from medprobe.core.errors import BadInput
 from medprobe.core.parts import Progress, watching
 from medprobe.engine.batching import batches
 from medprobe.methods import Method, Task
@@ -147,10 +149,7 @@ def trained(prober: Method, job: Job, patience: float) -> tuple[float, Read]:
         task = prober.smaller(job.task, share)
         assert task is not None
         last, earlier = took, seen
-        with reading() as seen:
-            begin = time.perf_counter()
-            prober.predict(task, job.pass_)
-            took = time.perf_counter() - begin
+        took, seen = _once(prober, task, task.queries, job.pass_)
         if share == 1.0:
             return took, seen
         if before and GROWTH * took > patience:
@@ -172,29 +171,36 @@ def few(task: Task) -> Task:
 
 
 def timed(prober: Method, task: Task, pass_: str, patience: float) -> tuple[float, Read, int]:
-    """Seconds, what was read and how many queries were asked, of some of a task's queries; the very
-    first are not counted where there are others, unless they alone take longer."""
-    queries = task.queries.sample(frac=1, random_state=0)
-    first, asked, spent = min(WARM, len(queries) - 1), 0, 0.0
-    for size in (1, first - 1):
-        if size > 0:
-            part = queries[asked : asked + size].reset_index(drop=True)
-            with reading() as read:
-                begin = time.perf_counter()
-                prober.predict(replace(task, queries=part), pass_)
-                spent = time.perf_counter() - begin
-            asked += size
-            if spent > patience:
-                return spent, read, size
-    start, asked, spent = asked, 0, 0.0
-    with reading() as read:
+    """Seconds, what was read and how many queries were asked, of some of a task's queries. The very
+    first are not counted where there are others; where one takes longer than `patience`, the next
+    is all that is. Where a few cannot be asked alone, all are."""
+    queries = task.queries.sample(frac=1, random_state=0).reset_index(drop=True)
+    few_at_a_time = [1, WARM - 1] if len(queries) > WARM else []
+    start = 0
+    try:
+        for size in few_at_a_time:
+            took, _ = _once(prober, task, queries[start : start + size], pass_)
+            start += size
+            if took > patience:
+                break
+        spent, asked, read = 0.0, 0, Read()
         while asked + start < len(queries) and (not asked or spent < patience):
-            part = queries[start + asked : start + asked + SLICE].reset_index(drop=True)
-            begin = time.perf_counter()
-            prober.predict(replace(task, queries=part), pass_)
-            spent += time.perf_counter() - begin
-            asked += len(part)
+            size = 1 if start == 1 else SLICE
+            part = queries[start + asked : start + asked + size]
+            took, seen = _once(prober, task, part, pass_)
+            spent, asked = spent + took, asked + len(part)
+            read.grow(seen, 1)
+    except BadInput:
+        return *_once(prober, task, task.queries, pass_), len(task.queries)
     return spent, read, asked
+
+
+def _once(prober: Method, task: Task, queries: pd.DataFrame, pass_: str) -> tuple[float, Read]:
+    """The seconds that these queries of a task take, and what is read for them."""
+    with reading() as read:
+        begin = time.perf_counter()
+        prober.predict(replace(task, queries=queries.reset_index(drop=True)), pass_)
+        return time.perf_counter() - begin, read
 
 
 class _Enough(Exception):
