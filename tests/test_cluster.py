@@ -16,8 +16,8 @@ import probing
 import test_classifier
 import test_rewire
 from faulty import Faulty
-from medprobe import cluster
-from medprobe.cluster import Cluster
+from medprobe.cluster import Cluster, run
+from medprobe.cluster.files import pack
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
@@ -126,7 +126,7 @@ def rewired(executor: Executor) -> dict[str, bytes]:
     name = "local" if executor is local else "ray"
     rewire("bert", "set-0", params(name), None, executor)
     losses = {"losses": (places.LOSSES / "bert/set-0.csv").read_bytes()}
-    return losses | cluster.pack(places.REWIRED / "bert/set-0")
+    return losses | pack(places.REWIRED / "bert/set-0")
 
 
 @contextmanager
@@ -143,8 +143,9 @@ def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
         faulty = Faulty(made, project / "begun", {2: "node"})
         assert probed("mask_average", "toy", faulty) == here
     assert faulty.begun == 4 + 1  # relations, and the one that was lost
-    assert sum(len(one.jobs) for one in made.spent.values()) == 4
-    assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in made.spent.values())
+    done = [one for one in made.staff.gone if one.jobs]
+    assert sum(len(one.jobs) for one in done) == 4
+    assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in done)
 
 
 def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
@@ -215,8 +216,8 @@ def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None
 def test_a_worker_of_another_version_is_refused(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = cluster.versions
-    monkeypatch.setattr(cluster, "versions", lambda names: {**real(names), "torch": "1.0"})
+    real = run.versions
+    monkeypatch.setattr(run, "versions", lambda names: {**real(names), "torch": "1.0"})
     with Cluster(RAY) as made, pytest.raises(BadInput, match=r"torch is 2\.\S+, and 1\.0 here"):
         probed("mask_average", "toy", made)
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.cluster import Answer, Cluster, Needs, Worker, libraries, pack, unpack, versions
+from fake_ray import Ray
+from medprobe.cluster import Cluster
+from medprobe.cluster.files import pack, unpack
+from medprobe.cluster.run import Needs
+from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import Job, fingerprint, local
@@ -89,7 +94,7 @@ def test_what_is_packed_is_unpacked(home: Path) -> None:
 
 def test_a_worker_of_another_version_takes_no_work(home: Path) -> None:
     made, expected = Worker(str(home), 1, True), {**versions(["click"]), "click": "0"}
-    found, device = made.hello(expected, b"no pickle")
+    found, device, _ = made.hello(expected, b"no pickle")
     assert not device and made.work is None
     assert found == versions(["click"]) != expected
 
@@ -124,12 +129,86 @@ def test_what_a_node_holds() -> None:
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    jobs = [Job("one", "1"), Job("two", "2")]
-    assert list(local(int, jobs)) == [(0, 1), (1, 2)]
+    two = [Job("one", "1"), Job("two", "2")]
+    assert list(local(int, two)) == [(0, 1), (1, 2)]
     with Cluster(RAY) as made:
         assert not list(made(int, []))
         with pytest.raises(BadInput, match=r"Ray is not installed; pip install 'medprobe\[ray\]'"):
-            list(made(int, jobs))
+            list(made(int, two))
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
+    fake = Ray()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    return fake
+
+
+def jobs(*arguments: int) -> list[Job]:
+    return [Job(f"part {argument}", argument) for argument in arguments]
+
+
+def test_a_worker_has_its_next_job_before_it_ends_one(ray: Ray) -> None:
+    with Cluster(RAY) as made:
+        assert dict(made(abs, jobs(*range(9)))) == {i: i for i in range(9)}
+    assert max(ray.held) == 2
+    assert ray.held[-1] == 1  # the last job waits behind no other
+
+
+def test_a_worker_that_was_late_is_there_for_the_next_call(ray: Ray) -> None:
+    ray.in_time = 1
+    with Cluster(RAY) as made:
+        assert len(list(made(abs, jobs(1, 2)))) == 2
+        ray.done |= ray.late
+        list(made(abs, jobs(*range(10))))
+        assert all(worker.jobs for worker in made.staff.there)
+        assert len(ray.actors) == len(made.staff.there) == 2
+
+
+def test_of_a_lost_workers_jobs_only_the_one_it_was_at_is_tried(ray: Ray) -> None:
+    ray.deadly = {0}
+    with Cluster(RAY) as made, pytest.raises(BadInput, match="part 0: its worker was lost 3 times"):
+        list(made(abs, jobs(*range(9))))
+    assert ray.begun[0] == 3 and set(ray.begun.values()) <= {1, 3}
+
+
+def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
+    ray.deadly = {-1, -2}
+    with Cluster(RAY) as made:
+        assert list(made(abs, [Job("one", -1, again=(-2, -3))])) == [(0, 3)]
+    assert len(made.staff.gone) == 3
+
+
+def test_what_a_broken_off_call_left_is_not_waited_for(ray: Ray) -> None:
+    with Cluster(RAY) as made:
+        next(made(abs, jobs(*range(9))))
+        assert sorted(made(abs, jobs(7, 8))) == [(0, 7), (1, 8)]
+
+
+def test_a_worker_of_another_version_is_refused(ray: Ray) -> None:
+    ray.other = {"Python": "2.7"}
+    with (
+        Cluster(RAY) as made,
+        pytest.raises(BadInput, match=r"a worker on here: Python is 2\.7, and 3\.\S+ here"),
+    ):
+        list(made(abs, jobs(1)))
+
+
+def test_workers_ask_for_the_memory_that_was_planned(ray: Ray) -> None:
+    with Cluster(RAY, ray.node["memory"] + 1) as made, pytest.raises(BadInput, match="no node has"):
+        list(made(abs, jobs(1)))
+    with Cluster(RAY, ray.node["memory"]) as made:
+        list(made(abs, jobs(1)))
+    assert ray.asked == {"num_cpus": 1, "num_gpus": 0, "memory": ray.node["memory"]}
+
+
+def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
+    with Cluster(RAY) as made:
+        list(made(abs, jobs(*range(9))))
+    total, *each = made.staff.costs()
+    assert re.fullmatch(r"cpu: 2 workers, 9 jobs, 0 s, 45 tokens, busy \d+%", total)
+    assert [line[:17] for line in each] == ["worker 1 on here:", "worker 2 on here:"]
+    assert made.staff.devices() == "cpu"
 
 
 def test_nothing_of_ray_is_imported_before_it_is_asked_for() -> None:

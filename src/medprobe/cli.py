@@ -78,11 +78,12 @@ def executing(engine: "EngineParams") -> "Iterator[Executor]":
         yield local
         return
     from medprobe.cluster import Cluster
+    from medprobe.commands.plan import planned
 
-    with Cluster(engine) as cluster:
+    with Cluster(engine, planned(os.environ.get("DVC_STAGE", ""))) as cluster:
         yield cluster
-    if said := cluster.costs():
-        click.echo(said, err=True)
+    for line in cluster.staff.costs():
+        click.echo(line, err=True)
 
 
 def lineage_of(executor: "Executor") -> dict[str, str]:
@@ -94,7 +95,8 @@ def lineage_of(executor: "Executor") -> dict[str, str]:
     from medprobe.cluster import Cluster
 
     assert isinstance(executor, Cluster)
-    return {"executor": "ray", "device": executor.devices(), "workers": executor.costs()}
+    workers = "; ".join(executor.staff.costs())
+    return {"executor": "ray", "device": executor.staff.devices(), "workers": workers}
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -197,7 +199,9 @@ def build(benchmark: str) -> None:
     from medprobe import check
     from medprobe.stages.build import build as run
 
-    run(benchmark, check.loaded())
+    params = check.loaded()
+    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+        run(benchmark, params, executor)
 
 
 @main.command()
@@ -331,7 +335,9 @@ def compare() -> None:
     from medprobe import check
     from medprobe.stages.compare import compare as run
 
-    run(check.loaded())
+    params = check.loaded()
+    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+        run(params, executor=executor)
 
 
 @main.command()

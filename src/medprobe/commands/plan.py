@@ -1,5 +1,6 @@
 """`medprobe plan`: what is left to run, how much of it there is, and how long it will take here."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from rich.filesize import decimal
 from medprobe.commands.repro import check_lock, order
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
 from medprobe.core.params import Params
 
 PATIENCE: Final = 2.0  # seconds that a stage is tried for
@@ -51,6 +53,25 @@ def plan(params: Params, measure: bool) -> None:
             measured(row, params)
         print(shown(row), flush=True)
     print(summed(rows))
+    if measure:
+        keep(rows)
+
+
+def keep(rows: list[Left]) -> None:
+    """Write down what memory the stages take, for `planned`."""
+    with replacing(places.PLANNED) as scratch:
+        taken = {row.stage: row.memory for row in rows if row.memory is not None}
+        scratch.write_text(json.dumps(taken, indent=1) + "\n", encoding="utf-8")
+
+
+def planned(stage: str) -> int | None:
+    """The bytes that a stage takes, as it was last planned; None where it was not."""
+    try:
+        taken = json.loads(places.PLANNED.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    memory: int | None = taken.get(stage)
+    return memory
 
 
 def left() -> Iterator[Left]:

@@ -22,6 +22,7 @@ class Job(NamedTuple):
     argument: Any
     reads: tuple[Path, ...] = ()  # files and folders that it needs there
     writes: tuple[Path, ...] = ()  # and that it leaves
+    again: tuple[Any, ...] = ()  # the arguments instead, after it has cost a worker, or two
 
 
 class Executor(Protocol):
@@ -40,6 +41,17 @@ def local(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int
     """The executor that does the jobs in this process, one after another."""
     for number, job in enumerate(jobs):
         yield number, work(job.argument)
+
+
+def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """What an executor gives, in the order of the jobs; what came too early is held."""
+    early: dict[int, Any] = {}
+    expected = 0
+    for number, result in results:
+        early[number] = result
+        while expected in early:
+            yield expected, early.pop(expected)
+            expected += 1
 
 
 def kept(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:

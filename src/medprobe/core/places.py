@@ -14,6 +14,7 @@ LOSSES = Path("outputs/losses")  # of rewiring, step by step
 PREDICTIONS = Path("outputs/predictions")
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
 RUNS = Path("outputs/runs")  # when, where and by what versions results were made
+PLANNED = Path("outputs/planned.json")  # the memory that stages take, as `medprobe plan` says
 EXPECTATIONS = Path("expectations")
 METRICS = Path("metrics")
 SCORES = Path("metrics/scores")

@@ -1,0 +1,52 @@
+"""Files and folders on their way between a project and the folders of workers."""
+
+import shutil
+from pathlib import Path
+
+from medprobe.core.files import replacing
+
+Files = dict[str, bytes]  # of a folder by their names in it, or of one file as ""
+
+
+def pack(path: Path) -> Files:
+    """The contents of a file, or of all files below a folder."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    files = (file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
+
+
+def unpack(files: Files, path: Path) -> None:
+    """Write what `pack` gave to `path`, all at once."""
+    with replacing(path) as scratch:
+        if "" not in files:
+            scratch.mkdir()
+        for name, content in files.items():
+            file = scratch / name if name else scratch
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def link(there: Path, here: Path) -> None:
+    """A file, or a folder with the files below, as links: what is removed here stays there."""
+    names = [""] if there.is_file() else [p.relative_to(there) for p in there.rglob("*")]
+    if not there.is_file():
+        here.mkdir(parents=True)
+    for name in names:
+        if (there / name).is_file():
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).symlink_to((there / name).resolve())
+
+
+def clear(path: Path) -> None:
+    """Remove a file, a link or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files below a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

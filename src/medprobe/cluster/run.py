@@ -1,0 +1,239 @@
+"""One call of the executor: jobs out to workers, results back, and what is done where it fails."""
+
+import os
+import pickle
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from medprobe.cluster.files import pack, size, unpack
+from medprobe.cluster.staff import Hired, Staff
+from medprobe.cluster.worker import Answer, Worker, libraries, versions
+from medprobe.core import errors
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.parts import Job, fingerprint
+
+TRIES: Final = 3  # of a part, before it is given up
+AHEAD: Final = 2  # jobs that a worker has at a time: the next one is there when the first ends
+PATIENCE: Final = 120  # seconds without any worker, before a run is given up
+GIB: Final = 2**30
+WEIGHTS: Final = 4  # memory of a worker: its checkpoint's size so often, as training takes
+
+
+class Needs(NamedTuple):
+    """What a worker asks of its node."""
+
+    cpus: int
+    gpus: int
+    memory: int  # bytes
+
+    def fit(self, node: dict[str, float]) -> int:
+        """How many such workers a node of these resources holds."""
+        amounts = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory}
+        return min(int(node.get(name, 0) // most) for name, most in amounts.items() if most)
+
+
+class Run:
+    """Some jobs of a piece of work, by workers of which some may be there."""
+
+    def __init__(
+        self,
+        work: Callable[[Any], Any],
+        jobs: Sequence[Job],
+        staff: Staff,
+        engine: EngineParams,
+        memory: int | None,
+    ) -> None:
+        import ray
+
+        self.ray, self.jobs, self.staff, self.engine = ray, jobs, staff, engine
+        self.waiting: dict[tuple[Path, ...], deque[int]] = {}
+        for number, job in enumerate(jobs):
+            self.waiting.setdefault(job.reads, deque()).append(number)
+        self.left = len(jobs)  # waiting
+        self.tries: Counter[int] = Counter()  # that failed
+        self.losses: Counter[int] = Counter()  # of workers, by the jobs that they were at
+        self.failed_starts = 0
+        self.alive = time.monotonic()
+        self.running: dict[Any, tuple[Hired, int | None]] = {
+            worker.hello: (worker, None) for worker in staff.there if not worker.since
+        }  # the number of none: it starts
+        for worker in staff.there:
+            worker.has.clear()  # of a call that was broken off
+        self.stamps = {path: fingerprint([path]) for job in jobs for path in job.reads}
+        self.work = ray.put(pickle.dumps(work))
+        self.versions = versions(libraries())
+        self.needs = self._needs(memory)
+        if not self._room():
+            problem = f"no node has {self.needs.cpus} CPUs, {self.needs.gpus} GPUs and"
+            problem += f" {self.needs.memory / GIB:.1f} GiB for a worker"
+            raise BadInput("Ray cluster", problem, "lower OMP_NUM_THREADS, or add a larger node")
+
+    def _needs(self, memory: int | None) -> Needs:
+        """As many CPUs as this process would use threads; a GPU where there are any; memory by
+        the largest input where it is not told."""
+        threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
+        device, there = self.engine.device, self.ray.cluster_resources()
+        gpus = int(device == "cuda" or (device == "auto" and there.get("GPU", 0) >= 1))
+        largest = max((size(path) for path in self.stamps), default=0)
+        return Needs(threads, gpus, memory or GIB + WEIGHTS * largest)
+
+    def _room(self) -> int:
+        """How many workers the cluster holds."""
+        nodes = (node["Resources"] for node in self.ray.nodes() if node["Alive"])
+        return sum(self.needs.fit(node) for node in nodes)
+
+    def results(self) -> Iterator[tuple[int, Any]]:
+        """The results, as they come."""
+        hired = 0.0
+        while self.left or any(worker.has for worker in self.staff.there):
+            if time.monotonic() - hired > 1:  # nodes come and go
+                self._hire()
+                hired = time.monotonic()
+            self._employ()
+            results = [result for reference in self._done() for result in self._settle(reference)]
+            self._employ()
+            yield from results
+
+    def _hire(self) -> None:
+        """Ask for workers, as many as there is room and work for; those at work are counted."""
+        at_work = sum(bool(worker.has) for worker in self.staff.there)
+        cpus, gpus, memory = self.needs
+        kind = self.ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, memory=memory)
+        for _ in range(min(self._room(), at_work + self.left) - len(self.staff.there)):
+            actor: Any = kind.remote(os.getcwd(), cpus, errors.text.get())
+            worker = Hired(actor, actor.hello.remote(self.versions, self.work))
+            self.staff.there.append(worker)
+            self.running[worker.hello] = worker, None
+
+    def _employ(self) -> None:
+        """Give a job to each worker that has none, and then further ones, while as many wait as
+        there are workers: at the end none waits behind another that is free."""
+        ready = [worker for worker in self.staff.there if worker.since]
+        for held in range(AHEAD):
+            for worker in ready:
+                if len(worker.has) == held and self.left >= (len(self.staff.there) if held else 1):
+                    self._give(worker)
+
+    def _give(self, worker: Hired) -> None:
+        """Give a worker its next job."""
+        worker.reads = self._chosen(worker)
+        number = self.waiting[worker.reads].popleft()
+        self.left -= 1
+        if not self.waiting[worker.reads]:
+            del self.waiting[worker.reads]
+        self._order(worker, number)
+
+    def _chosen(self, worker: Hired) -> tuple[Path, ...]:
+        """Of which inputs: those that it has loaded, else some that no other has, else those with
+        the most jobs."""
+        if worker.reads in self.waiting:
+            return worker.reads
+        others = {one.reads for one in self.staff.there if one.has}
+        for reads in self.waiting:
+            if reads not in others:
+                return reads
+        return max(self.waiting, key=lambda reads: len(self.waiting[reads]))
+
+    def _order(self, worker: Hired, number: int, lacks: Sequence[str] = ()) -> None:
+        """Send a job to a worker, with the contents of inputs that it lacks."""
+        job, lost = self.jobs[number], self.losses[number]
+        if lost and job.again:
+            job = job._replace(argument=job.again[min(lost, len(job.again)) - 1])
+        stamps = {path.as_posix(): self.stamps[path] for path in job.reads}
+        for path in lacks:
+            if (path, stamps[path]) not in self.staff.sent:
+                self.staff.sent[path, stamps[path]] = self.ray.put(pack(Path(path)))
+        contents = [self.staff.sent[path, stamps[path]] for path in lacks]
+        reference = worker.actor.do.remote(job._replace(again=()), stamps, lacks, *contents)
+        self.running[reference] = worker, number
+        worker.has.append(number)
+
+    def _done(self) -> list[Any]:
+        """What has ended, within a second. Raises BadInput where no node is left for too long."""
+        if self.running:
+            self.alive = time.monotonic()
+            references = [*self.running]
+            self.ray.wait(references, timeout=1)
+            done: list[Any] = self.ray.wait(references, num_returns=len(references), timeout=0)[0]
+            return done
+        if time.monotonic() - self.alive > PATIENCE:
+            remedy = "start nodes and run the command again: finished parts are kept"
+            raise BadInput("Ray cluster", "no node is left that holds a worker", remedy)
+        time.sleep(0.2)
+        return []
+
+    def _settle(self, reference: Any) -> list[tuple[int, Any]]:
+        """Take what a worker says: a result, if that is what it is."""
+        worker, number = self.running.pop(reference)
+        try:
+            answer = self.ray.get(reference)
+        except self.ray.exceptions.RayError as lost:
+            self._lose(worker, number, lost)
+            return []
+        if number is None:
+            self._welcome(worker, *answer)
+            return []
+        worker.has.remove(number)
+        if answer.lacks:
+            self._order(worker, number, answer.lacks)
+        elif answer.error:
+            self._fail(number, answer.error)
+        else:
+            return [(number, self._received(worker, number, answer))]
+        return []
+
+    def _welcome(self, worker: Hired, found: dict[str, str], device: str, machine: str) -> None:
+        """A worker is there. Raises BadInput where it is of another version."""
+        if found != self.versions:
+            name = next(one for one in self.versions if found.get(one) != self.versions[one])
+            problem = f"{name} is {found.get(name)}, and {self.versions[name]} here"
+            raise BadInput(f"a worker on {machine}", problem, "install the same on all nodes")
+        worker.device, worker.machine, worker.since = device, machine, time.monotonic()
+
+    def _received(self, worker: Hired, number: int, answer: Answer) -> Any:
+        job = self.jobs[number]
+        for path, files in zip(job.writes, answer.wrote, strict=True):
+            unpack(files, path)
+        worker.jobs.append(job.name)
+        worker.seconds += answer.seconds
+        worker.tokens += answer.tokens
+        return answer.result
+
+    def _back(self, number: int) -> None:
+        """Put a job back, to be done next."""
+        self.waiting.setdefault(self.jobs[number].reads, deque()).appendleft(number)
+        self.left += 1
+
+    def _again(self, number: int, why: BaseException, problem: str, remedy: str) -> None:
+        """Put a job back that was begun, or give up."""
+        self.tries[number] += 1
+        if self.tries[number] >= TRIES:
+            raise BadInput(self.jobs[number].name, f"{problem} {TRIES} times", remedy) from why
+        self._back(number)
+
+    def _fail(self, number: int, error: Exception) -> None:
+        if isinstance(error, BadInput):
+            raise error
+        said = f": {error}" if errors.text.get() else ""  # which may quote the data
+        problem = f"failed ({type(error).__name__}{said})"
+        self._again(number, error, problem, "see -v for the traceback")
+
+    def _lose(self, worker: Hired, number: int | None, why: Exception) -> None:
+        """A worker is gone, with its process or its node. Of its jobs the first was begun."""
+        if worker in self.staff.there:
+            self.staff.end(worker)
+        if number is None:
+            self.failed_starts += 1
+            if self.failed_starts >= TRIES and not any(one.since for one in self.staff.there):
+                said = str(why).strip().splitlines()[-1]
+                raise BadInput("Ray cluster", f"no worker starts ({said})") from why
+        elif number == worker.has[0]:
+            self.losses[number] += 1
+            remedy = "where its memory did not suffice, add a larger node"
+            self._again(number, why, "its worker was lost", remedy)
+        else:
+            self._back(number)

@@ -1,0 +1,140 @@
+"""A worker of a cluster: a process on a node, which does jobs one after another.
+
+It computes in an empty folder of its own. What a job reads is linked into it from the project's
+folder, where the worker's machine has that with the same contents, and else sent with the job.
+"""
+
+import os
+import pickle
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from medprobe.cluster.files import Files, clear, link, pack, unpack
+from medprobe.core import errors
+from medprobe.core.code import ROOT
+from medprobe.core.parts import LIBRARIES, Job, fingerprint
+
+OWN: Final = ("Python", "medprobe's code")  # the versions that are no library's
+
+
+class Answer(NamedTuple):
+    """What a worker says of a job: one of `result`, `error` and `lacks`."""
+
+    result: Any = None
+    error: Exception | None = None
+    lacks: tuple[str, ...] = ()  # paths that are to be sent with the job
+    wrote: tuple[Files, ...] = ()
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class Worker:
+    """What Ray makes an actor of. `home` is the project's folder, as its own machine calls it."""
+
+    def __init__(self, home: str, threads: int, quotes: bool) -> None:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        errors.text.set(quotes)
+        self.home = Path(home)
+        self.folder = Path(tempfile.mkdtemp(prefix="medprobe-"))
+        self.placed: dict[str, str] = {}  # paths of the folder, with their fingerprints
+        self.work: Callable[[Any], Any] | None = None
+
+    def hello(self, expected: dict[str, str], work: bytes) -> tuple[dict[str, str], str, str]:
+        """This worker's versions, its device and its machine; with the `expected` versions it takes
+        up the work, which is pickled, too."""
+        found = versions([*expected][len(OWN) :])
+        if found != expected:
+            return found, "", platform.node()
+        os.chdir(self.folder)
+        self.work = pickle.loads(work)
+        return found, _device(), platform.node()
+
+    def do(
+        self, job: Job, stamps: dict[str, str], sent: Sequence[str] = (), *contents: Files
+    ) -> Answer:
+        """Do a job whose inputs have these fingerprints; `contents` is what was sent of them."""
+        assert self.work is not None
+        for path, files in zip(sent, contents, strict=True):
+            clear(self.folder / path)
+            unpack(files, self.folder / path)
+            self.placed[path] = stamps[path]
+        if lacks := tuple(path for path in stamps if not self._has(path, stamps[path])):
+            return Answer(lacks=lacks)
+        begin, tokens = time.monotonic(), _tokens()
+        try:
+            result = self.work(job.argument)
+        except Exception as error:
+            return Answer(error=_portable(error), seconds=time.monotonic() - begin)
+        seconds, tokens = time.monotonic() - begin, _tokens() - tokens
+        wrote = tuple(pack(path) for path in job.writes)
+        self.placed |= {path.as_posix(): fingerprint([path]) for path in job.writes}
+        return Answer(result, wrote=wrote, seconds=seconds, tokens=tokens)
+
+    def leave(self) -> None:
+        """Remove this worker's folder."""
+        os.chdir("/")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _has(self, path: str, stamp: str) -> bool:
+        """Is this in the folder, or can it be linked from the project's?"""
+        if self.placed.get(path) == stamp:
+            return True
+        there, here = self.home / path, self.folder / path
+        if not there.exists() or fingerprint([there]) != stamp:
+            return False
+        if here != there:  # as absolute paths are
+            clear(here)
+            link(there, here)
+        self.placed[path] = stamp
+        return True
+
+
+def versions(libraries: Sequence[str]) -> dict[str, str]:
+    """Of Python, of this package's code, of libraries; `none` for one that is not there."""
+    own = (sys.version.split()[0], fingerprint([ROOT])[:12])
+    found = dict(zip(OWN, own, strict=True))
+    for name in libraries:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def libraries(lock: Path = LIBRARIES) -> list[str]:
+    """The names in a lock file, and Ray's."""
+    lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
+    pinned = [line.partition("==")[0].strip() for line in lines if "==" in line]
+    return [*(name for name in pinned if name[0].isalnum()), "ray"]
+
+
+def _device() -> str:
+    """What this process computes on; its processor where the work needs no PyTorch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return f"cpu ({platform.machine()})"
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    return f"cpu ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"
+
+
+def _tokens() -> int:
+    """The tokens that models have read in this process, if any was loaded."""
+    loaded = sys.modules.get("medprobe.engine.load")
+    return loaded.read["tokens"] if loaded else 0
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that can be sent: itself, or what it says."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,123 @@
+"""A stand-in for Ray, in this process and in a fixed order: room for two workers, of which one ends
+one job each time that the driver waits. So the driver's own decisions are tested, and quickly.
+"""
+
+import pickle
+from collections import Counter, deque
+from types import SimpleNamespace
+from typing import Any
+
+from medprobe.cluster.worker import Answer
+from medprobe.core.parts import Job
+
+
+class Lost(Exception):
+    """The worker is gone."""
+
+
+class Reference:
+    """Where the answer to a call will be."""
+
+
+class Actor:
+    """A worker."""
+
+    def __init__(self, ray: "Ray") -> None:
+        self.ray, self.work = ray, None
+        self.queue: deque[tuple[Reference, Job]] = deque()
+        self.hello, self.do, self.leave = map(Call, (self._hello, self._do, Reference))
+
+    def _hello(self, expected: dict[str, str], work: bytes) -> Reference:
+        self.work = pickle.loads(work)
+        said = Reference()
+        if len(self.ray.actors) <= self.ray.in_time:
+            self.ray.done[said] = {**expected, **self.ray.other}, "cpu", "here"
+        else:
+            self.ray.late[said] = expected, "cpu", "here"
+        return said
+
+    def _do(self, job: Job, stamps: object, lacks: object) -> Reference:
+        self.queue.append((Reference(), job))
+        self.ray.held.append(len(self.queue))
+        return self.queue[-1][0]
+
+    def step(self) -> None:
+        """Do the first job, or die of it."""
+        reference, job = self.queue[0]
+        self.ray.begun[job.argument] += 1
+        if job.argument in self.ray.deadly:
+            self.ray.done.update((waiting, Lost()) for waiting, _ in self.queue)
+            self.queue.clear()
+            return
+        self.queue.popleft()
+        assert self.work is not None
+        self.ray.done[reference] = Answer(self.work(job.argument), tokens=5)
+
+
+class Call:
+    """A method of an actor."""
+
+    def __init__(self, method: Any) -> None:
+        self.remote = method
+
+
+class Ray:
+    """The module."""
+
+    exceptions = SimpleNamespace(RayError=Lost)
+
+    def __init__(self) -> None:
+        self.node = {"CPU": 2.0, "memory": 4 * 2**30}
+        self.in_time = 99  # workers that start at once; others wait until there is nothing to do
+        self.other: dict[str, str] = {}  # versions that are another's
+        self.deadly: set[int] = set()  # arguments that end their worker
+        self.asked: dict[str, Any] = {}  # for the last worker
+        self.actors: list[Actor] = []
+        self.late: dict[Reference, Any] = {}
+        self.done: dict[Reference, Any] = {}
+        self.held: list[int] = []  # how many jobs a worker had, when it was given one
+        self.begun: Counter[int] = Counter()  # how often, by argument
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def cluster_resources(self) -> dict[str, float]:
+        return self.node
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": self.node}]
+
+    def put(self, value: Any) -> Any:
+        return value
+
+    def remote(self, kind: type) -> "Ray":
+        return self
+
+    def options(self, **asked: Any) -> Any:
+        self.asked = asked
+        return Call(self._actor)
+
+    def _actor(self, *of_worker: object) -> Actor:
+        self.actors.append(Actor(self))
+        return self.actors[-1]
+
+    def wait(
+        self, references: list[Reference], num_returns: int = 1, timeout: float = 0
+    ) -> tuple[list[Reference], list[Reference]]:
+        if timeout and not any(one in self.done for one in references):
+            busy = [actor for actor in self.actors if actor.queue]
+            if busy:
+                busy[self.begun.total() % len(busy)].step()
+            else:
+                self.done |= self.late
+        done = [one for one in references if one in self.done]
+        return done, [one for one in references if one not in self.done]
+
+    def get(self, reference: Reference) -> Any:
+        found = self.done[reference]
+        if isinstance(found, Lost):
+            raise found
+        return found
+
+    def kill(self, actor: Actor) -> None:
+        actor.queue.clear()
