@@ -6,7 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from afar import afar
+from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
+from medprobe.core.parts import local
 from medprobe.sources import documents
 from medprobe.sources.documents import Index, Resource, index
 
@@ -93,6 +96,34 @@ def test_nothing_is_scanned_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(documents, "code_fingerprint", lambda _: "other code")
     make(data)
     assert len(scans) == 3
+
+
+def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data.parent)
+    monkeypatch.setattr(documents, "SHARE", 60)
+    for number, text in enumerate(TEXTS):
+        (data / "many" / f"d{number}.txt").parent.mkdir(exist_ok=True)
+        (data / "many" / f"d{number}.txt").write_text(text, encoding="utf-8")
+    resource = Resource(form="texts", path=Path("many"))
+    here, there = (
+        index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
+        for name, executor in (("here", local), ("there", afar))
+    )
+    assert pack(there.folder) == pack(here.folder)
+    assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all
+    whole = make(data)
+    counted = ("documents", "kept", "mentions", "skipped")
+    assert [here.about[key] for key in counted] == [whole.about[key] for key in counted]
+    drawn = [
+        made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for made in (whole, here)
+    ]
+    texts = [
+        [document.text for _, document, _ in made.read(found["document"])]
+        for made, found in zip((whole, here), drawn, strict=True)
+    ]
+    assert texts[0] == texts[1]
 
 
 def test_an_empty_resource_is_refused_and_leaves_nothing(data: Path) -> None:

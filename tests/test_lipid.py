@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -11,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gated
+from afar import afar
 from medprobe.benchmarks import lipid, lipid_released
 from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
+from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import lipid as released
@@ -222,7 +223,19 @@ def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
     path = tmp_path / "pubmed" / "pubmed22n0.xml.gz"
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
-        lipid.harvest([path], FINDER, (date(2021, 12, 31), None), Counter(), Counter())
+        lipid.build(tmp_path, lipid.Settings(), 0)
+
+
+def test_what_workers_elsewhere_read_is_built_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = [record(1, "Aspirin is old. We saw."), record(2, "Quinine helps."), record(4, "BRX2.")]
+    second = [record(1, "Aspirin is new.", version=2), record(3, "BRX2 acts.", date="2021-01-01")]
+    third = ["<DeleteCitation><PMID>2</PMID></DeleteCitation>", record(1, "Aspirin is old.")]
+    build(Path("data"), first, second, third).write(Path("here"))
+    lipid.build(Path("data"), lipid.Settings(), 0, afar).write(Path("there"))
+    assert pack(Path("there")) == pack(Path("here"))
 
 
 def failing(benchmark: BenchmarkTables) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
@@ -247,3 +247,45 @@ def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
         ranked.append(table[["variant", "query_id", "rank", "prediction"]])
     for other in ranked[1:]:
         pd.testing.assert_frame_equal(other, ranked[0])
+
+
+@pytest.fixture
+def crowded(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
+) -> Callable[[int], pd.DataFrame]:
+    """`crowded(room)`: what mask_average gives where the memory holds batches of `room` tokens."""
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    plugin = methods.find("mask_average")
+    predict, engine = plugin.predict, EngineParams(token_budget=256)
+
+    def made(room: int) -> pd.DataFrame:
+        def narrow(self: Any, task: Task, pass_: str) -> pd.DataFrame:
+            if self.model.token_budget > room:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return predict(self, task, pass_)
+
+        monkeypatch.setattr(plugin, "predict", narrow)
+        shutil.rmtree(project / "outputs/parts", ignore_errors=True)
+        probe("bert", "mask_average", "medlama", PARAMS.model_copy(update={"engine": engine}))
+        return read_table(project / "outputs/predictions/bert/mask_average/medlama.parquet", [])
+
+    return made
+
+
+def test_a_part_that_memory_does_not_hold_is_done_in_smaller_batches(
+    crowded: Callable[[int], pd.DataFrame],
+) -> None:
+    ample, narrow = crowded(2**30), crowded(100)
+    order = ["query_id", "rank", "prediction"]
+    pd.testing.assert_frame_equal(ample[order], narrow[order])
+    assert ample["score"].to_numpy() == pytest.approx(narrow["score"].to_numpy(), abs=1e-5)
+
+
+def test_a_part_that_the_smallest_batches_do_not_fit_is_named(
+    crowded: Callable[[int], pd.DataFrame],
+) -> None:
+    with pytest.raises(
+        BadInput, match=r"bert, mask_average, medlama: may_prevent.*memory.*with mo"
+    ):
+        crowded(10)

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from afar import afar
 from made_up import METADATA, predictions, project, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
+from medprobe.core.parts import local
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scoring
@@ -164,6 +166,11 @@ def test_paired_tests_compare_systems_and_correct() -> None:
     assert row["p"] < 0.01
     assert (table["p_holm"] >= table["p"]).all()
     assert paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, "another").empty
+
+
+def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
+    tables = [paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one) for one in (local, afar)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_paired_tests_compare_what_the_family_says() -> None:

@@ -9,7 +9,6 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
@@ -21,12 +20,15 @@ __all__ = ["Benchmark", "Metadata", "find", "names"]
 @dataclass(frozen=True)
 class Benchmark:
     """A benchmark's builder: `build(data, settings, seed)` makes its tables from the sources below
-    the folder `data`. Paths among the settings are relative to `data`, and lie inside a source."""
+    the folder `data`. Paths among the settings are relative to `data`, and lie inside a source.
+    One that reads many files, and takes an executor for them as its fourth argument, is so marked.
+    """
 
     metadata: Metadata
     settings: type[Section]
-    build: Callable[[Path, Any, int], BenchmarkTables]
+    build: Callable[..., BenchmarkTables]
     gate_sources: tuple[str, ...] = ()  # files below data/ that its expectations read themselves
+    many_files: bool = False
 
 
 def names() -> list[str]:

@@ -9,4 +9,4 @@ METADATA = replace(
     licence="UMLS Metathesaurus licence; the articles' own",
     sources=(*context.UMLS, "articles"),
 )
-BENCHMARK = Benchmark(METADATA, context.Settings, context.build)
+BENCHMARK = Benchmark(METADATA, context.Settings, context.build, many_files=True)

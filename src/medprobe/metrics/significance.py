@@ -8,6 +8,7 @@ correction is for a family: it answers one question that a reader asks.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
+from medprobe.core.parts import Executor, Job, local
 from medprobe.core.places import ABOUT
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scoring
@@ -100,37 +102,46 @@ def paired_tests(
     benchmarks: Path,
     params: Params,
     only: str | None = None,
+    *,
     about: Path = ABOUT,
+    executor: Executor = local,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark, or of `only` one: a table with columns SIGNIFICANCE.
     `about` holds what is known of each benchmark."""
-    by_benchmark: dict[str, dict[System, pd.DataFrame]] = {}
-    contrasts: dict[str, set[tuple[str, str]]] = {}
+    paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
-        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        if only not in (None, benchmark):
-            continue
-        metadata = Metadata.read(about / f"{benchmark}.json")
-        scoring = Scoring(params.score, params.seed, metadata.cluster)
-        table = paired_table(path, benchmarks / benchmark, scoring)
-        family = metrics.find(metric_of_predictions(path))
-        contrasts.setdefault(benchmark, set()).update(family.CONTRASTS)
+        if only in (None, path.stem):
+            paths.setdefault(path.stem, []).append(path)
+    jobs = []
+    for name, some in sorted(paths.items()):
+        known = (benchmarks / name, about / f"{name}.json")
+        jobs.append(Job(f"paired tests of {name}", (some, *known), (*some, *known)))
+    tables = dict(executor(partial(_tests_of, params), jobs))
+    ordered = [tables[number] for number in range(len(jobs))]
+    return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
+
+
+def _tests_of(params: Params, asked: tuple[list[Path], Path, Path]) -> pd.DataFrame:
+    """The paired tests of one benchmark, from its prediction tables, folder and metadata."""
+    paths, folder, about = asked
+    scoring = Scoring(params.score, params.seed, Metadata.read(about).cluster)
+    systems: dict[System, pd.DataFrame] = {}
+    contrasts: set[tuple[str, str]] = set()
+    for path in paths:
+        model, method = path.parent.parent.name, path.parent.name
+        table = paired_table(path, folder, scoring)
+        contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         for variant, rows in table.groupby("variant", sort=True):
-            name = f"{method}:{variant}" if variant else method
-            by_benchmark.setdefault(benchmark, {})[(model, name)] = rows
+            systems[model, f"{method}:{variant}" if variant else method] = rows
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
-    tables = [
-        significance(
-            systems,
-            benchmark,
-            params.score,
-            params.seed,
-            kinds=kinds,
-            contrasts=sorted(contrasts[benchmark]),
-        )
-        for benchmark, systems in sorted(by_benchmark.items())
-    ]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=SIGNIFICANCE)
+    return significance(
+        systems,
+        folder.name,
+        params.score,
+        params.seed,
+        kinds=kinds,
+        contrasts=sorted(contrasts),
+    )
 
 
 def significance(

@@ -1,34 +1,41 @@
 """Which documents of a text resource mention which entities, found in one pass and kept.
 
-An index is a folder: `documents.parquet` (`document, id, text`: those that mention two entities or
-more), `mentions.parquet` (`document, start, end, cui`) and `index.json` (what it was made from, and
-counts). A resource is scanned anew only where its files, the names looked for or the code have
-changed, so that another resource or other triples cost a look-up. Memory does not grow with a
-resource.
+An index is a folder: `index.json` (what it was made from, and counts), and for each share of the
+resource's files a folder with `documents.parquet` (`document, id, text`: those that mention two
+entities or more) and `mentions.parquet` (`document, start, end, cui`). A resource is scanned anew
+only where its files, the names looked for or the code have changed, so that another resource or
+other triples cost a look-up. Memory does not grow with a resource.
 """
 
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local
 from medprobe.sources import articles, notes, texts
 from medprobe.sources.texts import Document
 
+if TYPE_CHECKING:
+    from medprobe.sources.mentions import Mentions
+
 BATCH: Final = 500  # documents in memory at a time
-READERS: Final[dict[str, Callable[[Path, Counter[str]], Iterator[Document]]]] = {
-    "notes": notes.read,
-    "articles": articles.read,
-    "texts": texts.read,
+SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
+NUMBERS: Final = 2**32  # of documents, for each share
+Reader = Callable[[Path, Counter[str]], Iterator[Document]]
+READERS: Final[dict[str, tuple[Reader, tuple[str, ...]]]] = {  # with the endings of its files
+    "notes": (notes.read, (".csv", ".gz")),
+    "articles": (articles.read, (".xml", ".nxml", ".txt")),
+    "texts": (texts.read, (".txt", ".jsonl")),
 }
 
 
@@ -103,7 +110,7 @@ class Index:
 
         with duckdb.connect() as connection:
             for name in ("documents", "mentions"):
-                view = connection.read_parquet(str(self.folder / f"{name}.parquet"))
+                view = connection.read_parquet(str(self.folder / f"*/{name}.parquet"))
                 view.create_view(name)
             for name, table in tables.items():
                 connection.register(name, table)
@@ -111,7 +118,13 @@ class Index:
 
 
 def index(
-    name: str, resource: Resource, data: Path, names: list[tuple[str, str]], folder: Path
+    name: str,
+    resource: Resource,
+    data: Path,
+    names: list[tuple[str, str]],
+    folder: Path,
+    *,
+    executor: Executor = local,
 ) -> Index:
     """The index of a resource at `folder/name`: the one that is there where it was made from the
     same files and names by the same code, else made now. `names` are pairs of a name and its CUI.
@@ -129,8 +142,15 @@ def index(
         return Index(target)
     with replacing(target) as scratch:
         scratch.mkdir()
+        jobs = []
+        for number, share in enumerate(_shares(texts.files(path, READERS[resource.form][1]))):
+            out = scratch / str(number)
+            jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
+        counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
         skipped: Counter[str] = Counter()
-        counts = scan(READERS[resource.form](path, skipped), names, scratch)
+        for _, (counted, passed_over) in executor(_Scanner(resource.form, names), jobs):
+            counts.update(counted)
+            skipped.update(passed_over)
         if not counts["documents"]:
             raise BadInput(path, f"no document in resource {name}", "correct its path or form")
         about = {"made_from": made_from, **counts, "skipped": dict(sorted(skipped.items()))}
@@ -138,19 +158,58 @@ def index(
     return Index(target)
 
 
+def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """Files in their order, so many together as make a share."""
+    shares: list[tuple[Path, ...]] = []
+    room = 0
+    for file in files:
+        size = file.stat().st_size
+        if not shares or size > room:
+            shares.append(())
+            room = SHARE
+        shares[-1] += (file,)
+        room -= size
+    return shares
+
+
+class _Scanner:
+    """Scans shares of a resource's files. A copy sent elsewhere makes its own finder of names."""
+
+    def __init__(self, form: str, names: list[tuple[str, str]]) -> None:
+        self.form, self.names = form, names
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.form, self.names)
+
+    @cached_property
+    def finder(self) -> "Mentions":
+        """Of all names."""
+        from medprobe.sources.mentions import Mentions
+
+        return Mentions(self.names)
+
+    def __call__(
+        self, asked: tuple[tuple[Path, ...], Path, int]
+    ) -> tuple[Counter[str], Counter[str]]:
+        """Of some files, with the folder to write and the share's number: the counts, as of `scan`,
+        and of what was skipped."""
+        files, folder, share = asked
+        folder.mkdir(parents=True)
+        skipped: Counter[str] = Counter()
+        documents = (one for file in files for one in READERS[self.form][0](file, skipped))
+        return scan(documents, self.finder, folder, share * NUMBERS), skipped
+
+
 def scan(
-    documents: Iterator[Document], names: Iterable[tuple[str, str]], folder: Path
+    documents: Iterator[Document], finder: "Mentions", folder: Path, first: int = 0
 ) -> Counter[str]:
-    """Find all mentions in one pass; write both tables into `folder`. Returns the counts of
-    `documents` read, of those `kept`, and of `mentions` in these."""
+    """Find all mentions in one pass; write both tables into `folder`, with documents numbered from
+    `first`. Returns the counts of `documents` read, of those `kept`, and of `mentions` in these."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from medprobe.sources.mentions import Mentions
-
-    finder = Mentions(names)
-    text_type = pa.schema([("document", pa.int32()), ("id", pa.string()), ("text", pa.string())])
-    fields = [("document", pa.int32()), ("start", pa.int32()), ("end", pa.int32())]
+    text_type = pa.schema([("document", pa.int64()), ("id", pa.string()), ("text", pa.string())])
+    fields = [("document", pa.int64()), ("start", pa.int32()), ("end", pa.int32())]
     mention_type = pa.schema([*fields, ("cui", pa.string())])
     counts: Counter[str] = Counter()
     with (
@@ -159,7 +218,7 @@ def scan(
     ):
         while batch := list(islice(documents, BATCH)):
             kept, mentions = [], []
-            for number, document in enumerate(batch, start=counts["documents"]):
+            for number, document in enumerate(batch, start=first + counts["documents"]):
                 rows = [
                     (number, mention.start, mention.end, cui)
                     for mention in finder.find(document.text)

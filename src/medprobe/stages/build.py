@@ -9,10 +9,11 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, section
+from medprobe.core.parts import Executor, local
 from medprobe.core.statistics import statistics
 
 
-def build(name: str, params: Params) -> None:
+def build(name: str, params: Params, executor: Executor = local) -> None:
     """Write `outputs/benchmarks/<name>/`: queries, candidates, further tables, and statistics.csv;
     and what to know of it as `outputs/about/<name>.json`.
 
@@ -27,7 +28,8 @@ def build(name: str, params: Params) -> None:
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
             problem = f"data/{path} is none of the sources that dvc.yaml names for it"
             raise BadInput(f"{where}.{key}", problem, f"put it into one of {sources}")
-    tables = benchmark.build(places.DATA, settings, params.seed)
+    more = (executor,) if benchmark.many_files else ()
+    tables = benchmark.build(places.DATA, settings, params.seed, *more)
     tables = replace(
         tables,
         queries=tables.queries.assign(benchmark=name),

@@ -9,6 +9,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import Executor, local
 from medprobe.core.tables import Metadata, metric_of_predictions, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -28,7 +29,7 @@ from medprobe.report.results import Results
 from medprobe.report.template_free.analyses import analyses
 
 
-def compare(params: Params, out: Path = places.REPORTS) -> None:
+def compare(params: Params, out: Path = places.REPORTS, executor: Executor = local) -> None:
     """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
     `figures/*.svg`, `queries/*.html` and `index.html` to `out`, and the pages of queries with their
     texts to outputs/queries.
@@ -36,7 +37,7 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     Reads metrics/scores and the predictions, benchmarks and models below outputs/; raises BadInput
     where there are no scores. The same input gives the same bytes.
     """
-    results = _results(params)
+    results = _results(params, executor)
     shown = chapters(results)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
@@ -78,7 +79,7 @@ def _tables(benchmark: str) -> list[Path]:
     return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
-def _results(params: Params) -> Results:
+def _results(params: Params, executor: Executor) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
@@ -95,7 +96,7 @@ def _results(params: Params) -> Results:
     ]
     return Results(
         comparison=numbers,
-        significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params),
+        significance=paired_tests(places.PREDICTIONS, places.BENCHMARKS, params, executor=executor),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from rich.console import Console
@@ -29,9 +29,12 @@ from medprobe.core.parts import (
     table_fingerprint,
 )
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
-from medprobe.engine.inspection import MissingHead
-from medprobe.engine.load import NotANumber
+from medprobe.engine.batching import out_of_memory
+from medprobe.engine.inspection import MissingHead, read_config
+from medprobe.engine.load import NotANumber, device_of, token_budget
 from medprobe.methods import Method, Task
+
+SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note
 
 
 def probe(
@@ -101,13 +104,15 @@ class Asked(NamedTuple):
 
     pass_: str
     tasks: tuple[int, ...]
+    halved: int = 0  # how often the budget of tokens is to be halved at least
 
 
-@dataclass(frozen=True)
+@dataclass
 class Probing:
     """A model under a method on a benchmark's tables: the work of this stage.
 
-    A copy sent to a worker is without the model, which is loaded there.
+    A copy sent to a worker is without the model, which is loaded there. Where the memory does not
+    suffice for a part, the budget of tokens is halved for it and all later ones.
     """
 
     title: str  # in errors and progress
@@ -118,6 +123,7 @@ class Probing:
     seed: int
     tables: BenchmarkTables
     about: dict[str, Any]  # what all parts follow from
+    halved: int = 0  # how often the budget of tokens was
 
     def __reduce__(self) -> Any:
         recipe = (self.title, self.method, self.checkpoint, self.settings)
@@ -161,18 +167,45 @@ class Probing:
 
     def job(self, asked: Asked) -> Job:
         """For an executor."""
+        reads = tuple(self.prober.inputs(asked.pass_))
+        again = (asked, asked._replace(halved=2))  # two workers are not lost by chance
+        return Job(self.name(asked), asked, reads, again=again)
+
+    def name(self, asked: Asked) -> str:
+        """What it is called in errors."""
         some = len(asked.tasks) < len(self.tasks)
         names = (asked.pass_, self.tasks[asked.tasks[0]].name if some else "")
         name = " ".join(filter(None, names))
-        title = f"{self.title}: {name}" if name else self.title
-        return Job(title, asked, tuple(self.prober.inputs(asked.pass_)))
+        return f"{self.title}: {name}" if name else self.title
 
     def __call__(self, asked: Asked) -> list[pd.DataFrame]:
-        """A table for each task."""
-        return [
-            _part(self.prober, self.tasks[number], asked.pass_, self.title)
-            for number in asked.tasks
-        ]
+        """A table for each task. Raises BadInput where the memory does not suffice for the smallest
+        batches."""
+        while self.halved < asked.halved and self._halve():
+            pass
+        while True:
+            try:
+                return [
+                    _part(self.prober, self.tasks[number], asked.pass_, self.title)
+                    for number in asked.tasks
+                ]
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+            if not self._halve():  # once the error has let go of what it held
+                problem = "the memory does not hold it, with the smallest batches either"
+                raise BadInput(self.name(asked), problem, "use a machine with more")
+
+    def _halve(self) -> bool:
+        """Load the model anew, for batches half as large, if they can be smaller."""
+        device = device_of(self.engine.here.device)
+        budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
+        if budget <= SMALLEST:
+            return False
+        self.engine = self.engine.model_copy(update={"token_budget": max(SMALLEST, budget // 2)})
+        self.halved += 1
+        self.__dict__.pop("prober", None)
+        return True
 
 
 def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:

@@ -23,6 +23,7 @@ from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
+from medprobe.core.parts import Executor, local
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources.documents import Index, Resource, index
 
@@ -51,13 +52,13 @@ class Settings(Section):
     window: int = Field(300, gt=0)  # words and marks of an input: some 512 tokens at most
 
 
-def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
     """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
     no document gives a context."""
     dropped: Counter[str] = Counter()
     known = load(data / "umls", settings.relations, dropped)
     indexes = {
-        name: index(name, resource, data, known.terms, INDEXES)
+        name: index(name, resource, data, known.terms, INDEXES, executor=executor)
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
@@ -206,4 +207,4 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)

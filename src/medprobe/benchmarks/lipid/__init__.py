@@ -6,10 +6,11 @@ the day on which the model's training ended.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from datetime import date
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import Field
@@ -18,6 +19,7 @@ from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
+from medprobe.core.parts import Executor, Job, in_order, local
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
@@ -45,16 +47,12 @@ class Settings(Section):
     )
 
 
-def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
     """Build LIPID, one subset an entity list. Nothing is drawn.
 
     Raises BadInput for broken files, empty lists, and names that stand twice in a list.
     """
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
-    finder = Mentions(
-        ((name, f"{subset}:{name}") for subset, names in lists.items() for name in names),
-        exact=symbol,
-    )
     dropped: Counter[str] = Counter()
     records: Counter[str] = Counter()
     files = pubmed.files(data / "pubmed")
@@ -62,7 +60,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     if period[1] is not None and period[1] <= period[0]:
         where = "params.yaml: benchmarks.lipid: submitted_before"
         raise BadInput(where, f"{period[1]} is not after submitted_after, {period[0]}")
-    rows = harvest(files, finder, period, dropped, records)
+    rows = harvest(files, Harvester(lists, period), dropped, records, executor)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
@@ -94,13 +92,58 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     return BenchmarkTables(queries.reset_index(drop=True), candidates, notes, others)
 
 
+class Found(NamedTuple):
+    """What a file says of one abstract."""
+
+    pmid: str
+    version: int  # 0: PubMed took the abstract back
+    outside: str = ""  # the rule by which its date leaves it out; no sentence is looked at then
+    rows: Sequence[dict[str, str]] = ()  # its prompts
+    dropped: Sequence[str] = ()  # the rules that drop its other sentences
+
+
+class Harvester:
+    """Reads one file of PubMed. A copy sent elsewhere makes its own finder of the names."""
+
+    def __init__(self, lists: dict[str, list[str]], period: tuple[date, date | None]) -> None:
+        self.lists, self.period = lists, period
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.lists, self.period)
+
+    @cached_property
+    def finder(self) -> Mentions:
+        """Of all names, which go by `<subset>:<name>`."""
+        names = ((name, f"{subset}:{name}") for subset, some in self.lists.items() for name in some)
+        return Mentions(names, exact=symbol)
+
+    def __call__(self, path: Path) -> list[Found]:
+        """What stands in the file, in its order."""
+        return [self._found(record) for record in pubmed.records(path)]
+
+    def _found(self, record: pubmed.Article | pubmed.Deletion) -> Found:
+        if isinstance(record, pubmed.Deletion):
+            return Found(record.pmid, 0)
+        if rule := self._outside(record.submitted):
+            return Found(record.pmid, record.version, rule)
+        return Found(record.pmid, record.version, "", *_prompts(record, self.finder))
+
+    def _outside(self, submitted: date | None) -> str:
+        after, before = self.period
+        if submitted is None:
+            return "abstract without a date"
+        if submitted <= after:
+            return "abstract before the cut-off"
+        return "abstract after the period" if before and submitted >= before else ""
+
+
 def harvest(
-    files: Iterable[Path],
-    finder: Mentions,
-    period: tuple[date, date | None],
+    files: Sequence[Path],
+    harvester: Harvester,
     dropped: Counter[str],
     records: Counter[str],
-) -> dict[str, list[dict[str, str]]]:
+    executor: Executor = local,
+) -> dict[str, Sequence[dict[str, str]]]:
     """The prompts of all abstracts that came to PubMed in a period, after its first day and before
     its last, where it has one: rows by PMID.
 
@@ -108,47 +151,38 @@ def harvest(
     held, so that memory follows what is found and not what is read. What is left out is counted in
     `dropped`, by rule; what is read in `records`, by file.
     """
-    found: dict[str, list[dict[str, str]]] = {}
+    found: dict[str, Sequence[dict[str, str]]] = {}
     versions: dict[str, int] = {}  # of the few that have more than one
-    for record in _records(files, records):
-        if isinstance(record, pubmed.Deletion):
-            dropped["abstract deleted"] += found.pop(record.pmid, None) is not None
-            continue
-        if record.version < versions.get(record.pmid, 1):
-            dropped["abstract revised"] += 1
-            continue
-        if record.version > 1:
-            versions[record.pmid] = record.version
-        dropped["abstract revised"] += found.pop(record.pmid, None) is not None
-        if record.submitted is None:
-            dropped["abstract without a date"] += 1
-        elif record.submitted <= period[0]:
-            dropped["abstract before the cut-off"] += 1
-        elif period[1] is not None and record.submitted >= period[1]:
-            dropped["abstract after the period"] += 1
-        elif rows := _prompts(record, finder, dropped):
-            found[record.pmid] = rows
+    jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
+    for number, read in in_order(executor(harvester, jobs)):
+        records[files[number].name] += len(read)
+        for one in read:
+            if not one.version:
+                dropped["abstract deleted"] += found.pop(one.pmid, None) is not None
+                continue
+            if one.version < versions.get(one.pmid, 1):
+                dropped["abstract revised"] += 1
+                continue
+            if one.version > 1:
+                versions[one.pmid] = one.version
+            dropped["abstract revised"] += found.pop(one.pmid, None) is not None
+            if one.outside:
+                dropped[one.outside] += 1
+            for rule in one.dropped:
+                dropped[f"sentence: {rule}"] += 1
+            if one.rows:
+                found[one.pmid] = one.rows
     return found
 
 
-def _records(
-    files: Iterable[Path], counted: Counter[str]
-) -> Iterator[pubmed.Article | pubmed.Deletion]:
-    for path in files:
-        for record in pubmed.records(path):
-            counted[path.name] += 1
-            yield record
-
-
-def _prompts(
-    article: pubmed.Article, finder: Mentions, dropped: Counter[str]
-) -> list[dict[str, str]]:
-    rows = []
+def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, str]], list[str]]:
+    """The prompts of an abstract, and the rules that drop its other sentences."""
+    rows, dropped = [], []
     texts = [sentence for section in article.abstract for sentence in sentences(section)]
     for number, sentence in enumerate(texts, start=1):
         result = prompt(sentence, finder)
         if not isinstance(result, Prompt):
-            dropped[f"sentence: {result}"] += 1
+            dropped.append(result)
             continue
         for entity in result.entities:
             subset, name = entity.split(":", 1)
@@ -163,10 +197,10 @@ def _prompts(
                     "sentence": sentence,
                 }
             )
-    return rows
+    return rows, dropped
 
 
-def _queries(found: dict[str, list[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+def _queries(found: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
     """The query table. Of prompts that are alike the first stays, with the answers of all."""
     columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
     rows = [row for pmid in sorted(found, key=int) for row in found[pmid]]
@@ -201,4 +235,4 @@ def _counts(dropped: Counter[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rule", "count"])
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)
