@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from medprobe.benchmarks import lipid
-from medprobe.sources.mentions import Mentions
 
 NAMES = 4461  # chemicals and genes of the paper's lists
 FILES = 8
@@ -94,8 +93,8 @@ def measure(folder: Path, names: list[str], files: int, queue: Any) -> None:
     """Search the first `files` files; put prompts, seconds and the peak of memory in MB."""
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
-    finder = Mentions((name, f"chem:{name}") for name in names)
-    found = lipid.harvest(paths, finder, PERIOD, Counter(), Counter())
+    harvester = lipid.Harvester({"chem": names}, PERIOD)
+    found = lipid.harvest(paths, harvester, Counter(), Counter())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     prompts = [row for rows in found.values() for row in rows]
