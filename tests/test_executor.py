@@ -221,9 +221,7 @@ def test_all_stages_that_use_the_cluster_are_one_progress(
             with Cluster(RAY) as made:
                 list(made(abs, jobs(*range(9))))
         assert progress.whole()[:3] == (18, 18, 4)
-    assert (
-        "all stages: 18 of 18 parts by 4 workers: 0 s, 90 tokens" in capsys.readouterr().err
-    )
+    assert "all stages: 18 of 18 parts by 4 workers: 0 s, 90 tokens" in capsys.readouterr().err
     with told():
         pass
     assert not capsys.readouterr().err
