@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from medprobe.cluster import Cluster
+from medprobe.cluster.executor import Cluster
 from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import Job, local

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from fake_ray import Ray
-from medprobe.cluster import Cluster, progress
+from medprobe.cluster import progress
+from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.run import Needs
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
@@ -228,5 +229,5 @@ def test_all_stages_that_use_the_cluster_are_one_progress(
 
 
 def test_nothing_of_ray_is_imported_before_it_is_asked_for() -> None:
-    code = "import sys, medprobe.cli, medprobe.cluster; sys.exit('ray' in sys.modules)"
+    code = "import sys, medprobe.cli, medprobe.cluster.executor; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0

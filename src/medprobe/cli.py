@@ -77,7 +77,7 @@ def executing(engine: "EngineParams") -> "Iterator[Executor]":
     if engine.executor == "local":
         yield local
         return
-    from medprobe.cluster import Cluster
+    from medprobe.cluster.executor import Cluster
     from medprobe.commands.plan import planned
 
     with Cluster(engine, planned(os.environ.get("DVC_STAGE", ""))) as cluster:
@@ -92,7 +92,7 @@ def lineage_of(executor: "Executor") -> dict[str, str]:
 
     if executor is local:
         return {}
-    from medprobe.cluster import Cluster
+    from medprobe.cluster.executor import Cluster
 
     assert isinstance(executor, Cluster)
     workers = "; ".join(executor.staff.costs())
