@@ -35,7 +35,7 @@ SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
 ENGINE = EngineParams(device="cpu", executor="ray")
 STORE = 200 * 2**20
 TINY, ROWS = 1_000, 2_000 * 10  # parts; rows of a large relation's table
-RATE, LASTS = 20, 40  # sleeping parts that end each second, and seconds
+RATE, LASTS = 20, 30  # sleeping parts that end each second, and seconds
 
 
 @contextmanager
