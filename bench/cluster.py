@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from medprobe.cluster import Cluster
+from medprobe.cluster.executor import Cluster
 from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import Job, local
@@ -35,7 +35,7 @@ SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
 ENGINE = EngineParams(device="cpu", executor="ray")
 STORE = 200 * 2**20
 TINY, ROWS = 1_000, 2_000 * 10  # parts; rows of a large relation's table
-RATE, LASTS = 20, 40  # sleeping parts that end each second, and seconds
+RATE, LASTS = 20, 30  # sleeping parts that end each second, and seconds
 
 
 @contextmanager
@@ -129,7 +129,8 @@ def compare(what: str) -> None:
         took = []
         for count in (0, 1, 2):
             probing = work(what, ENGINE)
-            jobs = [Job(str(asked), asked, (probing.checkpoint,)) for asked in probing.asked()]
+            asked = probing.asked() * 2
+            jobs = [Job(str(one), one, (probing.checkpoint,)) for one in asked]
             if not count:
                 list(local(probing, jobs[:1]))
                 took.append(timed(local, probing, jobs))

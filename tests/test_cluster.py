@@ -16,7 +16,8 @@ import probing
 import test_classifier
 import test_rewire
 from faulty import Faulty
-from medprobe.cluster import Cluster, run
+from medprobe.cluster import run
+from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack
 from medprobe.core import places
 from medprobe.core.errors import BadInput

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from fake_ray import Ray
-from medprobe.cluster import Cluster
+from medprobe.cluster import progress
+from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.run import Needs
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
+from medprobe.commands.repro import told
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import Job, fingerprint, local
@@ -138,7 +140,7 @@ def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
+def ray(home: Path, monkeypatch: pytest.MonkeyPatch) -> Ray:
     fake = Ray()
     monkeypatch.setitem(sys.modules, "ray", fake)
     return fake
@@ -211,6 +213,21 @@ def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
     assert made.staff.devices() == "cpu"
 
 
+def test_all_stages_that_use_the_cluster_are_one_progress(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with told():
+        for stage in ("score", "probe-likelihood@taught-toy"):
+            monkeypatch.setenv("DVC_STAGE", stage)
+            with Cluster(RAY) as made:
+                list(made(abs, jobs(*range(9))))
+        assert progress.whole()[:3] == (18, 18, 4)
+    assert "all stages: 18 of 18 parts by 4 workers: 0 s, 90 tokens" in capsys.readouterr().err
+    with told():
+        pass
+    assert not capsys.readouterr().err
+
+
 def test_nothing_of_ray_is_imported_before_it_is_asked_for() -> None:
-    code = "import sys, medprobe.cli, medprobe.cluster; sys.exit('ray' in sys.modules)"
+    code = "import sys, medprobe.cli, medprobe.cluster.executor; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0

@@ -271,6 +271,15 @@ def test_what_is_not_made_yet_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     assert plan.shown(row).endswith("inputs are not made yet")
 
 
+def test_what_memory_a_stage_takes_is_kept_for_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert plan.planned("probe@a") is None
+    plan.keep([plan.Left("probe@a", "now", memory=5), plan.Left("score", "after probe@a")])
+    assert (plan.planned("probe@a"), plan.planned("score")) == (5, None)
+
+
 def test_methods_say_what_they_read_or_nothing() -> None:
     told = {name for name in methods.names() if "reads" in vars(methods.find(name))}
     assert {case[0] for case in CASES} == told

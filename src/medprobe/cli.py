@@ -77,7 +77,7 @@ def executing(engine: "EngineParams") -> "Iterator[Executor]":
     if engine.executor == "local":
         yield local
         return
-    from medprobe.cluster import Cluster
+    from medprobe.cluster.executor import Cluster
     from medprobe.commands.plan import planned
 
     with Cluster(engine, planned(os.environ.get("DVC_STAGE", ""))) as cluster:
@@ -94,7 +94,7 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
 
     if executor is local:
         return {"device": device_name(device_of(engine.device)), "tokens": read["tokens"]}
-    from medprobe.cluster import Cluster
+    from medprobe.cluster.executor import Cluster
 
     assert isinstance(executor, Cluster)
     workers = "; ".join(executor.staff.costs())

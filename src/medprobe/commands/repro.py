@@ -5,20 +5,27 @@ paths may run side by side; small models use two cores best one by one, each on 
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Final
 
 import yaml
 from filelock import FileLock, Timeout
 
 from medprobe import warm
+from medprobe.cluster import progress
+from medprobe.cluster.progress import Progress
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+
+EVERY: Final = 10.0  # seconds between two words on how far all is
 
 
 def repro(jobs: int) -> None:
@@ -28,7 +35,7 @@ def repro(jobs: int) -> None:
     each has.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
-    with alone():
+    with alone(), told():
         check_lock()
         if jobs > 1 and _changed():
             share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
@@ -52,6 +59,29 @@ def alone() -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """While the block runs and at its end: how far all parts are that went to a cluster."""
+    shutil.rmtree(progress.FOLDER, ignore_errors=True)
+    over = threading.Event()
+
+    def tell() -> None:
+        before, ended = Progress(), False
+        while not ended:
+            ended = over.wait(EVERY)
+            if (now := progress.whole()) != before:
+                print(f"all stages: {now}", file=sys.stderr, flush=True)
+            before = now
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        yield
+    finally:
+        over.set()
+        telling.join()
 
 
 def check_lock(path: Path = Path("dvc.lock")) -> None:

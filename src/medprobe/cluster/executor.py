@@ -1,0 +1,103 @@
+"""The executor, in the process of a stage: the driver.
+
+What a job reads and writes goes through the worker's own folder (`worker`). The driver alone writes
+results into the project (`run`), and says how far it is (`progress`).
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from medprobe.cluster import progress
+from medprobe.cluster.progress import Progress
+from medprobe.cluster.run import Run
+from medprobe.cluster.staff import Staff
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.core.parts import Job
+
+
+class Cluster:
+    """The executor. Its workers stay from one call to the next of the same work, and leave at the
+    end of the block. Each asks for `memory` bytes, or for what its largest input lets expect.
+
+    A part is done again elsewhere, three times at most, where its worker is lost or it fails by
+    another error than BadInput. Raises BadInput where there is no cluster, no node is large enough,
+    a worker has other versions than this process, or a part is given up, with its name.
+    """
+
+    def __init__(self, engine: EngineParams, memory: int | None = None) -> None:
+        self.engine, self.memory = engine, memory
+        self.work: Callable[[Any], Any] | None = None
+        self.staff = Staff()
+        self.done = self.of = 0  # jobs
+        self.told = 0.0  # when it was last written down how far they are
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._dismiss()
+        if self.of:
+            self._tell()
+
+    def __call__(
+        self, work: Callable[[Any], Any], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, Any]]:
+        if not jobs:
+            return
+        self._connect()
+        if work is not self.work:
+            self._dismiss()
+            self.work = work
+        self.of += len(jobs)
+        for result in Run(work, jobs, self.staff, self.engine, self.memory).results():
+            self.done += 1
+            if time.monotonic() - self.told > 1:
+                self._tell()
+            yield result
+
+    def _tell(self) -> None:
+        """Write down how far this stage is."""
+        stage = os.environ.get("DVC_STAGE", f"process {os.getpid()}")
+        progress.tell(stage, Progress(self.done, self.of, *self.staff.sums()))
+        self.told = time.monotonic()
+
+    def _connect(self) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ModuleNotFoundError:
+            remedy = "pip install 'medprobe[ray]', or set it to local"
+            raise BadInput("engine.executor: ray", "Ray is not installed", remedy) from None
+        if ray.is_initialized():
+            return
+        try:
+            address = self.engine.address
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except (ConnectionError, ValueError, RuntimeError) as problem:
+            remedy = "start one, `ray start --head`: docs/cluster.md"
+            where = f"engine.address: {self.engine.address}"
+            said = str(problem).partition("\n")[0] or type(problem).__name__
+            raise BadInput(where, f"no Ray cluster ({said})", remedy) from None
+
+    def _dismiss(self) -> None:
+        """Let all workers go."""
+        self.work = None
+        if not self.staff.there:
+            return
+        import ray
+
+        left = [worker.actor.leave.remote() for worker in self.staff.there if worker.since]
+        if left:
+            ray.wait(left, num_returns=len(left), timeout=2)
+        for worker in [*self.staff.there]:
+            self.staff.end(worker)
