@@ -64,7 +64,7 @@ def of_mlflow() -> None:
     ids = {run.info.run_name: run.info.run_id for run in runs}
     chosen = json.dumps([ids[name] for name in RUNS], separators=(",", ":"))
     with served(client.tracking_uri) as server, browser(offline=False) as driver:
-        look(driver, 870, 890)
+        look(driver, 1500, 890)
         address = (
             f"{server}/#/compare-runs?runs={chosen}&experiments=[%22{experiment.experiment_id}%22]"
         )

@@ -50,9 +50,9 @@ def merge(paths: Sequence[Path], out: Path) -> list[str]:
             path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")
         write_csv(comparison(folder / places.SCORES), folder / "comparison.csv")
         write_csv(_tests(together, units), folder / places.REPORTS / "significance.csv")
-        for unit, table in units.items():
-            (folder / shared.UNITS / unit).parent.mkdir(parents=True, exist_ok=True)
-            table.to_parquet(folder / shared.UNITS / unit, index=False)
+        for below, table in units.items():
+            (folder / shared.UNITS / below).parent.mkdir(parents=True, exist_ok=True)
+            table.to_parquet(folder / shared.UNITS / below, index=False)
     left = [one for one in together.results if one.table not in units]
     return [f"{one.model} {one.method} {one.benchmark}" for one in left]
 

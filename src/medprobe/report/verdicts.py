@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from medprobe.metrics.results import where
 from medprobe.metrics.significance import LEVEL, System
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
@@ -43,11 +42,12 @@ class Verdict:
 def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
     """The test of two systems, or of one with itself on two subsets, among the tests of one subset
     and metric (`Results.tests`); None where they are not compared."""
-    columns = ("model_a", "method_a", "model_b", "method_b")
+    columns = (tests[name].tolist() for name in ("model_a", "method_a", "model_b", "method_b"))
+    rows = {pair: number for number, pair in enumerate(zip(*columns, strict=True))}
     for pair, sign in (((*a, *b), 1), ((*b, *a), -1)):
-        row = where(tests, **dict(zip(columns, pair, strict=True))).head(1)
-        if len(row):
-            return Verdict(sign * row["difference"].item(), row["p_holm"].item())
+        if pair in rows:
+            row = tests.iloc[rows[pair]]
+            return Verdict(sign * row["difference"], row["p_holm"])
     return None
 
 
