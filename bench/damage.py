@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import pandas as pd
+
 from medprobe.core.errors import BadInput
 from medprobe.sources import (
     annotation,
@@ -18,14 +20,17 @@ from medprobe.sources import (
     biolama,
     cui2vec,
     entities,
+    facts,
     hierarchy,
     lama,
+    lipid,
     medlama,
     mednli,
     notes,
     pubmed,
     rrf,
     sentences,
+    sheets,
     texts,
 )
 
@@ -48,6 +53,22 @@ def _biolama(data: Path) -> object:
 
 def _pubmed(folder: Path) -> object:
     return [list(pubmed.records(path)) for path in pubmed.files(folder)]
+
+
+def _facts(ending: str) -> tuple[str, Read]:
+    name = f"tables/facts.{ending}"
+    return name, lambda data: list(facts.read(data / name))
+
+
+def _templates(ending: str) -> tuple[str, Read]:
+    name = f"tables/templates.{ending}"
+    return name, lambda data: facts.templates(data / name)
+
+
+def _ratings(ending: str) -> tuple[str, Read]:
+    folder = f"sheets-{ending}"
+    items = pd.DataFrame({"item": ["a-1", "a-2"], "asked": "prompts"})
+    return f"{folder}/anna.{ending}", lambda data: sheets.read_ratings(data / folder, items)
 
 
 READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
@@ -107,6 +128,10 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
         "released/DisknE_symptoms_annotation.csv",
         lambda d: annotation.read_released(d / "released/DisknE_symptoms_annotation.csv"),
     ),
+    **{f"facts in {ending}": _facts(ending) for ending in ("csv", "tsv", "jsonl", "parquet")},
+    **{f"templates in {ending}": _templates(ending) for ending in ("csv", "json")},
+    **{f"ratings in {ending}": _ratings(ending) for ending in ("csv", "xlsx")},
+    "LIPID's prompts": ("released/LIPID.json", lambda d: lipid.read(d / "released/LIPID.json")),
 }
 
 
@@ -132,6 +157,28 @@ def world(data: Path) -> None:
     head = "pair_id,CUI,label,original_cui,start_index,end_index,category"
     line = "p1,C0000001,entailment,C0000001,0,4,symptoms_diseases"
     (released / "DisknE_symptoms_annotation.csv").write_text(f"{head}\n{line}\n{line}\n")
+    prompts = [{"type": "gene", "prompt": f"{n} is [MASK].", "answer": f"G{n}"} for n in range(9)]
+    (released / "LIPID.json").write_text(json.dumps(prompts, indent=1))
+    _tables(data)
+
+
+def _tables(data: Path) -> None:
+    """Facts, templates and filled sheets, each in all forms."""
+    folder = data / "tables"
+    folder.mkdir()
+    columns = ("subject", "relation", "object", "aliases")
+    rows = [(f"drug {n}", "treats", f"ailment {n}", f"illness {n}") for n in range(20)]
+    table = pd.DataFrame(rows, columns=list(columns))
+    table.to_csv(folder / "facts.csv", index=False)
+    table.to_csv(folder / "facts.tsv", index=False, sep="\t")
+    table.to_json(folder / "facts.jsonl", orient="records", lines=True)
+    table.to_parquet(folder / "facts.parquet")
+    (folder / "templates.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
+    (folder / "templates.json").write_text('{"treats": {"templates": ["[X] treats [Y] ."]}}')
+    sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "a text", "rating": ["yes", "no"]})
+    for ending, write in (("csv", sheet.to_csv), ("xlsx", sheet.to_excel)):
+        (data / f"sheets-{ending}").mkdir()
+        write(data / f"sheets-{ending}/anna.{ending}", index=False)
 
 
 def path_of(data: Path, reader: str) -> Path:

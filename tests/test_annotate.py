@@ -275,7 +275,7 @@ def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
     ("line", "says"),
     [
         ("replace:item,text:items,text", r"no column 'item' \(did you mean 'items'\?\)"),
-        ("replace:,rating,:,score,", "no column 'rating'; keep the first line as it was written"),
+        ("replace:,rating,:,score,", "no column 'rating'; keep the lines as they were written"),
         ("rating:6", r"line 2: rating '6'; write one of: 1, 2, 3, 4, 5"),
         ("rating:yes", r"line 2: rating 'yes'; write one of"),
         ("twice", r"line 802: item 'experts-001' stands on line 2 too; keep one"),

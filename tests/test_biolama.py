@@ -122,9 +122,12 @@ def test_the_same_seed_writes_the_same_files(world, tmp_path):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"obj_uris": ["M1"]}, r"test.jsonl, line 1: obj_labels and obj_uris"),
-        ({"sub_label": None}, r'test.jsonl, line 1: expected a text under "sub_label"'),
-        ({"obj_aliases": [[]]}, r"test.jsonl, line 1: obj_types and obj_aliases"),
+        ({"obj_uris": ["M1"]}, r"test.jsonl, line 1: obj_uris must be as long as obj_labels"),
+        (
+            {"sub_label": None},
+            r"test.jsonl, line 1: sub_label is null, expected a valid string",
+        ),
+        ({"obj_aliases": [[]]}, r"test.jsonl, line 1: obj_aliases must be as long as obj_labels"),
     ],
 )
 def test_a_bad_row_is_named(change, problem, tmp_path):
@@ -138,5 +141,5 @@ def test_missing_things_are_named(tmp_path):
     write(tmp_path)
     with pytest.raises(BadInput, match=r"no relation 'CD2' \(did you mean 'CD1'\?\)"):
         biolama.build(tmp_path, settings(relations=("CD2",)), 0)
-    with pytest.raises(BadInput, match="it needs one"):
+    with pytest.raises(BadInput, match=r"template is .*, expected one \[X\] and one \[Y\]"):
         biolama.build(write(tmp_path, template="[X] treats ."), settings(), 0)

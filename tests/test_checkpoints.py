@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import probing
 from made_up import project
+from medprobe import methods
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
@@ -149,53 +150,104 @@ def test_weights_that_are_no_numbers_are_refused(
         load(folder, "causal")
 
 
-METHODS = [  # a method, a model that it can ask, its settings
-    ("fill_mask", "bert", {}),
-    ("mask_average", "bert", {}),
-    ("xfactr", "bert", {"masks": 2}),
-    ("likelihood", "gpt2", {}),
-    ("likelihood", "t5", {}),
-    ("perplexity", "bert", {}),
-    ("perplexity", "gpt2", {}),
-    ("generative", "bart", {"beams": 2}),
-    ("generative", "t5", {"beams": 2}),
-]
+LIKELIHOOD = ("bert", "gpt2")
+METHODS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models that each can ask, its settings
+    "answering": [("gpt2", {"beams": 2, "spare": 0}), ("t5", {"forms": ["constrained"]})],
+    "classifier": [
+        ("bert", {"variants": [name], "seeds": [0], "epochs": 1})
+        for name in ("", "frozen", "lp-ft")
+    ],
+    "contrastive": [("bert", {"sets": ["set-0"]})],
+    "fill_mask": [("bert", {})],
+    "generative": [("bart", {"beams": 2}), ("t5", {"beams": 2})],
+    "judgment": [(arch, {}) for arch in LIKELIHOOD],
+    "likelihood": [("gpt2", {}), ("t5", {})],
+    "mask_average": [("bert", {})],
+    "optiprompt": [("bert", {"seeds": 1, "epochs": 1, "masks": 2})],
+    "perplexity": [(arch, {}) for arch in LIKELIHOOD],
+    "rank_change": [(arch, {"copy_control": False}) for arch in LIKELIHOOD],
+    "xfactr": [("bert", {"masks": 2})],
+}
+KINDS = {"bert": "masked", "gpt2": "causal"}  # others are seq2seq
+LOOSE = {  # of methods whose queries are not asked apart, or write: the queries that may be named
+    **dict.fromkeys(("answering", "classifier", "generative", "xfactr"), r"q\d"),
+    "judgment": "q2 to q3",
+}
+SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
+ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
 
 
-@pytest.mark.parametrize("one", METHODS, ids=lambda one: f"{one[0]}-{one[1]}")
+def test_every_method_is_tried_with_a_model_that_overflows() -> None:
+    assert set(METHODS) == set(methods.names())
+
+
+WAYS = [(method, *one) for method, several in METHODS.items() for one in several]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way)))
 def test_a_model_that_overflows_stops_the_part_and_is_named(
     tiny_model: TinyModel,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    one: tuple[str, str, dict[str, Any]],
+    way: tuple[str, str, dict[str, Any]],
 ) -> None:
     """Weights that are numbers, and outputs that are none: from a token of the last prompt on."""
-    method, arch, settings = one
+    method, arch, settings = way
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(tiny_model(arch), tmp_path / "outputs/models/mine")
-    queries, names = probing.queries(), probing.candidates()
-    BenchmarkTables(queries, names).write(tmp_path / "outputs/benchmarks/toy")
-    kind = {"bert": "masked", "gpt2": "causal"}.get(arch, "seq2seq")
+    for place in ("models/mine", "rewired/mine/set-0/step-1"):
+        shutil.copytree(tiny_model(arch), tmp_path / "outputs" / place)
+    asked = facts(4)
+    others = {"train": facts(3), "dev": facts(2), **examples()}
+    tables = BenchmarkTables(asked, probing.candidates(ANSWERS), others=others)
+    tables.write(tmp_path / "outputs/benchmarks/toy")
+    kind = KINDS.get(arch, "seq2seq")
     params = Params.model_validate(
         {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
     )
-    overflowing(monkeypatch)
-    decoded = method in ("xfactr", "generative")  # what is written is read, so that any may fail
-    query = r"q\d" if decoded else queries["query_id"].iloc[-1]
-    with pytest.raises(BadInput, match=f"mine, {method}, toy: r/all, query {query}: mine: .* NaN"):
+    overflowing(monkeypatch, [*ANSWERS, *asked["prompt"]])
+    query = LOOSE.get(method, "q3")
+    with pytest.raises(BadInput, match=f"mine, {method}, toy: .*, query {query}: .*: .* NaN"):
         probe("mine", method, "toy", params)
     assert not list(tmp_path.glob("outputs/predictions/**/*.parquet"))
 
 
-def overflowing(monkeypatch: pytest.MonkeyPatch) -> None:
+def facts(count: int) -> pd.DataFrame:
+    """So many queries, each with a subject and an answer of its own."""
+    rows = probing.queries([f"{name} may treat and prevent [Y] ." for name in SUBJECTS[:count]])
+    return rows.assign(
+        subject=SUBJECTS[:count],
+        subject_id=[f"S{i}" for i in range(count)],
+        answers=[[answer] for answer in ANSWERS[:count]],
+        answer_ids=[[f"A{i}"] for i in range(count)],
+    )
+
+
+def examples() -> dict[str, pd.DataFrame]:
+    """Examples of one disease and its splits; the last one, which is tested, has the last prompt
+    as its premise."""
+    rows = pd.DataFrame({"example_id": [f"e{i}" for i in range(8)], "label": [1, 0] * 4})
+    rows = rows.assign(
+        category="symptoms",
+        kind=rows["label"].map({1: "positive", 0: "similar"}),
+        cui=rows["label"].map({1: "r", 0: "s"}),
+        disease="fever",
+        premise=[facts(4)["prompt"].iloc[3 if i == 7 else i % 3] for i in range(8)],
+        hypothesis="chronic pain",
+        full_hypothesis="chronic pain",
+    )
+    split = ["train"] * 4 + ["validation"] * 2 + ["test"] * 2
+    splits = pd.DataFrame({"target": "r", "split": split, "example_id": rows["example_id"]})
+    return {"examples": rows, "splits": splits}
+
+
+def overflowing(monkeypatch: pytest.MonkeyPatch, texts: list[str]) -> None:
     """Let every model that is loaded overflow where it reads a token that only the last of the
-    prompts has."""
+    texts has."""
     read, embedded = loading.load_tokenizer, torch.nn.functional.embedding
     poison: list[int] = []
 
     def load_tokenizer(folder: Path, config: Any) -> Any:
         tokenizer = read(folder, config)
-        texts = [*probing.NAMES, *probing.PROMPTS]
         rows = [set(tokenizer(text)["input_ids"]) for text in texts]
         poison.append(min(rows[-1] - set().union(*rows[:-1])))
         return tokenizer

@@ -1,5 +1,7 @@
 """No reader crashes, whatever a file holds: it gives a table, or refuses in one line."""
 
+import gzip
+import json
 import random
 from pathlib import Path
 
@@ -8,8 +10,8 @@ from bench import damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.core.errors import BadInput
-from medprobe.sources.jsonl import Record, objects, records
+from medprobe.core.errors import BadInput, withheld
+from medprobe.sources.records import Record, json_records, objects
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +48,10 @@ class Row(Record):
         (b'{"name": ' + b"[" * 200_000, "line 2: not JSON: recursion limit exceeded"),
         (b'{"name": "\\ud800"}', "line 2: not JSON"),
         (b'{"name": NaN}', "line 2: not JSON"),
-        (b'{"name": "\xff"}', "line 2: not JSON"),
-        (b'{"name": 7}', "line 2: name: Input should be a valid string"),
-        (b'{"name": ["secret"]}', "line 2: name: Input should be a valid string"),
-        (b'{"other": "secret"}', "line 2: name: Field required"),
+        (b'{"name": "\xff"}', "line 2: not UTF-8 at byte 24"),
+        (b'{"name": 7}', "line 2: name is a number, expected a valid string"),
+        (b'{"name": ["secret"]}', "line 2: name is a list, expected a valid string"),
+        (b'{"other": "secret"}', "line 2: no field 'name'"),
         (b'{"name": "' + b"x" * 100 + b'"}', "line 2: longer than 100 bytes"),
     ],
 )
@@ -57,13 +59,97 @@ def test_a_line_of_json_is_refused_with_file_line_and_field(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes, says: str
 ) -> None:
     if b"xxx" in line:
-        monkeypatch.setattr("medprobe.sources.jsonl.LONGEST", 100)
+        monkeypatch.setattr("medprobe.sources.records.LONGEST", 100)
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"name": "a"}\n' + line + b"\n")
     with pytest.raises(BadInput) as caught:
-        list(records(path, Row, "get it"))
+        list(json_records(path, Row, "get it"))
     assert f"rows.jsonl, {says}" in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+NOTE = b'{"pairID": "p", "sentence1": "a", "sentence2": "b", "gold_label": "neutral"}'
+TRIPLE = {
+    **dict(uuid="u", predicate_id="r", sub_label="a", sub_uri="A", obj_labels=["b"]),
+    **dict(obj_uris=["B"], obj_types=[], obj_aliases=[[]]),
+}
+VERSION = b"""<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version="x">7</PMID>
+</MedlineCitation></PubmedArticle></PubmedArticleSet>"""
+LONG = VERSION.replace(b"</PMID>", b"</PMID><Article>" + b"x" * 10_100_000 + b"</Article>")
+
+
+def triple(**changes: object) -> bytes:
+    return json.dumps(TRIPLE | changes).encode()
+
+
+CASES = [
+    ("LAMA's templates", b'{"relation": "P19"}', "line 1: no field 'template'"),
+    ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
+    ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
+    ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
+    ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
+    ("BioLAMA", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),
+    (
+        "BioLAMA",
+        triple(sub_label="\u200b \t"),
+        "sub_label is '\\u200b \\t', expected a",
+    ),
+    ("BioLAMA", triple(sub_label="a\0"), "expected a text that shows"),
+    ("MedNLI", NOTE.replace(b'"p"', b'["p"]'), "line 1: pairID is a list, expected a valid"),
+    ("MedNLI", NOTE + b"\n\n" + NOTE + b"\xff", "line 3: not UTF-8 at byte 154"),
+    ("MEDIQA", b"pair_id,label\n" + b"x" * 200_000 + b",neutral\n", "a text of 200,000"),
+    ("MEDIQA", b"pair_id,label\n" + b"x" * 5_000_000 + b",neutral\n", "line 2: not CSV: field"),
+    ("the annotation", b"", "annotation.csv: empty"),
+    ("the annotation", b"pair_id\n\xe9\n", "line 1: no column 'premise'"),
+    ("cui2vec", b'"","V1"\n', "line 1: expected a header, and a concept a line below"),
+    ("cui2vec", b"C0000001,1\nC0000002,0\n", "line 1: expected a header, and a concept"),
+    (
+        "PubMed",
+        gzip.compress(VERSION, mtime=0),
+        "record 1, PMID 7: version is 'x', expected a valid",
+    ),
+    ("PubMed", gzip.compress(LONG, mtime=0), "broken XML after record 0"),
+    ("facts in csv", b"", "facts.csv: empty"),
+    ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),
+    ("facts in csv", b"subject,relation,object\na,b,\xe9\n", "line 2: not UTF-8 at byte 28"),
+    ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns of one name"),
+    (
+        "zipped notes",
+        gzip.compress(b"ROW_ID,ISERROR,TEXT\n", mtime=0)[:-9],
+        "after line 1: broken gzip",
+    ),
+    ("notes", b'ROW_ID,ISERROR,TEXT\n1,,"a\nb"\n2,,"c', "line 4: not CSV: unexpected end"),
+]
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
+)
+def test_what_was_a_crash_or_silent_is_one_line(
+    data: Path, reader: str, content: bytes, says: str
+) -> None:
+    path = damage.path_of(data, reader)
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(content)
+        with pytest.raises(BadInput) as caught:
+            damage.READERS[reader][1](data)
+    finally:
+        path.write_bytes(sound)
+    assert says in str(caught.value) and path.name in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_licensed_text_is_not_quoted(data: Path) -> None:
+    path = damage.path_of(data, "MedNLI")
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(NOTE.replace(b"neutral", b"secret"))
+        with withheld(), pytest.raises(BadInput) as caught:
+            damage.READERS["MedNLI"][1](data)
+    finally:
+        path.write_bytes(sound)
+    assert "gold_label is a text of 6 characters, expected 'entailment'" in str(caught.value)
 
 
 def test_a_file_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:

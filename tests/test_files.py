@@ -1,5 +1,6 @@
 """Files appear whole or not at all; finished parts are kept."""
 
+import errno
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         raise OSError(28, "No space left on device")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_full_disk_is_of_the_file_that_is_written(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as caught, replacing(tmp_path / "copy"):
+        raise OSError(errno.ENOSPC, "No space left on device", "source")
+    assert caught.value.filename == str(tmp_path / "copy")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:

@@ -235,7 +235,9 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: str, message: str
 def test_a_template_needs_both_slots(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "lama/relations.jsonl").write_text('{"relation": "P36", "template": "[X] ."}\n')
-    with pytest.raises(BadInput, match=r"relations\.jsonl, line 1: template '\[X\] \.'"):
+    with pytest.raises(
+        BadInput, match=r"relations\.jsonl, line 1: template is '\[X\] \.', expected one"
+    ):
         build(tmp_path)
 
 

@@ -306,7 +306,7 @@ def test_released_prompts_are_read_in_any_form(tmp_path: Path, form: str) -> Non
     path = tmp_path / "lipid/LIPID.json"
     path.parent.mkdir()
     path.write_text(json.dumps(FORMS[form]))
-    assert [tuple(row) for row in released.read(path)] == PROMPTS
+    assert [(row.kind, row.prompt, row.entity) for row in released.read(path)] == PROMPTS
     made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
     assert made.queries["prompt"].tolist() == ["[Y] lowers fever.", "Of [Y]."]
     assert made.queries["sentence"].tolist() == ["aspirin lowers fever.", "Of BRX2."]
@@ -336,8 +336,11 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
         ("[" * 100_000, "not JSON"),
         ("", r"no text with \[MASK\] in it"),
         ("[]", r"no text with \[MASK\] in it"),
-        ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: .*no entity"),
-        ('[{"prompt": "[MASK] acts.", "answer": "general"}]', "prompt 1: .*no kind"),
+        ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: entity is '', expected a text"),
+        (
+            '[{"prompt": "[MASK] acts.", "answer": "general"}]',
+            "prompt 1: kind is '', expected 'chem'",
+        ),
     ],
 )
 def test_a_file_that_is_no_lipid_is_named(tmp_path: Path, content: str, message: str) -> None:

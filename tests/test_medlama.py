@@ -298,13 +298,13 @@ def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"avg_match": "drop"}, "may_treat_1.csv: no column avg_match"),
-        ({"tail_cuis_list": "['C2', 'C3']"}, "row 1: 2 tail_cuis_list but 3 tail_names_list"),
-        ({"tail_names": "fever"}, "row 1: tail_names is 'fever', expected 'fever || pain'"),
-        ({"tail_cuis_len": "3"}, "row 1: tail_cuis_len is '3', expected '2'"),
-        ({"rel": "may_prevent"}, "row 1: rel is 'may_prevent', expected 'may_treat'"),
-        ({"tail_cuis_list": "C2"}, "row 1: tail_cuis_list is 'C2', expected a list of texts"),
-        ({"avg_match": "x"}, "row 1: avg_match is 'x', expected a number"),
+        ({"avg_match": "drop"}, "may_treat_1.csv, line 1: no column 'avg_match'"),
+        ({"tail_cuis_list": "['C2', 'C3']"}, "line 2: 2 tail_cuis_list but 3 tail_names_list"),
+        ({"tail_names": "fever"}, "line 2: tail_names is not what the lists say"),
+        ({"tail_cuis_len": "3"}, "line 2: tail_cuis_len is not what the lists say"),
+        ({"rel": "may_prevent"}, "line 2: rel is 'may_prevent', expected 'may_treat'"),
+        ({"tail_cuis_list": "C2"}, "line 2: tail_cuis_list is 'C2', expected a valid list"),
+        ({"avg_match": "x"}, "line 2: avg_match is 'x', expected a valid number"),
         ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: hardness columns not as recomputed"),
         ({"head_name": "pain relief"}, "may_treat_1.csv: hardness columns not as recomputed"),
     ],
@@ -332,7 +332,7 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 by the file's name"):
         bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
-    with pytest.raises(BadInput, match=r"may_treat_2.csv: not a UTF-8 CSV file"):
+    with pytest.raises(BadInput, match=r"may_treat_2.csv, line 1: no column 'head_name'"):
         bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").unlink()
     shutil.copy(folder / "may_treat_1_hard.csv", folder / "may_prevent_1.csv")

@@ -37,12 +37,16 @@ def test_reads_both(folder: Path) -> None:
     [
         (mednli.MEDNLI[1], None, "no such file"),
         (mednli.MEDNLI[1], ["{"], "line 1: not JSON"),
-        (mednli.MEDNLI[1], [row("x"), '{"pairID": "y"}'], "line 2: sentence1: Field required"),
-        (mednli.MEDNLI[1], [row("x", gold_label="-")], "line 1: label '-'"),
+        (mednli.MEDNLI[1], [row("x"), '{"pairID": "y"}'], "line 2: no field 'sentence1'"),
+        (
+            mednli.MEDNLI[1],
+            [row("x", gold_label="-")],
+            "line 1: gold_label is '-', expected",
+        ),
         (mednli.MEDNLI[1], [row("p0")], "pair p0 stands there twice"),
         (mednli.MEDIQA_LABELS, ["pair_id,label", "r,neutral"], "pair q has no label"),
-        (mednli.MEDIQA_LABELS, ["q,neutral"], "expected the header"),
-        (mednli.MEDIQA_LABELS, ["pair_id,label", "q,yes"], "line 2: label 'yes'"),
+        (mednli.MEDIQA_LABELS, ["q,neutral"], "line 1: no column 'pair_id'"),
+        (mednli.MEDIQA_LABELS, ["pair_id,label", "q,yes"], "line 2: label is 'yes', expected"),
     ],
 )
 def test_names_what_is_amiss(folder: Path, name: str, text: list[str] | None, message: str) -> None:
@@ -68,11 +72,11 @@ def test_released_annotation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (1, "C000001", "line 2: 'C000001' is no CUI"),
-        (4, "", "line 2: '' is no CUI"),
-        (2, "entails", r"line 2: label 'entails'.*one of entailment, non-entailment"),
+        (1, "C000001", "line 2: CUI is 'C000001', expected C and 7 digits"),
+        (4, "", "line 2: original_cui is '', expected C"),
+        (2, "entails", "line 2: label is 'entails'.*'entailment' or 'non-entailment'"),
         (3, "symptom_diseases", "did you mean 'symptoms_diseases'"),
-        (5, "", "line 2: span '' to '6'"),
+        (5, "", "line 2: start is '', expected a valid integer"),
     ],
 )
 def test_bad_released_row(tmp_path: Path, place: int, value: str, message: str) -> None:
@@ -89,7 +93,7 @@ def test_sheet(tmp_path: Path) -> None:
         ["p", "C0000001", 1, "tests", "C0000001", 2, 6]
     ]
     write_csv(path, [[*annotation.SHEET, "keep"], [*kept[:-1], ""]])
-    with pytest.raises(BadInput, match="line 2: keep is ''; expected yes or no"):
+    with pytest.raises(BadInput, match="line 2: keep is '', expected 'yes' or 'no'"):
         annotation.read_sheet(path)
 
 

@@ -50,9 +50,9 @@ def test_a_compressed_file_is_read_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "record"),
     [
-        ('"second secret"', '"second "secret"', "record 2"),  # a quote inside, not doubled
-        ('"third secret"', '"third secret', "record 3"),  # never closed
-        ('"second secret"', 'x","second secret"', "record 2"),  # a field too many
+        ('"second secret"', '"second "secret"', "line 4"),  # a quote inside, not doubled
+        ('"third secret"', '"third secret', "line 5"),  # never closed
+        ('"second secret"', 'x","second secret"', "line 4"),  # a field too many
     ],
 )
 def test_a_broken_record_is_named_and_not_shown(
@@ -70,7 +70,7 @@ def test_a_broken_record_is_named_and_not_shown(
 def test_a_file_that_is_no_noteevents_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     path.write_text("id,body\n1,x\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="no column ROW_ID, ISERROR, TEXT"):
+    with pytest.raises(BadInput, match="line 1: no column 'ROW_ID'"):
         list(notes.read(path, Counter()))
     with pytest.raises(BadInput, match="no such file"):
         list(notes.read(tmp_path / "none.csv", Counter()))
@@ -79,5 +79,5 @@ def test_a_file_that_is_no_noteevents_is_refused(tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "notes.csv", [row(1, "x")])
     path.write_bytes(path.read_bytes() + b'"2","\xff"\n')
-    with pytest.raises(BadInput, match="not UTF-8"):
+    with pytest.raises(BadInput, match="line 3: not UTF-8 at byte 1"):
         list(notes.read(path, Counter()))

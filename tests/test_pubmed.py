@@ -36,14 +36,14 @@ def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
     found = list(pubmed.records(write(tmp_path / "a.xml.gz", RECORD, DELETION)))
     assert found == [
         pubmed.Article(
-            "77",
-            2,
-            "On E. coli",
-            ("Effects of H2O on mice & men.", "Done β."),
-            date(2022, 3, 4),
+            pmid="77",
+            version=2,
+            title="On E. coli",
+            abstract=("Effects of H2O on mice & men.", "Done β."),
+            submitted=date(2022, 3, 4),
         ),
-        pubmed.Deletion("5"),
-        pubmed.Deletion("6"),
+        pubmed.Deletion(pmid="5"),
+        pubmed.Deletion(pmid="6"),
     ]
 
 
@@ -81,8 +81,12 @@ def test_broken_xml_is_named_with_its_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (">77<", "><", r"a\.xml\.gz, record 2: no PMID"),
-        ("<Day>4</Day>", "<Day>40</Day>", r"record 2, PMID 77: no such date: 2022-3-40"),
+        (">77<", "><", r"a\.xml\.gz, record 2, PMID none: pmid is"),
+        (
+            "<Day>4</Day>",
+            "<Day>40</Day>",
+            r"record 2, PMID 77: submitted is .*2022-3-40",
+        ),
     ],
 )
 def test_a_bad_field_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -119,7 +123,7 @@ def test_a_list_of_names(tmp_path: Path) -> None:
         (b"", r"genes\.txt: no name in it"),
         (b"\n \n", r"genes\.txt: no name in it"),
         (b"BRX2\nP53\nbrx2\n", r"genes\.txt, line 3: 'brx2' is on line 1 too"),
-        (b"BRX2\n\xff\n", r"genes\.txt: not UTF-8 at byte 5"),
+        (b"BRX2\n\xff\n", r"genes\.txt, line 2: not UTF-8 at byte 5"),
     ],
 )
 def test_a_bad_list_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:

@@ -85,7 +85,7 @@ def test_either_empty_cui_of_a_relation_is_named(tmp_path: Path) -> None:
 def test_bad_utf8_is_named(tmp_path: Path) -> None:
     good = CONCEPT.format("x").encode()
     (tmp_path / "MRCONSO.RRF").write_bytes(good + b"\n" + good.replace(b"x", b"\xe9") + b"\n")
-    with pytest.raises(BadInput, match=r"MRCONSO.RRF, line 2: byte \d+ is not UTF-8"):
+    with pytest.raises(BadInput, match=r"MRCONSO.RRF, line 2: not UTF-8 at byte \d\d"):
         rrf.scan_mrconso(tmp_path)
 
 

@@ -106,13 +106,18 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "prompts", "says"),
     [
-        ("facts.csv", "subject,object\na,b\n", PROMPTS, "line 2: relation: no such column"),
-        ("facts.csv", "subject,relation,object\na,treats,\n", PROMPTS, "line 2: object: String"),
+        ("facts.csv", "subject,object\na,b\n", PROMPTS, "line 2: no field 'relation'"),
+        (
+            "facts.csv",
+            "subject,relation,object\na,treats,\n",
+            PROMPTS,
+            "line 2: object is '', expected a text",
+        ),
         (
             "facts.csv",
             "subject,relation,object\na,treats\n",
             PROMPTS,
-            "line 2: 2 fields, the first",
+            "line 2: 2 fields, expected 3",
         ),
         ("facts.csv", 'subject,relation,object\na,treats,"b\n', PROMPTS, "not CSV"),
         ("facts.csv", "subject,relation,object\n", PROMPTS, "no rows"),
@@ -121,7 +126,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             "facts.csv",
             csv(),
             "relation,template\ntreats,[X] treats\n",
-            "it needs one [X] and one [Y]",
+            "template is '[X] treats', expected one [X] and one [Y]",
         ),
         (
             "facts.csv",
@@ -130,8 +135,8 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             "line 3: relation treats has a template",
         ),
         ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "2 slots [Y] in the prompt"),
-        ("facts.jsonl", '{"subject": "a"}\n[]\n', PROMPTS, "line 1: relation: no such column"),
-        ("facts.jsonl", "[" * 99999, PROMPTS, "line 1: not a JSON object"),
+        ("facts.jsonl", '{"subject": "a"}\n[]\n', PROMPTS, "line 1: no field 'relation'"),
+        ("facts.jsonl", "[" * 99999, PROMPTS, "line 1: not JSON"),
         ("facts.parquet", "no", PROMPTS, "not parquet"),
         ("facts.xls", "no", PROMPTS, "files of facts end in .csv, .tsv, .jsonl, .parquet"),
     ],
@@ -148,7 +153,7 @@ def test_what_is_amiss_is_said_in_a_line(
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     settings = write(tmp_path, "")
     (tmp_path / "tables/facts.csv").write_bytes(b"subject,relation,object\na,treats,\xff\n")
-    with pytest.raises(BadInput, match="not UTF-8 at byte 33"):
+    with pytest.raises(BadInput, match="line 2: not UTF-8 at byte 33"):
         made(tmp_path, settings)
     with pytest.raises(BadInput, match="no such file"):
         list(facts.read(tmp_path / "elsewhere"))

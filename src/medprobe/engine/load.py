@@ -106,7 +106,8 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     model = model.to(device).eval()
     accelerate(model)
     model.get_input_embeddings().register_forward_hook(_count)
-    model.register_forward_hook(partial(_check_outputs, folder.name))
+    for part in {model, model.base_model} if head == "classifier" else {model}:
+        part.register_forward_hook(partial(_check_outputs, folder.name))
     budget = engine.token_budget or token_budget(device, config)
     return Model(folder.name, model, tokenizer, device, dtype, length, budget)
 

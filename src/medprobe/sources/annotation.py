@@ -5,35 +5,73 @@ DisKnE's authors released, which name concepts of UMLS 2020AA. Source: Alghanmi 
 section 3.1.
 """
 
-import csv
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, Self, get_args
 
 import pandas as pd
+from pydantic import BeforeValidator, model_validator
 
-from medprobe.core.errors import BadInput, nearest, quoted
+from medprobe.core.errors import BadInput, quoted
 from medprobe.core.files import replacing
+from medprobe.sources.records import ANEW, Count, Cui, Name, Record, checked, csv_records, rows
 
 Category = Literal["symptoms", "treatments", "tests", "procedures", "terminological"]
-CATEGORIES: Final[tuple[Category, ...]] = (
-    *("symptoms", "treatments", "tests", "procedures"),  # medical knowledge
-    "terminological",
-)
-RELEASED_CATEGORIES: Final = {
+CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
+ReleasedCategory = Literal[
+    "symptoms_diseases", "treatments_diseases", "tests_diseases", "procedure_diseases"
+]
+RELEASED_CATEGORIES: Final[dict[ReleasedCategory, Category]] = {
     "symptoms_diseases": "symptoms",
     "treatments_diseases": "treatments",
     "tests_diseases": "tests",
     "procedure_diseases": "procedures",
 }
-LABELS: Final = {"entailment": 1, "non-entailment": 0}
 MARKS: Final = (",ng", ",neg")  # end a negative's pair id: in the files, in the released reader
 COLUMNS: Final = ["pair_id", "cui", "label", "category", "original_cui", "start", "end"]
 SHEET: Final = ["pair_id", "premise", "hypothesis", "disease", "cui", "start", "end", "category"]
 KEEP: Final = "keep"  # the sheet's last column: yes, no, or empty where nobody has looked yet
-CUI: Final = re.compile(r"C\d{7}")
 OF_POSITIVE: Final = ["pair_id", "category", "original_cui"]  # what a positive's negatives share
+GET: Final = "put the annotation there"
+FRESH: Final = "correct the row or start from a fresh sheet"
+
+
+class ReleasedRow(Record):
+    """A row of a released file."""
+
+    pair_id: Name
+    CUI: Cui
+    label: Literal["entailment", "non-entailment"]
+    category: ReleasedCategory | None = None
+    original_cui: Cui
+    start_index: str  # of positives a number
+    end_index: str
+
+
+class Span(Record):
+    """Where the disease stands."""
+
+    start: Count
+    end: Count
+
+    @model_validator(mode="after")
+    def _rising(self) -> Self:
+        if self.start > self.end:
+            raise ValueError(f"span {self.start} to {self.end}, expected two rising numbers")
+        return self
+
+
+class Answer(Record):
+    """Whether a row of the sheet is kept."""
+
+    keep: Annotated[Literal["yes", "no"], BeforeValidator(lambda text: text.strip().lower())]
+
+
+class KeptRow(Span):
+    """A row of the sheet that is kept."""
+
+    pair_id: Name
+    cui: Cui
+    category: Category
 
 
 def read_released(path: Path) -> pd.DataFrame:
@@ -45,12 +83,12 @@ def read_released(path: Path) -> pd.DataFrame:
     disease than it says, a negative that is of its positive's, a label that the pair id's mark
     belies, a negative of a pair that has no positive.
     """
-    numbered = list(_rows(path))
+    numbered = list(csv_records(path, ReleasedRow, GET))
     rows = pd.DataFrame([_released_row(where, row) for where, row in numbered], columns=COLUMNS)
     known = set(rows.loc[rows["label"] == 1, "pair_id"])
     for place in rows.index[~rows["pair_id"].isin(known)][:1]:
-        problem = f"pair {rows.loc[place, 'pair_id']} has a negative and no positive"
-        raise BadInput(numbered[place][0], problem, "fetch the file anew")
+        problem = f"pair {quoted(rows.loc[place, 'pair_id'])} has a negative and no positive"
+        raise BadInput(numbered[place][0], problem, ANEW)
     return rows
 
 
@@ -76,34 +114,20 @@ def is_premise(ids: pd.Series) -> pd.Series:
     return ids.str.contains(" ", regex=False)
 
 
-def _released_row(where: str, row: dict[str, str]) -> tuple[object, ...]:
-    try:
-        pair, cui, label, original = (
-            row[name] for name in ("pair_id", "CUI", "label", "original_cui")
-        )
-        start, end = row["start_index"], row["end_index"]
-    except KeyError as error:
-        raise BadInput(where, f"no column {error.args[0]}", "fetch the file anew") from None
-    category = "terminological"
-    if "category" in row:
-        if row["category"] not in RELEASED_CATEGORIES:
-            raise _unknown(where, "category", row["category"], list(RELEASED_CATEGORIES))
-        category = RELEASED_CATEGORIES[row["category"]]
-    if label not in LABELS:
-        raise _unknown(where, "label", label, list(LABELS))
-    _check_cui(where, cui)
-    _check_cui(where, original)
-    marked = pair.endswith(MARKS)
-    if marked == bool(LABELS[label]):
-        problem = f"pair id {pair!r} {'ends' if marked else 'does not end'} in ,ng"
-        raise BadInput(where, f"{problem}, but the label is {label}", "fetch the file anew")
-    if (cui == original) != bool(LABELS[label]):
-        problem = f"CUI {cui} and original_cui {original} are {'not ' * (cui != original)}the same"
-        raise BadInput(where, f"{problem}, but the label is {label}", "fetch the file anew")
-    if not LABELS[label]:
+def _released_row(where: str, row: ReleasedRow) -> tuple[object, ...]:
+    pair, cui, original = row.pair_id, row.CUI, row.original_cui
+    positive = row.label == "entailment"
+    category = RELEASED_CATEGORIES[row.category] if row.category else "terminological"
+    if pair.endswith(MARKS) == positive:
+        problem = f"pair id {quoted(pair)} {'ends' if positive else 'does not end'} in ,ng"
+        raise BadInput(where, f"{problem}, but the label is {row.label}", ANEW)
+    if (cui == original) != positive:
+        problem = f"CUI {cui} and original_cui {original} are {'not ' * positive}the same"
+        raise BadInput(where, f"{problem}, but the label is {row.label}", ANEW)
+    if not positive:
         return pair.rpartition(",")[0], cui, 0, category, original, -1, -1
-    first, last = _span(where, start, end)
-    return pair, cui, 1, category, original, first, last + 1
+    span = checked(where, {"start": row.start_index, "end": row.end_index}, Span)
+    return pair, cui, 1, category, original, span.start, span.end + 1
 
 
 def read_sheet(path: Path) -> pd.DataFrame:
@@ -111,21 +135,13 @@ def read_sheet(path: Path) -> pd.DataFrame:
 
     Raises BadInput for the first row that is amiss, and where nobody has said yes or no.
     """
-    kept = []
-    for where, row in _rows(path):
-        if missing := [name for name in (*SHEET, KEEP) if row.get(name) is None]:
-            raise BadInput(where, f"no column {missing[0]}", "start from a fresh sheet")
-        answer = row[KEEP].strip().lower()
-        if answer not in ("yes", "no"):
-            raise BadInput(where, f"keep is {quoted(row[KEEP])}", "expected yes or no")
-        if answer == "no":
-            continue
-        _check_cui(where, row["cui"])
-        if row["category"] not in CATEGORIES:
-            raise _unknown(where, "category", row["category"], list(CATEGORIES))
-        start, end = _span(where, row["start"], row["end"])
-        kept.append((row["pair_id"], row["cui"], 1, row["category"], row["cui"], start, end))
-    return pd.DataFrame(kept, columns=COLUMNS)
+    found = []
+    for where, row in rows(path, GET, needed=[*SHEET, KEEP], remedy=FRESH):
+        if checked(where, row, Answer, "write yes or no").keep == "yes":
+            kept = checked(where, row, KeptRow, FRESH)
+            span = (kept.start, kept.end)
+            found.append((kept.pair_id, kept.cui, 1, kept.category, kept.cui, *span))
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
 def write_sheet(candidates: pd.DataFrame, path: Path) -> None:
@@ -134,42 +150,3 @@ def write_sheet(candidates: pd.DataFrame, path: Path) -> None:
     with replacing(path) as scratch:
         sheet = candidates[SHEET].assign(**{KEEP: ""})
         sheet.to_csv(scratch, index=False, lineterminator="\n")
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """`(file and line, row)`; a row of another length than the header is an error."""
-    if not path.is_file():
-        raise BadInput(path, "no such file")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            header = next(reader, [])
-            for row in reader:
-                where = f"{path}, line {reader.line_num}"
-                if len(row) != len(header):
-                    raise BadInput(where, f"{len(row)} fields, expected {len(header)}")
-                yield where, dict(zip(header, row, strict=True))
-        except csv.Error as error:
-            raise BadInput(f"{path}, line {reader.line_num}", str(error)) from None
-        except UnicodeDecodeError as error:
-            raise BadInput(path, f"not UTF-8 at byte {error.start}", "convert the file") from None
-
-
-def _span(where: str, start: str, end: str) -> tuple[int, int]:
-    digits = start.isdecimal() and end.isdecimal() and max(len(start), len(end)) < 10
-    if not (digits and int(start) <= int(end)):
-        raise BadInput(
-            where, f"span {quoted(start)} to {quoted(end)}", "expected two rising whole numbers"
-        )
-    return int(start), int(end)
-
-
-def _check_cui(where: str, cui: str) -> None:
-    if not CUI.fullmatch(cui):
-        raise BadInput(where, f"{quoted(cui)} is no CUI", "expected C and 7 digits")
-
-
-def _unknown(where: str, what: str, found: str, known: list[str]) -> BadInput:
-    return BadInput(
-        where, f"{what} {quoted(found)}{nearest(found, known)}", f"one of {', '.join(known)}"
-    )

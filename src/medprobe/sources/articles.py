@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.texts import Document, files, kept
+from medprobe.sources.records import text
+from medprobe.sources.texts import GET, Document, files, kept
 
 LEFT_OUT: Final = {  # parts of a paragraph that are no running text
     "disp-formula",
@@ -93,9 +94,6 @@ def _name(node: Any) -> str:
 
 def _plain(file: Path) -> str:
     """A text file; of PubMed Central's own text form the part between `Body` and `Refs`."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(file, f"not UTF-8 at byte {error.start}", "convert the file") from None
-    body = text.partition("\n==== Body\n")[2] or text
+    content = text(file, GET)
+    body = content.partition("\n==== Body\n")[2] or content
     return body.partition("\n==== Refs\n")[0]

@@ -3,17 +3,48 @@
 `<source>/triples_processed/<relation>/{train,dev,test}.jsonl` and `<source>/prompts/manual.jsonl`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, Self, TypeGuard, get_args
 
-from medprobe.core.errors import BadInput, quoted
-from medprobe.sources.jsonl import objects
+from pydantic import Field, model_validator
+
+from medprobe.core.errors import BadInput
+from medprobe.sources.records import Name, Record, Template, json_records
 
 Source = Literal["ctd", "wikidata", "umls"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 SPLITS: Final = ("train", "dev", "test")
+GET: Final = "put BioLAMA's files there"
+Kind = str | list[str] | None  # one type, as files give it: a name, a list of names, or nothing
+
+
+class Prompt(Record):
+    """A line of the manual prompts."""
+
+    relation: Name
+    template: Template
+
+
+class Row(Record):
+    """A line of triples: a subject and all objects of a relation."""
+
+    uuid: Name
+    predicate_id: Name
+    sub_label: Name
+    sub_uri: Name
+    sub_type: Kind = None
+    obj_labels: list[str | None] = Field(min_length=1)
+    obj_uris: list[Name]
+    obj_types: list[Kind] | None = None
+    obj_aliases: list[list[str | None] | None] | None = None
+
+    @model_validator(mode="after")
+    def _aligned(self) -> Self:
+        for name in ("obj_uris", "obj_types", "obj_aliases"):
+            if (found := getattr(self, name)) and len(found) != len(self.obj_labels):
+                raise ValueError(f"{name} must be as long as obj_labels")
+        return self
 
 
 @dataclass(frozen=True)
@@ -50,62 +81,38 @@ def relations(folder: Path) -> list[str]:
 
 def templates(folder: Path) -> dict[str, str]:
     """The manual template of each relation. Raises BadInput unless it has one [X] and one [Y]."""
-    found = {}
-    for where, row in _rows(folder / "prompts" / "manual.jsonl"):
-        template = _text(row, "template", where)
-        if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {quoted(template)}", "it needs one [X] and one [Y]")
-        found[_text(row, "relation", where)] = template
-    return found
+    rows = json_records(folder / "prompts" / "manual.jsonl", Prompt, GET)
+    return {row.relation: row.template for _, row in rows}
 
 
 def read(folder: Path, relation: str, split: str) -> list[Triple]:
     """The triples of one relation and split, in the file's order. Objects and aliases whose name is
     null or blank are left out: a triple may be left without an object."""
     path = folder / "triples_processed" / relation / f"{split}.jsonl"
-    return [_triple(row, where) for where, row in _rows(path)]
+    return [_triple(row) for _, row in json_records(path, Row, GET)]
 
 
-def _triple(row: dict[str, Any], where: str) -> Triple:
-    labels, uris = row.get("obj_labels"), row.get("obj_uris")
-    texts = isinstance(labels, list) and all(isinstance(label, str | None) for label in labels)
-    if not labels or not texts or not isinstance(uris, list) or len(labels) != len(uris):
-        raise BadInput(where, "obj_labels and obj_uris must be lists of one length, not empty")
-    types = row.get("obj_types") or [""] * len(labels)
-    aliases = row.get("obj_aliases") or [[]] * len(labels)
-    parts = (types, aliases, *(aliases if isinstance(aliases, list) else ()))
-    lists = all(isinstance(part, list | None) for part in parts)
-    if not lists or len(types) != len(labels) or len(aliases) != len(labels):
-        raise BadInput(where, "obj_types and obj_aliases must be as long as obj_labels")
+def _triple(row: Row) -> Triple:
+    types = row.obj_types or [None] * len(row.obj_labels)
+    aliases = row.obj_aliases or [None] * len(row.obj_labels)
+    answers = zip(row.obj_labels, row.obj_uris, types, aliases, strict=True)
     return Triple(
-        _text(row, "uuid", where),
-        _text(row, "predicate_id", where),
-        _text(row, "sub_label", where),
-        _text(row, "sub_uri", where),
-        _type(row.get("sub_type")),
+        row.uuid,
+        row.predicate_id,
+        row.sub_label,
+        row.sub_uri,
+        _type(row.sub_type),
         tuple(
-            Answer(str(label), str(uri), _type(kind), tuple(map(str, filter(_named, names or []))))
-            for label, uri, kind, names in zip(labels, uris, types, aliases, strict=True)
+            Answer(label, uri, _type(kind), tuple(name for name in names or [] if _named(name)))
+            for label, uri, kind, names in answers
             if _named(label)
         ),
     )
 
 
-def _named(name: Any) -> bool:
-    return name is not None and bool(str(name).strip())
+def _named(name: str | None) -> TypeGuard[str]:
+    return name is not None and bool(name.strip())
 
 
-def _type(kind: Any) -> str:
-    """One type as text: files give a name, a list of names, or nothing."""
-    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind or "")
-
-
-def _text(row: dict[str, Any], key: str, where: str) -> str:
-    if not isinstance(row.get(key), str) or not row[key]:
-        raise BadInput(where, f'expected a text under "{key}", found {quoted(row.get(key))}')
-    return str(row[key])
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """`(file and line, row)` of a JSONL file."""
-    return objects(path, "put BioLAMA's files there")
+def _type(kind: Kind) -> str:
+    return "|".join(kind) if isinstance(kind, list) else kind or ""

@@ -4,11 +4,9 @@ The released file is a CSV of 1 GB. It is converted once; the copy is memory-map
 it again takes no time and only the rows that are asked for.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -16,8 +14,7 @@ from numpy.typing import NDArray
 
 from medprobe.core.errors import BadInput, quoted
 from medprobe.core.files import replacing
-
-CUI: Final = re.compile(r"C\d{7}")
+from medprobe.sources.records import ANEW, CUI
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,13 @@ def read(path: Path, cache: Path) -> Vectors:
 def _convert(path: Path, copy: Path) -> None:
     try:
         table = pl.read_csv(path, infer_schema=False)
+        if CUI.fullmatch(table.columns[0]) or table.is_empty():
+            raise BadInput(f"{path}, line 1", "expected a header, and a concept a line below", ANEW)
         cuis = table.to_series(0).to_list()
         values = table.select(pl.exclude(table.columns[0]).cast(pl.Float32))
     except pl.exceptions.PolarsError as error:
         problem = str(error).splitlines()[0]
-        raise BadInput(path, f"not a table of numbers: {problem}", "fetch the file anew") from None
+        raise BadInput(path, f"not a table of numbers: {problem}", ANEW) from None
     seen: set[str] = set()
     for line, cui in enumerate(cuis, start=2):
         if not CUI.fullmatch(cui or ""):

@@ -5,12 +5,32 @@ A list may hold no name twice. Names of up to three characters are told apart by
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from medprobe.core.errors import BadInput, quoted
+from medprobe.sources.records import Count, Name, Record, checked, lines
 
-CASE_MATTERS_UP_TO = 3  # characters of a name
-CHEMDNER_FIELDS = 6  # PMID, T or A, start, end, mention, type
+CASE_MATTERS_UP_TO: Final = 3  # characters of a name
+GET: Final = "put a list there, one name a line"
+
+
+class Entity(Record):
+    """A line of a list."""
+
+    name: Name
+
+
+class Annotation(Record):
+    """A line of CHEMDNER's annotations, where tabs separate and nothing quotes."""
+
+    pmid: Name
+    part: Name  # T, the title, or A, the abstract
+    start: Count
+    end: Count
+    mention: Name
+    type: Name
 
 
 def key(name: str) -> str:
@@ -29,46 +49,38 @@ def read_names(path: Path) -> list[str]:
     each in its most frequent spelling. Raises BadInput for a missing or empty list and, with both
     lines, for a name that stands twice in a list.
     """
-    try:
-        lines = path.read_bytes().decode("utf-8-sig").split("\n")
-    except FileNotFoundError:
-        raise BadInput(path, "no such file", "put a list there, one name a line") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
-    annotations = path.name.endswith(".annotations.txt")
-    names = _chemdner(lines, path) if annotations else _plain(lines, path)
+    names = _chemdner(path) if path.name.endswith(".annotations.txt") else _plain(path)
     if not names:
         raise BadInput(path, "no name in it", "expected an entity list, one name a line")
     return names
 
 
-def _plain(lines: list[str], path: Path) -> list[str]:
-    seen: dict[str, int] = {}
+def _plain(path: Path) -> list[str]:
+    seen: dict[str, str] = {}
     names = []
-    for number, line in enumerate(lines, start=1):
-        if not (name := line.strip()):
-            continue
-        if (first := seen.setdefault(key(name), number)) != number:
-            raise BadInput(
-                f"{path}, line {number}", f"{quoted(name)} is on line {first} too", "drop one"
-            )
+    for where, line in _filled(path):
+        name = checked(where, {"name": line.strip()}, Entity, "correct the line").name
+        if (first := seen.setdefault(key(name), where)) != where:
+            number = first.rpartition(" ")[2]
+            raise BadInput(where, f"{quoted(name)} is on line {number} too", "drop one")
         names.append(name)
     return names
 
 
-def _chemdner(lines: list[str], path: Path) -> list[str]:
+def _chemdner(path: Path) -> list[str]:
     spellings: dict[str, Counter[str]] = {}
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        fields = line.rstrip("\r").split("\t")
-        if len(fields) != CHEMDNER_FIELDS:
-            raise BadInput(
-                f"{path}, line {number}", f"{len(fields)} fields, expected {CHEMDNER_FIELDS}"
-            )
-        if name := fields[4].strip():
-            spellings.setdefault(key(name), Counter())[name] += 1
+    columns = list(Annotation.model_fields)
+    for where, line in _filled(path):
+        fields = [field.strip() for field in line.split("\t")]
+        if len(fields) != len(columns):
+            raise BadInput(where, f"{len(fields)} fields, expected {len(columns)}")
+        name = checked(where, dict(zip(columns, fields, strict=True)), Annotation).mention
+        spellings.setdefault(key(name), Counter())[name] += 1
     return [
         min(counts.items(), key=lambda item: (-item[1], item[0]))[0]
         for counts in spellings.values()
     ]
+
+
+def _filled(path: Path) -> Iterator[tuple[str, str]]:
+    return ((where, line) for where, line in lines(path, GET) if line.strip())

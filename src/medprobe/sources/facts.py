@@ -3,19 +3,28 @@ files. The columns' names are ours (`subject, relation, object`), or those of LA
 lm-pub-quiz (`sub_label, predicate_id, obj_label`).
 """
 
-import csv
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import pandas as pd
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.records import (
+    Name,
+    Record,
+    Template,
+    checked,
+    json_object,
+    objects,
+    rows,
+    text,
+)
 
 Row = tuple[str, dict[str, Any]]  # file and line, and its fields
 
+CORRECT: Final = "correct its path in params.yaml"
 SEPARATOR: Final = "|"  # between aliases, where a field is one text
 
 
@@ -27,16 +36,14 @@ def _either(*names: str) -> Any:
     return AliasChoices(*names)
 
 
-class Fact(BaseModel):
+class Fact(Record):
     """One row: an object of a relation and subject. `aliases` are the object's other names."""
 
-    model_config = ConfigDict(
-        frozen=True, str_strip_whitespace=True, coerce_numbers_to_str=True, extra="ignore"
-    )
+    model_config = ConfigDict(strict=False, str_strip_whitespace=True, coerce_numbers_to_str=True)
 
-    subject: str = Field(min_length=1, validation_alias=_either("subject", "sub_label"))
-    relation: str = Field(min_length=1, validation_alias=_either("relation", "predicate_id"))
-    object: str = Field(min_length=1, validation_alias=_either("object", "obj_label"))
+    subject: Name = Field(validation_alias=_either("subject", "sub_label"))
+    relation: Name = Field(validation_alias=_either("relation", "predicate_id"))
+    object: Name = Field(validation_alias=_either("object", "obj_label"))
     subject_id: str = Field("", validation_alias=_either("subject_id", "sub_id", "sub_uri"))
     object_id: str = Field("", validation_alias=_either("object_id", "obj_id", "obj_uri"))
     aliases: Annotated[tuple[str, ...], BeforeValidator(_aliases)] = Field(
@@ -44,6 +51,21 @@ class Fact(BaseModel):
     )
     type: str = ""  # of the object
     prompt: str = ""  # with [Y]; where it is empty, the relation's template serves
+
+
+class RelationTemplate(Record):
+    """The template of a relation."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    relation: Name = Field(validation_alias=_either("relation", "predicate_id"))
+    template: Template = Field(validation_alias=_either("template", "prompt"))
+
+
+class Listed(Record):
+    """The templates of a relation as lm-pub-quiz lists them."""
+
+    templates: list[str] = Field(min_length=1)
 
 
 def read(path: Path) -> Iterator[tuple[str, Fact]]:
@@ -74,43 +96,26 @@ def templates(path: Path) -> dict[str, str]:
     Raises BadInput unless each has one [X] and one [Y], and for a relation with two.
     """
     found: dict[str, str] = {}
-    for where, relation, template in _templates(path):
-        if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "it needs one [X] and one [Y]")
-        if relation in found:
-            raise BadInput(where, f"relation {relation} has a template already", "leave one")
-        found[relation] = template
+    for where, row in _templates(path):
+        one = checked(where, row, RelationTemplate, "give each relation one template")
+        if one.relation in found:
+            raise BadInput(where, f"relation {one.relation} has a template already", "leave one")
+        found[one.relation] = one.template
     return found
 
 
 def _fact(where: str, row: dict[str, Any]) -> Fact:
-    try:
-        return Fact.model_validate(row)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = str(first["loc"][0])
-        problem = "no such column" if first["type"] == "missing" else first["msg"]
-        remedy = "a row needs subject, relation and object"
-        raise BadInput(where, f"{field}: {problem}", remedy) from None
+    return checked(where, row, Fact, "a row needs subject, relation and object")
 
 
-def _templates(path: Path) -> Iterator[tuple[str, str, str]]:
-    if path.suffix.lower() == ".json":
-        for relation, about in _object(str(path), _text(path)).items():
-            listed = about.get("templates") if isinstance(about, dict) else None
-            if not isinstance(listed, list) or not listed:
-                problem = f'relation {relation}: expected {{"templates": [...]}}'
-                raise BadInput(path, problem, "give each relation a template")
-            yield f"{path}, relation {relation}", relation, str(listed[0])
+def _templates(path: Path) -> Iterator[Row]:
+    if path.suffix.lower() != ".json":
+        yield from _rows(path)
         return
-    for where, row in _rows(path):
-        texts = [
-            row.get("relation", row.get("predicate_id")),
-            row.get("template", row.get("prompt")),
-        ]
-        if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise BadInput(where, "expected a relation and its template")
-        yield where, str(texts[0]).strip(), str(texts[1]).strip()
+    for relation, about in json_object(path, text(path, CORRECT)).items():
+        where = f"{path}, relation {relation}"
+        listed = checked(where, about, Listed, 'expected {"templates": [...]}')
+        yield where, {"relation": relation, "template": listed.templates[0]}
 
 
 def _files(path: Path) -> list[Path]:
@@ -124,7 +129,7 @@ def _files(path: Path) -> list[Path]:
 
 def _rows(file: Path) -> Iterator[Row]:
     if not file.is_file():
-        raise BadInput(file, "no such file", "correct its path in params.yaml")
+        raise BadInput(file, "no such file", CORRECT)
     form = FORMS.get(file.suffix.lower())
     if form is None:
         raise BadInput(file, f"files of facts end in {', '.join(FORMS)}", "save it as one of these")
@@ -133,35 +138,19 @@ def _rows(file: Path) -> Iterator[Row]:
 
 def _delimited(file: Path) -> Iterator[Row]:
     delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
-    text = _text(file).removeprefix("\ufeff")
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    try:
-        for fields in reader:
-            where = f"{file}, line {reader.line_num}"
-            if header is None:
-                header = [name.strip() for name in fields]
-            elif len(fields) != len(header):
-                problem = f"{len(fields)} fields, the first line names {len(header)}"
-                raise BadInput(where, problem, "quote fields that hold the separator")
-            else:
-                yield where, dict(zip(header, fields, strict=True))
-    except csv.Error as error:
-        raise BadInput(f"{file}, line {reader.line_num}", f"not CSV: {error}") from None
+    remedy = "quote fields that hold the separator"
+    return rows(file, CORRECT, delimiter=delimiter, remedy=remedy)
 
 
 def _jsonl(file: Path) -> Iterator[Row]:
-    for number, line in enumerate(_text(file).split("\n"), start=1):
-        if line.strip():
-            where = f"{file}, line {number}"
-            yield where, _object(where, line)
+    return objects(file, CORRECT)
 
 
 def _parquet(file: Path) -> Iterator[Row]:
     try:
         table = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(file, f"not parquet: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # a damaged file fails in many ways
+        raise BadInput(file, f"not parquet ({type(error).__name__})", "save it anew") from None
     yield from _records(table, file)
 
 
@@ -176,25 +165,6 @@ def _plain(value: Any) -> Any:
     if pd.api.types.is_list_like(value):
         return list(value)
     return None if pd.isna(value) else value
-
-
-def _object(where: str, text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise BadInput(where, "not a JSON object")
-    return found
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(file, "no such file", "correct its path in params.yaml") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(file, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
 
 
 FORMS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {

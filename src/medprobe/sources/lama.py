@@ -4,15 +4,15 @@ Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` where the 
 with the words that stood there: T-REx has one an evidence, the others have a list of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from medprobe.core.errors import BadInput, quoted
-from medprobe.sources.jsonl import objects
+from medprobe.core.errors import BadInput
+from medprobe.sources.records import Name, Record, Template, json_records
 
 MASK = "[MASK]"
+GET = "unpack LAMA's data there"
 
 # Google-RE's templates stand in LAMA's code, not in a file of its data.
 GOOGLE_RE_TEMPLATES = {
@@ -20,6 +20,68 @@ GOOGLE_RE_TEMPLATES = {
     "date_of_birth": "[X] (born [Y]).",
     "place_of_death": "[X] died in [Y] .",
 }
+
+
+class Judgment(Record):
+    """What one rater says of a fact of Google-RE."""
+
+    judgment: str
+
+
+class GoogleRE(Record):
+    """A line of Google-RE."""
+
+    uuid: Name
+    sub: Name
+    sub_label: Name
+    obj: str | None
+    obj_label: Name
+    judgments: list[Judgment]
+    masked_sentences: list[str]
+
+
+class Evidence(Record):
+    """A sentence of T-REx, and the words for the object in it."""
+
+    masked_sentence: str
+    obj_surface: str
+
+
+class TREx(Record):
+    """A line of T-REx."""
+
+    uuid: Name
+    sub_label: Name
+    sub_uri: Name
+    obj_label: Name
+    obj_uri: Name
+    evidences: list[Evidence]
+
+
+class ConceptNet(Record):
+    """A line of ConceptNet."""
+
+    uuid: Name
+    pred: Name
+    sub: str | None = None
+    obj_label: Name
+    masked_sentences: list[str]
+
+
+class SQuAD(Record):
+    """A line of SQuAD."""
+
+    id: Name | int
+    sub_label: str
+    obj_label: Name
+    masked_sentences: list[str]
+
+
+class Relation(Record):
+    """A line of `relations.jsonl`."""
+
+    relation: Name
+    template: Template
 
 
 @dataclass(frozen=True)
@@ -41,99 +103,60 @@ def google_re(folder: Path) -> Iterator[Item]:
     every sentence of a fact holds a mask."""
     paths = [folder / "Google_RE" / f"{relation}_test.jsonl" for relation in GOOGLE_RE_TEMPLATES]
     for path in _existing(paths, folder / "Google_RE"):
-        yield from _items(path, lambda row: _google_re(row, path))  # noqa: B023
+        relation = path.name.removesuffix("_test.jsonl")
+        for _, row in json_records(path, GoogleRE, GET):
+            answer = row.obj_label
+            yes = sum(vote.judgment == "yes" for vote in row.judgments)
+            yield Item(
+                row.uuid,
+                relation,
+                row.sub_label,
+                row.sub,
+                answer,
+                row.obj or answer,
+                _each(row.masked_sentences, answer),
+                2 * yes >= len(row.judgments),
+            )
 
 
 def trex(folder: Path) -> Iterator[Item]:
     """T-REx: `TREx/P*.jsonl`, a file a relation."""
     paths = sorted((folder / "TREx").glob("P*.jsonl"), key=lambda path: (len(path.stem), path.stem))
     for path in _existing(paths, folder / "TREx"):
-        yield from _items(path, lambda row: _trex(row, path))  # noqa: B023
+        for _, row in json_records(path, TREx, GET):
+            texts = tuple((one.masked_sentence, one.obj_surface) for one in row.evidences)
+            subject, answer = (row.sub_label, row.sub_uri), (row.obj_label, row.obj_uri)
+            yield Item(row.uuid, path.stem, *subject, *answer, texts)
 
 
 def conceptnet(folder: Path) -> Iterator[Item]:
     """ConceptNet: `ConceptNet/test.jsonl`; a fact may lack its subject."""
-    return _items(folder / "ConceptNet" / "test.jsonl", _conceptnet)
+    for _, row in json_records(folder / "ConceptNet" / "test.jsonl", ConceptNet, GET):
+        subject, answer = row.sub or "", row.obj_label
+        texts = _each(row.masked_sentences, answer)
+        yield Item(row.uuid, row.pred, subject, subject, answer, answer, texts)
 
 
 def squad(folder: Path) -> Iterator[Item]:
     """SQuAD: `Squad/test.jsonl`; all of it is one relation, `squad`."""
-    return _items(folder / "Squad" / "test.jsonl", _squad)
+    for _, row in json_records(folder / "Squad" / "test.jsonl", SQuAD, GET):
+        subject, answer = row.sub_label, row.obj_label
+        texts = _each(row.masked_sentences, answer)
+        yield Item(str(row.id), "squad", subject, subject, answer, answer, texts)
 
 
 def templates(folder: Path) -> dict[str, str]:
     """The template of each relation of `relations.jsonl`, `[X]` the subject, `[Y]` the object."""
-    path = folder / "relations.jsonl"
-    found = {}
-    for where, row in _rows(path):
-        if missing := [name for name in ("relation", "template") if name not in row]:
-            raise BadInput(where, f"no field {missing[0]!r}", "expected LAMA's format")
-        template = str(row["template"])
-        if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {quoted(template)}", "expected one [X] and one [Y]")
-        found[str(row["relation"])] = template
-    return found
+    rows = json_records(folder / "relations.jsonl", Relation, GET)
+    return {row.relation: row.template for _, row in rows}
 
 
-def _google_re(row: dict[str, Any], path: Path) -> Item:
-    votes = [str(vote["judgment"]) == "yes" for vote in row["judgments"]]
-    return Item(
-        row["uuid"],
-        path.name.removesuffix("_test.jsonl"),
-        row["sub_label"],
-        row["sub"],
-        row["obj_label"],
-        row["obj"] or row["obj_label"],
-        _listed(row),
-        2 * sum(votes) >= len(votes),
-    )
-
-
-def _trex(row: dict[str, Any], path: Path) -> Item:
-    evidences = row["evidences"]
-    return Item(
-        row["uuid"],
-        path.stem,
-        row["sub_label"],
-        row["sub_uri"],
-        row["obj_label"],
-        row["obj_uri"],
-        tuple((str(one["masked_sentence"]), str(one["obj_surface"])) for one in evidences),
-    )
-
-
-def _conceptnet(row: dict[str, Any]) -> Item:
-    subject = str(row.get("sub") or "")
-    answer = row["obj_label"]
-    return Item(row["uuid"], row["pred"], subject, subject, answer, answer, _listed(row))
-
-
-def _squad(row: dict[str, Any]) -> Item:
-    subject, answer = row["sub_label"], row["obj_label"]
-    return Item(str(row["id"]), "squad", subject, subject, answer, answer, _listed(row))
-
-
-def _listed(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((str(text), str(row["obj_label"])) for text in row["masked_sentences"])
+def _each(texts: list[str], answer: str) -> tuple[tuple[str, str], ...]:
+    return tuple((text, answer) for text in texts)
 
 
 def _existing(paths: list[Path], folder: Path) -> list[Path]:
     found = [path for path in paths if path.is_file()]
     if not found:
-        raise BadInput(folder, "no file of this data set", "unpack LAMA's data there")
+        raise BadInput(folder, "no file of this data set", GET)
     return found
-
-
-def _items(path: Path, read: Callable[[dict[str, Any]], Item]) -> Iterator[Item]:
-    for where, row in _rows(path):
-        try:
-            yield read(row)
-        except KeyError as error:
-            raise BadInput(where, f"no field {error.args[0]!r}", "expected LAMA's format") from None
-        except (TypeError, AttributeError):
-            raise BadInput(where, "a field of the wrong type", "expected LAMA's format") from None
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """`(where, row)` for each line of a JSONL file."""
-    return objects(path, "unpack LAMA's data there")

@@ -5,26 +5,26 @@ with `[MASK]` is a prompt. Its entity and whether that is a chemical or a gene s
 beside it, or are the names of what it stands in.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, get_args
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.records import Name, Record, checked, json_value, text
 
 MASK: Final = "[MASK]"
-KINDS: Final = ("chem", "gene")  # what the words for them begin with
+Kind = Literal["chem", "gene"]  # what the words for them begin with
 PROMPTS: Final = ("prompt", "masked_sentence", "masked_sentences", "question", "sentence", "text")
 ENTITIES: Final = ("entity", "answer", "obj_label", "masked_entity", "label", "object", "target")
 FORM: Final = "expected objects with a prompt (a text with [MASK]), its entity, and chem or gene"
 
 
-class Row(NamedTuple):
-    """One prompt: `kind` is chem or gene."""
+class Row(Record):
+    """One prompt, of a chemical or a gene."""
 
-    kind: str
-    prompt: str
-    entity: str
+    kind: Kind
+    prompt: Name
+    entity: Name
 
 
 def read(path: Path) -> list[Row]:
@@ -33,41 +33,31 @@ def read(path: Path) -> list[Row]:
     Objects with fields, lists of them, tables by column, and prompts listed under their entity are
     read. Raises BadInput where there is none, and for the first one without an entity or a kind.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(path, "no such file", "run `medprobe import lipid` on LIPID.json") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}", "fetch the file anew") from None
-    rows = []
-    for number, row in enumerate(_rows(_parsed(text, path), ()), start=1):
-        for name in ("kind", "entity"):
-            if not getattr(row, name):
-                raise BadInput(f"{path}, prompt {number}", f"{row.prompt[:60]!r}: no {name}", FORM)
-        rows.append(row)
+    found = enumerate(_rows(_parsed(path), ()), start=1)
+    rows = [checked(f"{path}, prompt {number}", row, Row, FORM) for number, row in found]
     if not rows:
         raise BadInput(path, f"no text with {MASK} in it", FORM)
     return rows
 
 
-def _parsed(text: str, path: Path) -> Any:
+def _parsed(path: Path) -> Any:
     """The file as one JSON value, or as one a line."""
+    content = text(path, "run `medprobe import lipid` on LIPID.json")
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
-            raise BadInput(path, f"not JSON: {error}", "fetch the file anew") from None
+        return json_value(path, content)
+    except BadInput:
+        lines = enumerate(content.split("\n"), start=1)
+        return [json_value(f"{path}, line {n}", line) for n, line in lines if line.strip()]
 
 
-def _rows(node: Any, names: tuple[str, ...]) -> Iterator[Row]:
+def _rows(node: Any, names: tuple[str, ...]) -> Iterator[dict[str, str]]:
     """The prompts in a part of the file; `names` are those of what it stands in."""
     if isinstance(node, list):
         for one in node:
             yield from _rows(one, names)
     elif isinstance(node, str) and MASK in node:
-        yield Row(_kind(names), node, names[-1] if names else "")
+        entity = names[-1] if names else ""
+        yield {"kind": _kind(names), "prompt": node, "entity": entity}
     elif isinstance(node, dict):
         field = next((name for name in PROMPTS if name in node), None)
         if field is None:
@@ -78,7 +68,8 @@ def _rows(node: Any, names: tuple[str, ...]) -> Iterator[Row]:
         else:
             entity = next((str(_first(node[name])) for name in ENTITIES if node.get(name)), "")
             kinds = [value for value in node.values() if isinstance(value, str)]
-            yield Row(_kind((*names, *kinds)), "".join(_texts(node[field])), entity)
+            prompt = "".join(_texts(node[field]))
+            yield {"kind": _kind((*names, *kinds)), "prompt": prompt, "entity": entity}
 
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
@@ -102,7 +93,7 @@ def _first(value: Any) -> Any:
 def _kind(words: tuple[str, ...]) -> str:
     """The first word that says it, and only as a word of its own: not "general"."""
     for word in words:
-        for kind in KINDS:
+        for kind in get_args(Kind):
             parts = word.lower().replace("-", "_").split("_")
             if any(part in (kind, f"{kind}s", f"{kind}ical", f"{kind}icals") for part in parts):
                 return kind

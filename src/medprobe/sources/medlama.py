@@ -7,28 +7,67 @@ each, both joined by ` || `, and both lengths are their number.
 """
 
 import ast
-import math
 import re
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final, Self
 
 import pandas as pd
+from pydantic import BeforeValidator, model_validator
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput
+from medprobe.sources.records import ANEW, Count, Name, Number, Record, checked, rows
 
-COLUMNS: Final = [
-    "head_cui",
-    "head_name",
-    "rel",
-    "tail_cuis_list",
-    "tail_names_list",
-    "tail_names",
-    "tail_cuis",
-    "tail_cuis_len",
-    "tail_names_len",
-    "avg_match",
-    "avg_rouge_l",
-]
+
+def _literal(text: Any) -> Any:
+    """A list as Python writes it."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+Names = Annotated[list[Name], BeforeValidator(_literal)]
+
+
+class Row(Record):
+    """A row of a released file; its joins and lengths are what its lists say."""
+
+    head_cui: Name
+    head_name: Name
+    rel: Name
+    tail_cuis_list: Names
+    tail_names_list: Names
+    tail_names: str
+    tail_cuis: str
+    tail_cuis_len: Count
+    tail_names_len: Count
+    avg_match: Number
+    avg_rouge_l: Number
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """The CUI last seen of each distinct name, in order of appearance."""
+        return dict(zip(self.tail_names_list, self.tail_cuis_list, strict=True))
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        ids, names = len(self.tail_cuis_list), len(self.tail_names_list)
+        if ids != names:
+            raise ValueError(f"{ids} tail_cuis_list but {names} tail_names_list")
+        expected = {
+            "tail_names": JOIN.join(self.answers),
+            "tail_cuis": JOIN.join(self.answers.values()),
+            "tail_names_len": len(self.answers),
+            "tail_cuis_len": len(self.answers),
+        }
+        for column, value in expected.items():
+            if getattr(self, column) != value:
+                raise ValueError(f"{column} is not what the lists say")
+        return self
+
+
+COLUMNS: Final = list(Row.model_fields)
+GET: Final = "put MedLAMA's released files there"
 JOIN: Final = " || "
 FILE_NAME: Final = re.compile(r"(?P<relation>.+?)_(?P<rows>\d+)(?P<hard>_hard)?\.csv")
 
@@ -52,75 +91,39 @@ def read_rows(path: Path) -> pd.DataFrame:
 
     Raises BadInput for a missing column, bad UTF-8, or another number of rows than its name says.
     """
-    try:
-        rows = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise BadInput(path, f"not a UTF-8 CSV file: {error}", "fetch the file anew") from None
-    missing = [column for column in COLUMNS if column not in rows]
-    if missing:
-        raise BadInput(path, f"no column {', '.join(missing)}", "fetch the file anew")
-    named = FILE_NAME.fullmatch(path.name)
-    if named and int(named["rows"]) != len(rows):
-        problem = f"{len(rows)} rows, expected {named['rows']} by the file's name"
-        raise BadInput(path, problem, "fetch the file anew")
-    return rows[COLUMNS]
+    return pd.DataFrame([row for _, row in _rows(path)], columns=COLUMNS, dtype=str)
 
 
 def read_queries(path: Path, relation: str) -> pd.DataFrame:
     """A released file as queries, its joins and lengths checked.
 
     Columns: relation, subject_id, subject, answers and answer_ids (lists, aligned), avg_match,
-    avg_rouge_l. Raises BadInput for the first row that contradicts itself.
+    avg_rouge_l. Raises BadInput for the first row that contradicts itself, or is of another
+    relation.
     """
     queries = []
-    for number, row in enumerate(read_rows(path).itertuples(index=False), 1):
-        where = f"{path}, row {number}"
-        ids, names = _literal(where, row, "tail_cuis_list"), _literal(where, row, "tail_names_list")
-        if len(ids) != len(names):
-            raise BadInput(where, f"{len(ids)} tail_cuis_list but {len(names)} tail_names_list")
-        answers = dict(zip(names, ids, strict=True))
-        expected = {
-            "rel": relation,
-            "tail_names": JOIN.join(answers),
-            "tail_cuis": JOIN.join(answers.values()),
-            "tail_names_len": str(len(answers)),
-            "tail_cuis_len": str(len(answers)),
-        }
-        for column, value in expected.items():
-            if getattr(row, column) != value:
-                problem = f"{column} is {quoted(getattr(row, column))}, expected {quoted(value)}"
-                raise BadInput(where, problem, "fetch the file anew")
+    for where, fields in _rows(path):
+        row = checked(where, fields, Row)
+        if row.rel != relation:
+            raise BadInput(where, f"rel is {row.rel!r}, expected {relation!r}", ANEW)
         queries.append(
             {
                 "relation": relation,
                 "subject_id": row.head_cui,
                 "subject": row.head_name,
-                "answers": list(answers),
-                "answer_ids": list(answers.values()),
-                "avg_match": _number(where, row, "avg_match"),
-                "avg_rouge_l": _number(where, row, "avg_rouge_l"),
+                "answers": list(row.answers),
+                "answer_ids": list(row.answers.values()),
+                "avg_match": row.avg_match,
+                "avg_rouge_l": row.avg_rouge_l,
             }
         )
     return pd.DataFrame(queries)
 
 
-def _literal(where: str, row: object, column: str) -> list[str]:
-    """A list of texts as Python writes it."""
-    text = getattr(row, column)
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        value = None
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise BadInput(where, f"{column} is {quoted(text)}, expected a list of texts")
-    return value
-
-
-def _number(where: str, row: object, column: str) -> float:
-    text = getattr(row, column)
-    try:
-        if math.isfinite(value := float(text)):
-            return value
-    except ValueError:
-        pass
-    raise BadInput(where, f"{column} is {quoted(text)}, expected a number")
+def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
+    found = list(rows(path, GET, needed=COLUMNS))
+    named = FILE_NAME.fullmatch(path.name)
+    if named and int(named["rows"]) != len(found):
+        problem = f"{len(found)} rows, expected {named['rows']} by the file's name"
+        raise BadInput(path, problem, ANEW)
+    return found

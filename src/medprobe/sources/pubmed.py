@@ -8,35 +8,45 @@ DateRevised nor the file's name, for most records of a file are revisions of old
 import gzip
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from lxml import etree
+from pydantic import BeforeValidator, Field
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.records import ANEW, Count, Record, checked
 
 DATES = ("entrez", "received")  # by preference
 
 
-@dataclass(frozen=True)
-class Article:
+Number = Annotated[str, Field(pattern="^[0-9]{1,12}$")]
+
+
+def _day(parts: Any) -> Any:
+    """Year, month and day as they stand in the file, as a date."""
+    try:
+        return date(*map(int, parts)) if isinstance(parts, list) else parts
+    except (ValueError, OverflowError):
+        raise ValueError(f"no such date: {'-'.join(parts)}") from None
+
+
+class Article(Record):
     """One record: `abstract` has a text for each of its sections, `submitted` is None where the
     record has no date that counts."""
 
-    pmid: str
-    version: int
+    pmid: Number
+    version: Count
     title: str
     abstract: tuple[str, ...]
-    submitted: date | None
+    submitted: Annotated[date | None, BeforeValidator(_day)]
 
 
-@dataclass(frozen=True)
-class Deletion:
+class Deletion(Record):
     """A record that PubMed took back."""
 
-    pmid: str
+    pmid: Number
 
 
 def files(folder: Path) -> list[Path]:
@@ -61,13 +71,9 @@ def records(path: Path) -> Iterator[Article | Deletion]:
                 count += 1
                 yield from _read(element, f"{path}, record {count}")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(
-            path, f"broken gzip after record {count}: {error}", "fetch the file anew"
-        ) from None
+        raise BadInput(path, f"broken gzip after record {count}: {error}", ANEW) from None
     except etree.XMLSyntaxError as error:
-        raise BadInput(
-            path, f"broken XML after record {count}: {error.msg}", "fetch the file anew"
-        ) from None
+        raise BadInput(path, f"broken XML after record {count}: {error.msg}", ANEW) from None
 
 
 def _elements(stream: Any) -> Iterator[etree._Element]:
@@ -90,29 +96,20 @@ def _elements(stream: Any) -> Iterator[etree._Element]:
 
 def _read(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
     if element.tag == "DeleteCitation":
-        yield from (Deletion((pmid.text or "").strip()) for pmid in element.iterfind("PMID"))
+        for pmid in element.iterfind("PMID"):
+            yield checked(where, {"pmid": _text(pmid)}, Deletion)
         return
-    pmid = element.find("MedlineCitation/PMID")
-    number = "" if pmid is None else (pmid.text or "").strip()
-    if pmid is None or not number.isdigit():
-        raise BadInput(where, "no PMID", "expected a number in MedlineCitation/PMID")
-    article = element.find("MedlineCitation/Article")
+    pmid, article = (element.find(f"MedlineCitation/{name}") for name in ("PMID", "Article"))
     sections: list[Any] = [] if article is None else article.findall("Abstract/AbstractText")
     title = None if article is None else article.find("ArticleTitle")
-    yield Article(
-        number,
-        _version(pmid, where),
-        "" if title is None else _text(title),
-        tuple(text for part in sections if (text := _text(part))),
-        _submitted(element, f"{where}, PMID {number}"),
-    )
-
-
-def _version(pmid: etree._Element, where: str) -> int:
-    version = pmid.get("Version", "1")
-    if not (version.isascii() and version.isdecimal()):
-        raise BadInput(f"{where}, PMID {pmid.text}", f"Version is {version[:20]!r}, no number")
-    return int(version[:9])
+    row = {
+        "pmid": "" if pmid is None else _text(pmid),
+        "version": "1" if pmid is None else pmid.get("Version", "1"),
+        "title": "" if title is None else _text(title),
+        "abstract": tuple(text for part in sections if (text := _text(part))),
+        "submitted": _submitted(element),
+    }
+    yield checked(f"{where}, PMID {row['pmid'] or 'none'}", row, Article)
 
 
 def _text(element: etree._Element) -> str:
@@ -120,13 +117,10 @@ def _text(element: etree._Element) -> str:
     return " ".join("".join(element.itertext(etree.Element, etree.Entity)).split())
 
 
-def _submitted(element: etree._Element, where: str) -> date | None:
+def _submitted(element: etree._Element) -> list[str] | None:
+    """Year, month and day of the date that counts."""
     found = {entry.get("PubStatus"): entry for entry in element.iterfind("PubmedData/History/*")}
     entry = next((found[status] for status in DATES if status in found), None)
     if entry is None:
         return None
-    parts = [entry.findtext(part, "1").strip() for part in ("Year", "Month", "Day")]
-    try:
-        return date(*(int(part) for part in parts))
-    except ValueError:
-        raise BadInput(where, f"no such date: {'-'.join(parts)}") from None
+    return [entry.findtext(part, "1").strip() for part in ("Year", "Month", "Day")]

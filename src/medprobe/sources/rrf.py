@@ -14,6 +14,10 @@ from typing import Final
 import polars as pl
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.records import ANEW
+from medprobe.sources.records import lines as read_lines
+
+GET: Final = "put a UMLS release's RRF files there, or run `medprobe sample`"
 
 # fmt: off
 MRCONSO: Final = [
@@ -88,8 +92,7 @@ def _scan(
     """A checked file, its lines split into fields; with a `sieve`, lines that have one of these
     texts as any of their fields."""
     if not path.is_file():
-        remedy = "put a UMLS release's RRF files there, or run `medprobe sample`"
-        raise BadInput(path, "no such file", remedy)
+        raise BadInput(path, "no such file", GET)
     lines = pl.scan_lines(path, name="text", row_index_name="line", row_index_offset=1, glob=False)
     _check(path, lines, columns, keys)
     if sieve:
@@ -114,23 +117,13 @@ def _check(path: Path, lines: pl.LazyFrame, columns: list[str], keys: list[str])
     try:
         found = lines.filter(~good).bottom_k(1, by="line").collect(engine="streaming")
     except pl.exceptions.ComputeError as error:
-        raise BadInput(*_undecodable(path, error)) from None
+        for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
+            pass
+        raise BadInput(path, f"cannot be read: {error}", ANEW) from None
     for number, row in found.rows():
         *fields, end = row.split("|")
         problem = f"{len(fields)} fields ending in |, expected {len(columns)}"
         if len(fields) == len(columns):
             empty = [key for key in keys if not fields[columns.index(key)]]
             problem = "the last field does not end in |" if end else f"empty {empty[0]}"
-        raise BadInput(f"{path}, line {number}", problem, "fetch the file anew")
-
-
-def _undecodable(path: Path, error: Exception) -> tuple[str, str, str]:
-    """Where a file is not UTF-8: the parts of its BadInput."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as bad:
-                where = f"byte {bad.start + 1} is not UTF-8"
-                return f"{path}, line {number}", where, "fetch the file anew"
-    return str(path), f"cannot be read: {error}", ""
+        raise BadInput(f"{path}, line {number}", problem, ANEW)

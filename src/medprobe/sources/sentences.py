@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from medprobe.core.errors import BadInput, nearest
+from medprobe.sources.records import lines
 
 
 def read_sentences(path: Path) -> dict[int, str]:
@@ -17,8 +18,5 @@ def read_sentences(path: Path) -> dict[int, str]:
 
 def read_lines(path: Path) -> dict[int, str]:
     """The lines of a text that are not blank, by their numbers. Raises BadInput for bad UTF-8."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}") from None
-    return {number: line for number, line in enumerate(text.split("\n"), 1) if line.strip()}
+    found = enumerate(lines(path, "put one sentence a line there"), 1)
+    return {number: line.removesuffix("\n") for number, (_, line) in found if line.strip()}

@@ -5,17 +5,18 @@ stand in `items.parquet`, which no rater needs to see; a sheet, CSV or a spreads
 asked and nothing of the models. Source of the scale: Meng et al., ACL 2022, section 5.3.
 """
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import pandas as pd
+from pydantic import AfterValidator
 
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table, write_table
+from medprobe.sources.records import Record, checked, lines, rows
 
 FOLDER: Final = "annotations"  # below data/, a folder an evaluation
 ITEMS: Final = "items.parquet"
@@ -32,7 +33,14 @@ SCALES: Final = {  # what is asked: the labels, and what they mean; the last one
 }
 SHEET: Final = ["item", "text", "answer", "rating", "comment"]
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
-NEEDED: Final = ("item", "rating")  # columns that a filled sheet must have
+KEEP: Final = "keep the lines as they were written"
+
+
+class Rating(Record):
+    """What a filled sheet must have: a rating is a label of its scale, or empty."""
+
+    item: Annotated[str, AfterValidator(str.strip)]
+    rating: Annotated[str, AfterValidator(lambda text: text.strip().lower().removesuffix(".0"))]
 
 
 def write_folder(items: pd.DataFrame, raters: Sequence[str], form: str, folder: Path) -> None:
@@ -105,52 +113,42 @@ def read_ratings(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ratings(path: Path, items: set[str], labels: list[str]) -> pd.DataFrame:
-    rows = _rows(path)
-    for column in NEEDED:
-        if column not in rows:
-            known = nearest(column, [str(name) for name in rows])
-            problem = f"no column '{column}'{known}"
-            raise BadInput(path, problem, "keep the first line as it was written")
-    seen: dict[str, int] = {}
+    seen: dict[str, str] = {}
     found = []
-    ratings = rows["rating"].str.strip().str.lower().str.removesuffix(".0")
-    said = zip(rows["item"].str.strip(), ratings, strict=True)
-    for line, (item, rating) in enumerate(said, start=2):
-        if not item and not rating:
+    for where, fields in _workbook(path) if path.suffix == ".xlsx" else _table(path):
+        row = checked(where, fields, Rating, KEEP)
+        if not row.item and not row.rating:
             continue
-        where = f"{path}, line {line}"
-        if item not in items:
-            problem = f"item '{item}' is of another sheet"
+        if row.item not in items:
+            problem = f"item '{row.item}' is of another sheet"
             raise BadInput(where, problem, f"keep what `medprobe annotate` wrote to {path.parent}")
-        if item in seen:
-            raise BadInput(where, f"item '{item}' stands on line {seen[item]} too", "keep one")
-        seen[item] = line
-        if rating and rating not in labels:
-            raise BadInput(where, f"rating '{rating}'", f"write one of: {', '.join(labels)}")
-        if rating:
-            found.append((path.stem, item, rating))
+        if row.item in seen:
+            raise BadInput(where, f"item '{row.item}' stands on {seen[row.item]} too", "keep one")
+        seen[row.item] = where.rpartition(", ")[2]
+        if row.rating and row.rating not in labels:
+            raise BadInput(where, f"rating '{row.rating}'", f"write one of: {', '.join(labels)}")
+        if row.rating:
+            found.append((path.stem, row.item, row.rating))
     return pd.DataFrame(found, columns=["rater", "item", "rating"])
 
 
-def _rows(path: Path) -> pd.DataFrame:
-    """A sheet's rows as text. Programs that use a comma in numbers save CSV with semicolons."""
+def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """A sheet's rows. Programs that use a comma in numbers save CSV with semicolons."""
+    _, head = next(lines(path, KEEP), ("", ""))
+    return rows(
+        path, KEEP, needed=Rating.model_fields, delimiter=max(",;\t", key=head.count), remedy=KEEP
+    )
+
+
+def _workbook(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     try:
-        if path.suffix == ".xlsx":
-            return pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
-        with path.open(encoding="utf-8-sig") as stream:
-            head = stream.readline()
-        mark = max(",;\t", key=head.count)
-        return pd.read_csv(
-            path, dtype=str, keep_default_na=False, sep=mark, encoding="utf-8-sig", quotechar='"'
-        )
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
-    except (ValueError, csv.Error, OSError, KeyError, pd.errors.ParserError) as error:
-        raise BadInput(path, f"no table: {error}", "save it anew") from None
-    except Exception as error:  # a damaged workbook fails in many ways
-        if type(error).__name__ in ("BadZipFile", "InvalidFileException"):
-            raise BadInput(path, "no spreadsheet", "save it as .xlsx or .csv") from None
-        raise
+        table = pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
+    except Exception:  # a damaged workbook fails in many ways
+        raise BadInput(path, "no spreadsheet", "save it as .xlsx or .csv") from None
+    return (
+        (f"{path}, line {number}", {str(name): str(value) for name, value in row.items()})
+        for number, row in enumerate(table.to_dict("records"), start=2)
+    )
 
 
 def shown(prompt: str) -> str:

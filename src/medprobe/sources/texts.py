@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.jsonl import Record, records
+from medprobe.sources.records import Name, Record, json_records, text
+
+GET: Final = "put the resource there or correct its path"
 
 
 class Document(NamedTuple):
@@ -19,7 +21,7 @@ class Document(NamedTuple):
 class Row(Record):
     """A line of a JSONL file of texts."""
 
-    id: str | int
+    id: Name | int
     text: str
 
 
@@ -31,9 +33,10 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     """
     for file in files(path, (".txt", ".jsonl")):
         if file.suffix == ".jsonl":
-            yield from _rows(file, skipped)
+            for _, row in json_records(file, Row, GET):
+                yield from kept(Document(str(row.id), row.text), skipped)
         else:
-            yield from kept(Document(file.stem, _text(file)), skipped)
+            yield from kept(Document(file.stem, text(file, GET)), skipped)
 
 
 def files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
@@ -41,7 +44,7 @@ def files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise BadInput(path, "no such file or folder", "put the resource there or correct its path")
+        raise BadInput(path, "no such file or folder", GET)
     return sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes)
 
 
@@ -52,15 +55,3 @@ def kept(document: Document, skipped: Counter[str]) -> Iterator[Document]:
         yield Document(document.id, text)
     else:
         skipped["empty"] += 1
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(file, f"not UTF-8 at byte {error.start}", "convert the file") from None
-
-
-def _rows(file: Path, skipped: Counter[str]) -> Iterator[Document]:
-    for _, row in records(file, Row, "put it there"):
-        yield from kept(Document(str(row.id), row.text), skipped)

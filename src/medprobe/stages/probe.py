@@ -206,7 +206,8 @@ def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
 
 
 def _culprit(prober: Method, task: Task, pass_: str) -> str:
-    """The id of a query that the model has no number for: half of them are asked anew each time."""
+    """The id of a query that the model has no number for: half of them are asked anew each time.
+    Of queries that cannot be asked apart, the first and the last."""
     queries = task.queries
     while len(queries) > 1:
         half = queries.iloc[: len(queries) // 2].reset_index(drop=True)
@@ -215,7 +216,9 @@ def _culprit(prober: Method, task: Task, pass_: str) -> str:
             queries = queries.iloc[len(half) :]
         except NotANumber:
             queries = half
-    return str(queries["query_id"].iloc[0])
+        except BadInput:
+            break
+    return " to ".join(map(str, queries["query_id"].iloc[[0, -1]].unique()))
 
 
 def _fingerprints(task: Task) -> list[str]:

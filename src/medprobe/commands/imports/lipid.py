@@ -18,7 +18,7 @@ def find(path: Path) -> Found:
     files = [path] if path.is_file() else [folder / NAME for folder in folders(path, NAME)]
     if len(files) != 1:
         raise BadInput(path, f"{len(files)} files {NAME} in it", "give the file")
-    rows = pd.DataFrame(lipid.read(files[0]), columns=lipid.Row._fields)
+    rows = pd.DataFrame([row.model_dump() for row in lipid.read(files[0])])
     report = rows.groupby("kind").agg(prompts=("prompt", "size"), entities=("entity", "nunique"))
     wanted = pd.DataFrame(PAPER, index=["prompts_paper", "entities_paper"]).T
     report = report.join(wanted, how="outer").fillna(0).astype(int)

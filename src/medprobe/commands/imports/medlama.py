@@ -1,6 +1,5 @@
 """MedLAMA's released files, from which the builder `medlama_released` builds."""
 
-import csv
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +9,14 @@ from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS
 from medprobe.commands.imports import Found, folders
 from medprobe.core.errors import BadInput
 from medprobe.sources import medlama
+from medprobe.sources.records import Name, Record, csv_records
+
+
+class Prompt(Record):
+    """A row of `prompts.csv`."""
+
+    pid: Name
+    human_prompt: str
 
 
 def find(path: Path) -> Found:
@@ -60,11 +67,7 @@ def _prompts(folder: Path) -> list[Path]:
 
 def _held(path: Path) -> str:
     """The prompts of the file held against those that the package has."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = {row["pid"]: row["human_prompt"] for row in csv.DictReader(stream)}
-    except (KeyError, UnicodeDecodeError):
-        raise BadInput(path, "expected the columns pid and human_prompt", "fetch it anew") from None
+    rows = {row.pid: row.human_prompt for _, row in csv_records(path, Prompt, "fetch it anew")}
     ours = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
     other = [name for name, prompt in ours.items() if rows[name].strip() != prompt]
     if other:
