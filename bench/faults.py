@@ -7,7 +7,7 @@ Prints for each reader how many damaged files it read and refused. Then the pipe
 end undisturbed, and again and again from the start with stops until there were as many as wanted:
 kill -9 of all processes, kill -9 of `medprobe repro` alone, and SIGTERM. Printed is in how many
 files and MLflow runs what was stopped differs in the end, and how much ran twice.
-docs/reliability.md has the figures.
+Last, a stage of every kind runs on a disk that is full. docs/reliability.md has the figures.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import psutil
 from tests import tiny
 from tests.project import Project, environment
 
-from bench import damage
+from bench import canaries, damage, disks
 from medprobe import warm
 
 COMPARED: Final = ("dvc.lock", "metrics", "reports", "outputs", ".dvc/cache/files")
@@ -147,8 +147,8 @@ def stages(log: Path) -> int:
     return len(re.findall("Running stage", log.read_text()))
 
 
-def kills(folder: Path, count: int, seed: int) -> None:
-    """The pipeline, undisturbed and stopped `count` times."""
+def kills(folder: Path, count: int, seed: int) -> Path:
+    """The pipeline, undisturbed and stopped `count` times; the folder of the undisturbed one."""
     rng = random.Random(seed)
     pristine, calm, log = folder / "pristine", folder / "calm", folder / "calm.log"
     shutil.copytree(project(pristine), calm, symlinks=True)
@@ -183,12 +183,15 @@ def kills(folder: Path, count: int, seed: int) -> None:
             shutil.copytree(folder, Path(tempfile.gettempdir()) / "kept", dirs_exist_ok=True)
         shutil.rmtree(one)
     print(f"{dict(done)}: in {rounds} rounds {again} stages ran more than {rounds * once}")
+    return calm
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--cases", type=int, default=1000, help="damaged files for each reader")
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--disks", action="store_true", help="full ones, which root may mount")
+    parser.add_argument("--words", action="store_true", help="look for words that are told")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -196,8 +199,13 @@ def main() -> None:
         damage.world(data)
         for reader, counts in damage.campaign(data, chosen.cases) if chosen.cases else ():
             print(f"{reader}: {dict(counts)}", flush=True)
-        if chosen.kills:
-            kills(Path(name), chosen.kills, chosen.seed)
+        if chosen.kills or chosen.disks:
+            calm = kills(Path(name), chosen.kills, chosen.seed)
+            for stage, room, found in disks.campaign(calm, EVERY_KIND) if chosen.disks else ():
+                print(f"{stage}, {room} KiB: {found}", flush=True)
+        if chosen.words:
+            count, told = canaries.campaign(Path(name) / "words", EVERY_KIND)
+            print(f"{count} texts had a word of their own; told were {told}")
 
 
 if __name__ == "__main__":
