@@ -82,7 +82,7 @@ def test_broken_xml_is_named_with_its_record(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         (">77<", "><", r"a\.xml\.gz, record 2: no PMID"),
-        ("<Day>4</Day>", "<Day>40</Day>", r"record 2, PMID 77: no such date: 2022-3-40"),
+        ("<Day>4</Day>", "<Day>40</Day>", r"record 2, PMID 77: no such date: '2022-3-40'"),
     ],
 )
 def test_a_bad_field_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:

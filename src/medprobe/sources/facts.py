@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import pandas as pd
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 Row = tuple[str, dict[str, Any]]  # file and line, and its fields
 
@@ -76,7 +76,7 @@ def templates(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for where, relation, template in _templates(path):
         if template.count("[X]") != 1 or template.count("[Y]") != 1:
-            raise BadInput(where, f"template {template!r}", "it needs one [X] and one [Y]")
+            raise BadInput(where, f"template {quoted(template)}", "it needs one [X] and one [Y]")
         if relation in found:
             raise BadInput(where, f"relation {relation} has a template already", "leave one")
         found[relation] = template

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 MASK: Final = "[MASK]"
 KINDS: Final = ("chem", "gene")  # what the words for them begin with
@@ -43,7 +43,7 @@ def read(path: Path) -> list[Row]:
     for number, row in enumerate(_rows(_parsed(text, path), ()), start=1):
         for name in ("kind", "entity"):
             if not getattr(row, name):
-                raise BadInput(f"{path}, prompt {number}", f"{row.prompt[:60]!r}: no {name}", FORM)
+                raise BadInput(f"{path}, prompt {number}", f"{quoted(row.prompt)}: no {name}", FORM)
         rows.append(row)
     if not rows:
         raise BadInput(path, f"no text with {MASK} in it", FORM)

@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import etree
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quoted
 
 DATES = ("entrez", "received")  # by preference
 
@@ -111,7 +111,7 @@ def _read(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
 def _version(pmid: etree._Element, where: str) -> int:
     version = pmid.get("Version", "1")
     if not (version.isascii() and version.isdecimal()):
-        raise BadInput(f"{where}, PMID {pmid.text}", f"Version is {version[:20]!r}, no number")
+        raise BadInput(f"{where}, PMID {pmid.text}", f"Version is {quoted(version)}, no number")
     return int(version[:9])
 
 
@@ -129,4 +129,4 @@ def _submitted(element: etree._Element, where: str) -> date | None:
     try:
         return date(*(int(part) for part in parts))
     except ValueError:
-        raise BadInput(where, f"no such date: {'-'.join(parts)}") from None
+        raise BadInput(where, f"no such date: {quoted('-'.join(parts))}") from None

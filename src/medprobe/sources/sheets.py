@@ -13,7 +13,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput, nearest, quoted
 from medprobe.core.files import replacing
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table, write_table
 
@@ -120,13 +120,13 @@ def _ratings(path: Path, items: set[str], labels: list[str]) -> pd.DataFrame:
             continue
         where = f"{path}, line {line}"
         if item not in items:
-            problem = f"item '{item}' is of another sheet"
+            problem = f"item {quoted(item)} is of another sheet"
             raise BadInput(where, problem, f"keep what `medprobe annotate` wrote to {path.parent}")
         if item in seen:
             raise BadInput(where, f"item '{item}' stands on line {seen[item]} too", "keep one")
         seen[item] = line
         if rating and rating not in labels:
-            raise BadInput(where, f"rating '{rating}'", f"write one of: {', '.join(labels)}")
+            raise BadInput(where, f"rating {quoted(rating)}", f"write one of: {', '.join(labels)}")
         if rating:
             found.append((path.stem, item, rating))
     return pd.DataFrame(found, columns=["rater", "item", "rating"])
