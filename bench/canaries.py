@@ -71,11 +71,16 @@ def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
 
 
 def _csv(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    def cell(text: str, field: str) -> str:
+        if text.startswith("["):  # MedLAMA's lists
+            return re.sub("'([^']*)'", lambda one: f"'{said(one[1], field)}'", text)
+        return " || ".join(said(one, field) for one in text.split(" || "))
+
     head, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
     writer.writerow(head)
-    writer.writerows([list(map(said, row, head)) for row in rows])
+    writer.writerows([list(map(cell, row, head)) for row in rows])
     return out.getvalue().encode()
 
 
@@ -94,14 +99,14 @@ def _lines(content: bytes, change: Plant) -> bytes:
 FORMS: Final = {".xml": _xml, ".jsonl": _jsonl, ".csv": _csv, ".RRF": _rrf, ".txt": _txt}
 
 
-def canaries(data: Path) -> re.Pattern[bytes]:
+def canaries(data: Path) -> re.Pattern[str]:
     """What is looked for: the words that were planted, and the names of the sample world."""
     names = (data / "sample/names.txt").read_text().splitlines()
     found = [WORD, *map(re.escape, sorted(names, key=len, reverse=True))]
-    return re.compile("|".join(found).encode())
+    return re.compile("|".join(found))
 
 
-def leaks(project: Path, words: re.Pattern[bytes]) -> Iterator[str]:
+def leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:
     """Where a project tells what it must not: the files that hold one of the words, but those in
     data/ and outputs/, of which outputs/validation is for all to see."""
     for path in sorted(project.rglob("*")):
@@ -109,8 +114,10 @@ def leaks(project: Path, words: re.Pattern[bytes]) -> Iterator[str]:
         hidden = place.parts[0] == "data" or place.parts[:2] == (".dvc", "cache")
         if place.parts[0] == "outputs":
             hidden = place.parts[:2] != ("outputs", "validation")
-        if not hidden and path.is_file() and (leak := words.search(path.read_bytes())):
-            yield f"{place}: {leak.group().decode()}"
+        if not hidden and path.is_file():
+            text = path.read_bytes().decode(errors="replace")
+            if leak := words.search(text):
+                yield f"{place}: {text[max(0, leak.start() - 100) : leak.end() + 20]!r}"
 
 
 def spoil(folder: Path) -> None:

@@ -129,7 +129,8 @@ def world(data: Path) -> None:
     released = data / "released"
     released.mkdir()
     head = ",".join(medlama.COLUMNS)
-    line = "C1,a of b,may_treat,\"['C2', 'C3']\",\"['b', 'c']\",b || c,C2 || C3,2,2,0.0,0.5"
+    line = "C1,some oil,may_treat,\"['C2', 'C3']\",\"['dry eye', 'cold']\",dry eye || cold,C2 || C3"
+    line += ",2,2,0.0,0.5"
     (released / "may_treat_2.csv").write_text(f"{head}\n{line}\n{line}\n")
     head = "pair_id,CUI,label,original_cui,start_index,end_index,category"
     line = "p1,C0000001,entailment,C0000001,0,4,symptoms_diseases"
