@@ -44,16 +44,13 @@ EVERY_KIND: Final[dict[str, Any]] = {
     "sentence_sets": {"set-0": {}},
     "rewire": {"steps": 4, "checkpoint_every": 2, "batch": 16, "temperature": 0.04},
     "benchmarks": {
-        "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat", "may_prevent"]}},
+        "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat"]}},
         "biolama": {"biolama": {}},
-        "lipid": {"lipid": {}},
     },
     "methods": {
         "masked": {
             "mask_average": {"medlama": {}},
             "contrastive": {"medlama": {"sets": ["set-0"]}},
-            "optiprompt": {"biolama": {"seeds": 1, "vectors": 2, "epochs": 1, "masks": 2}},
-            "perplexity": {"lipid": {}},
         },
         "encoder": {"contrastive": {"medlama": {"sets": ["set-0"]}}},
         "causal": {"likelihood": {"medlama": {}}},
@@ -173,11 +170,13 @@ def kills(folder: Path, count: int, seed: int) -> Path:
                 stop(process, how)
                 done[how] += 1
                 stopped += 1
+                print(f"{how} after {wait:.0f} s, {stages(log)} stages begun", flush=True)
                 assert not (left := alive(one)), f"{how} left {left}"
         found = fingerprint(one) if status == 0 else {}
         differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         again += (more := stages(log) - once)
-        print(f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more")
+        told = f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more"
+        print(told, flush=True)
         if differ:
             print(f"{differ[:20]}\n{log.read_text()[-3000:]}")
             shutil.copytree(folder, Path(tempfile.gettempdir()) / "kept", dirs_exist_ok=True)
