@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from bench import damage
@@ -79,8 +81,7 @@ def test_every_source_has_a_reader_here() -> None:
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     folder = Path("outputs/benchmarks") / builder
-    out = said("build", "--benchmark", builder) + said("validate", "--benchmark", builder)
-    assert (folder / "queries.parquet").is_file(), out
+    out = said("build", "--benchmark", builder)
     assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
     spoil(folder)
     failed = said("validate", "--benchmark", builder)
@@ -89,7 +90,6 @@ def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     assert {"index.html", "result.json"} == {path.name for path in pages.iterdir()}
     assert not list(leaks(Path(), names))
     assert not (leak := names.search(out + failed)), leak
-    said("build", "--benchmark", builder)
 
 
 def test_results_and_stages_that_fail_tell_no_word(
@@ -112,12 +112,11 @@ def test_results_and_stages_that_fail_tell_no_word(
         write_predictions(with_hits(table, tables), path, "accuracy")
     for command in ("score", "track", "compare"):
         out += said(command)
-    table.assign(score=np.nan).to_parquet(path)
-    Path("metrics/summary.json").unlink()
+    spoilt = pa.Table.from_pandas(pd.read_parquet(path).assign(score=np.nan))
+    pq.write_table(spoilt.replace_schema_metadata(pq.read_schema(path).metadata), path)
     for command in ("score", "track", "compare"):
-        result = CliRunner().invoke(main, [command])
-        assert (result.exit_code == 2) == (command != "track"), result.output
-        out += result.output
+        out += said(command)
+    assert out.count("Error: ") == 3
     assert {"index.html", "comparison.csv"} <= {path.name for path in Path("reports").iterdir()}
     assert list(Path("mlruns").rglob("top_k.csv"))
     assert not list(leaks(Path(), names))

@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,7 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     csv.field_size_limit(LONGEST_NOTE)
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines, strict=True)
+        rows = csv.reader(iter(partial(lines.readline, LONGEST_NOTE), ""), strict=True)
         first = record = 1
         try:
             place = _places(path, next(rows, []))
