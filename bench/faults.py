@@ -144,21 +144,25 @@ def stages(log: Path) -> int:
     return len(re.findall("Running stage", log.read_text()))
 
 
-def kills(folder: Path, count: int, seed: int) -> Path:
-    """The pipeline, undisturbed and stopped `count` times; the folder of the undisturbed one."""
-    rng = random.Random(seed)
-    pristine, calm, log = folder / "pristine", folder / "calm", folder / "calm.log"
-    shutil.copytree(project(pristine), calm, symlinks=True)
+def undisturbed(folder: Path) -> float:
+    """Make the project `pristine` and run it to its end as `calm`; how many seconds that took."""
+    calm, log = folder / "calm", folder / "calm.log"
+    shutil.copytree(project(folder / "pristine"), calm, symlinks=True)
     begin = time.monotonic()
     assert start(calm, log).wait() == 0, log.read_text()
-    took, once = time.monotonic() - begin, stages(log)
-    expected = fingerprint(calm)
+    return time.monotonic() - begin
+
+
+def kills(folder: Path, took: float, count: int, seed: int) -> None:
+    """The pipeline, from the start again and again, stopped `count` times."""
+    rng = random.Random(seed)
+    expected, once = fingerprint(folder / "calm"), stages(folder / "calm.log")
     print(f"undisturbed: {took:.0f} s, {once} stages, {len(expected)} files and runs", flush=True)
     done, rounds, again = Counter[str](), 0, 0
     while done.total() < count:
         rounds += 1
         one, log = folder / f"stopped-{rounds}", folder / f"stopped-{rounds}.log"
-        shutil.copytree(pristine, one, symlinks=True)
+        shutil.copytree(folder / "pristine", one, symlinks=True)
         stopped = 0
         while True:
             process, wait = start(one, log), rng.uniform(0, took * 0.6)
@@ -179,10 +183,8 @@ def kills(folder: Path, count: int, seed: int) -> Path:
         print(told, flush=True)
         if differ:
             print(f"{differ[:20]}\n{log.read_text()[-3000:]}")
-            shutil.copytree(folder, Path(tempfile.gettempdir()) / "kept", dirs_exist_ok=True)
         shutil.rmtree(one)
     print(f"{dict(done)}: in {rounds} rounds {again} stages ran more than {rounds * once}")
-    return calm
 
 
 def main() -> None:
@@ -199,8 +201,10 @@ def main() -> None:
         for reader, counts in damage.campaign(data, chosen.cases) if chosen.cases else ():
             print(f"{reader}: {dict(counts)}", flush=True)
         if chosen.kills or chosen.disks:
-            calm = kills(Path(name), chosen.kills, chosen.seed)
-            for stage, room, found in disks.campaign(calm, EVERY_KIND) if chosen.disks else ():
+            took = undisturbed(Path(name))
+            kills(Path(name), took, chosen.kills, chosen.seed)
+        if chosen.disks:
+            for stage, room, found in disks.campaign(Path(name) / "calm", EVERY_KIND):
                 print(f"{stage}, {room} KiB: {found}", flush=True)
         if chosen.words:
             count, told = canaries.campaign(Path(name) / "words", EVERY_KIND)

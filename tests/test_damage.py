@@ -82,7 +82,7 @@ def test_a_note_without_end_is_not_read_to_its_end(
     seen = Counter[str]()
     before = csv.field_size_limit()
     try:
-        with pytest.raises(BadInput, match="record [23] ") as caught:
+        with pytest.raises(BadInput, match=r"record [23] ") as caught:
             list(notes.read(path, seen))
     finally:
         csv.field_size_limit(before)
