@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from medprobe.cli import main
-from medprobe.commands.repro import CLAIMS, mend
+from medprobe.commands.repro import CLAIMS, check_lock, mend
 from medprobe.core.errors import BadInput
 from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store
@@ -63,7 +63,11 @@ def test_a_lock_cut_anywhere_is_mended(here: Path, monkeypatch: pytest.MonkeyPat
     for end in range(0, len(text), 17):
         path.write_text(text[:end])
         found = lineage.hashes()
+        if lineage.whole(text[:end]) != text[:end]:
+            with pytest.raises(BadInput, match=r"dvc\.lock: cut, .* `medprobe repro` mends it"):
+                check_lock()
         mend()
+        check_lock()
         kept = yaml.safe_load(path.read_text())["stages"] if path.exists() else {}
         assert kept == {name: records[name] for name in list(records)[: len(kept)]}
         assert len(kept) >= text[:end].count("\n  probe@") - 1

@@ -91,6 +91,15 @@ def one_group() -> Iterator[int]:
             signal.signal(number, handler)
 
 
+def check_lock() -> None:
+    """Raise BadInput where dvc.lock was cut, for who only reads it."""
+    if lineage.LOCK.is_file():
+        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
+        if lineage.whole(text) != text or not text:
+            problem = "cut, by a kill or a full disk, or being written"
+            raise BadInput(lineage.LOCK, problem, "`medprobe repro` mends it")
+
+
 def mend() -> None:
     """Remove what a kill left half-made, and mend, and say so, what it left of the files that DVC
     writes in place: of dvc.lock it takes the record that was cut off, so that the stage is looked
