@@ -2,6 +2,7 @@
 kilobytes, which needs the right to mount one."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -68,8 +69,8 @@ def tried(folder: Path, command: list[str], room: int) -> str:
         return f"left half-made: {half}"
     if done.returncode == 0:
         return "done"
-    lines = [line for line in done.stderr.splitlines() if " INFO mlflow." not in line]
-    if done.returncode != 2 or len(lines) != 1 or "No space left on device; make" not in lines[0]:
+    errors = re.findall("^(?:Error|Traceback).*", done.stderr, re.MULTILINE)
+    if done.returncode != 2 or len(errors) != 1 or "No space left on device; make" not in errors[0]:
         return f"status {done.returncode}, {done.stderr[-1500:]}"
     changed = [name for name in after if after[name] != before.get(name)]
     return f"changed {changed}" if changed else "one line"

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import CliRunner
+from safetensors import SafetensorError
 
 from medprobe.cli import main
 from medprobe.commands.repro import CLAIMS, check_lock, mend
@@ -152,8 +153,17 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
     first.communicate()
 
 
-def test_a_full_disk_under_mlflow_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        sqlite3.OperationalError("database or disk is full"),
+        SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        ),
+    ],
+)
+def test_a_full_disk_under_a_library_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     runner = CliRunner()
@@ -162,10 +172,10 @@ def test_a_full_disk_under_mlflow_is_one_line(
         Path("params.yaml").write_text(text)
 
         def full(_: Path) -> None:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise error
 
         monkeypatch.setattr(store, "_create", full)
         result = runner.invoke(main, ["track"])
     assert result.exit_code == 2
-    assert "mlruns: No space left on device; make room" in result.output
+    assert "the file system: No space left on device; make room" in result.output
     assert result.output.count("\n") == 1
