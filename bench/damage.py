@@ -141,18 +141,21 @@ def world(data: Path) -> None:
 
     sample(data, {"queries": 20, "reserve": 8}, 1)
     (data / "texts").mkdir()
-    rows = [json.dumps({"id": str(n), "text": f"text {n}"}) for n in range(20)]
+    rows = [json.dumps({"id": str(n), "text": f"some text {n}"}) for n in range(20)]
     (data / "texts/a.jsonl").write_text("\n".join(rows) + "\n")
     (data / "texts/b.txt").write_text("a text of its own\n" * 20)
     row = "123\tT\t0\t8\t{}\tTRIVIAL\n"
-    names = "".join(row.format(name) for name in ("aspirin", "Aspirin", "ibuprofen"))
+    names = "".join(
+        row.format(name) for name in ("acid of aspirin", "Acid of aspirin", "ibuprofen")
+    )
     (data / "entities/c.annotations.txt").write_text(names)
     plain = data / "notes/NOTEEVENTS.csv"
     (data / "notes/NOTEEVENTS.csv.gz").write_bytes(gzip.compress(plain.read_bytes()))
     released = data / "released"
     released.mkdir()
     head = ",".join(medlama.COLUMNS)
-    line = "C1,a,may_treat,\"['C2', 'C3']\",\"['b', 'c']\",b || c,C2 || C3,2,2,0.0,0.5"
+    line = "C1,some oil,may_treat,\"['C2', 'C3']\",\"['dry eye', 'cold']\",dry eye || cold,C2 || C3"
+    line += ",2,2,0.0,0.5"
     (released / "may_treat_2.csv").write_text(f"{head}\n{line}\n{line}\n")
     head = "pair_id,CUI,label,original_cui,start_index,end_index,category"
     line = "p1,C0000001,entailment,C0000001,0,4,symptoms_diseases"

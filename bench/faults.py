@@ -1,125 +1,198 @@
-"""Damaged files for every reader, and kills at random moments over a small pipeline.
+"""Damaged files for every reader, and a pipeline with a stage of every kind that is stopped at
+random moments.
 
-    python -m bench.faults --cases 1000 --kills 10
+    python -m bench.faults --cases 1000 --kills 50
 
-Prints for each reader how many damaged files it read and refused, and after the kills whether all
-that the pipeline made is the same to the byte as without them, and how many stages ran again.
-docs/reliability.md has the figures.
+Prints for each reader how many damaged files it read and refused. Then the pipeline is run to its
+end undisturbed, and again and again from the start with stops until there were as many as wanted:
+kill -9 of all processes, kill -9 of `medprobe repro` alone, and SIGTERM. Printed is in how many
+files and MLflow runs what was stopped differs in the end, and how much ran twice.
+Last, a stage of every kind runs on a disk that is full. docs/reliability.md has the figures.
 """
 
 import argparse
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+import psutil
+from tests import tiny
+from tests.project import Project, environment
 
-from bench import damage
+from bench import canaries, damage, disks
+from medprobe import warm
 
-ROOT: Final = Path(__file__).parents[1]
-NEEDED: Final = (
-    *("dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore", "expectations", "src"),
-    *("requirements.lock", "requirements-tools.lock"),
-)
-MADE: Final = ("dvc.lock", "metrics", "reports", "outputs/benchmarks", "outputs/about")
-MODELS: Final = (
-    "outputs/models",
-    "outputs/predictions",
-    "outputs/validation",
-    "outputs/tracked.json",
-)
-SMALL: Final[dict[str, Any]] = {
+COMPARED: Final = ("dvc.lock", "metrics", "reports", "outputs", ".dvc/cache/files")
+TIMES: Final = ("outputs/runs", "outputs/parts/.repro.lock")  # what says when and by whom
+TINY: Final = {"steps": 5, "layers": 1, "hidden": 64, "vocabulary": 300}
+KINDS: Final = ("masked", "causal", "chat", "seq2seq")
+EVERY_KIND: Final[dict[str, Any]] = {
     "sample": {"queries": 20, "reserve": 8},
-    "train": {"taught": {"kind": "masked", "corpus": "taught", "steps": 5}},
-    "models": {"masked": {"taught": {}}},
-    "sentence_sets": {},
-    "benchmarks": {"biolama": {"biolama": {}}},
-    "methods": {"masked": {"mask_average": {"biolama": {}}}},
+    "train": {kind: {"kind": kind, "corpus": "taught", **TINY} for kind in KINDS},
+    "folders": {"given": "given"},
+    "models": {kind: {kind: {}} for kind in KINDS} | {"encoder": {"given": {}}},
+    "sentence_sets": {"set-0": {}},
+    "rewire": {"steps": 4, "checkpoint_every": 2, "batch": 16, "temperature": 0.04},
+    "benchmarks": {
+        "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat"]}},
+        "biolama": {"biolama": {}},
+    },
+    "methods": {
+        "masked": {
+            "mask_average": {"medlama": {}},
+            "contrastive": {"medlama": {"sets": ["set-0"]}},
+        },
+        "encoder": {"contrastive": {"medlama": {"sets": ["set-0"]}}},
+        "causal": {"likelihood": {"medlama": {}}},
+        "chat": {"judgment": {"biolama": {"separator": " "}}},
+        "seq2seq": {"likelihood": {"medlama": {}}},
+    },
     "score": {"bootstrap": 50},
 }
+STOPS: Final = ("kill -9 of all", "kill -9 of repro alone", "SIGTERM")
 
 
-def project(folder: Path) -> None:
-    """The project in a folder, made small, with the sample world."""
-    for name in NEEDED:
-        source, target = ROOT / name, folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, target, ignore=ignored)
-        else:
-            shutil.copy(source, target)
-    content = yaml.safe_load((ROOT / "params.yaml").read_text()) | SMALL
-    (folder / "params.yaml").write_text(yaml.safe_dump(content))
-    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
-    for command in (["medprobe", "sample"], ["dvc", "add", "--quiet", "data"]):
-        subprocess.run(command, cwd=folder, env=environment(), check=True, capture_output=True)
+def project(folder: Path) -> Path:
+    """A project with a stage of every kind, and its data."""
+    made = Project(folder)
+    made.replace(**EVERY_KIND)
+    tiny.model("bert", folder / "given")
+    made.works("medprobe", "sample")
+    made.works("dvc", "add", "--quiet", "data")
+    return folder
 
 
-def environment() -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path}
-
-
-def repro(folder: Path, log: Path, killed_after: float | None = None) -> int:
-    """Run the pipeline, or kill it and all it started after so many seconds; its exit status."""
+def start(folder: Path, log: Path) -> "subprocess.Popen[bytes]":
+    """`medprobe repro` in a process group of its own."""
+    own = {"OMP_NUM_THREADS": "1", warm.SOCKET: ""}  # which starts a warm server of its own
+    command = ["medprobe", "repro", "--jobs", "1"]
     with log.open("a") as stream:
-        command = ["medprobe", "repro", "--jobs", "1"]
-        made = subprocess.Popen(
-            command, cwd=folder, env=environment(), stdout=stream, stderr=stream, process_group=0
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment() | own,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            process_group=0,
         )
+
+
+def stop(process: "subprocess.Popen[bytes]", how: str) -> None:
+    """Stop a running `medprobe repro`."""
+    if how == "SIGTERM":
+        process.terminate()
+    elif how == "kill -9 of repro alone":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def alive(folder: Path, patience: float = 30) -> list[str]:
+    """The processes that still run in a project after so many seconds."""
+    end = time.monotonic() + patience
+    while (found := list(_inside(folder))) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def _inside(folder: Path) -> Iterator[str]:
+    for process in psutil.process_iter():
         try:
-            return made.wait(killed_after)
-        except subprocess.TimeoutExpired:
-            os.killpg(made.pid, signal.SIGKILL)
-            return made.wait()
+            if Path(process.cwd()) == folder and process.status() != psutil.STATUS_ZOMBIE:
+                yield " ".join(process.cmdline())
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            pass
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
-    """SHA-256 of all files that the pipeline made, by path."""
-    roots = [folder / name for name in (*MADE, *MODELS)]
+    """SHA-256 of all files that the pipeline made, and the keys and states of its MLflow runs."""
+    from mlflow import MlflowClient
+
+    roots = [folder / name for name in COMPARED]
     files = [f for root in roots for f in ([root] if root.is_file() else sorted(root.rglob("*")))]
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+    found = {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()
         for file in files
-        if file.is_file()
+        if file.is_file() and not (name := str(file.relative_to(folder))).startswith(TIMES)
     }
+    client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    runs = client.search_runs(experiments, max_results=1000)
+    names = Counter(f"mlruns: {run.info.run_name}" for run in runs)
+    states = {
+        f"mlruns: {run.info.run_name}: {role}": run.data.tags.get(role, "")
+        for run in runs
+        for role in ("medprobe.key", "medprobe.state")
+    }
+    return found | states | {name: str(count) for name, count in names.items()}
 
 
-def kills(folder: Path, count: int, seed: int) -> None:
-    """The small pipeline, undisturbed and killed `count` times."""
-    rng = random.Random(seed)
-    calm, killed = folder / "calm", folder / "killed"
-    for one in (calm, killed):
-        project(one)
+def stages(log: Path) -> int:
+    """How many stages were begun."""
+    return len(re.findall("Running stage", log.read_text()))
+
+
+def undisturbed(folder: Path) -> float:
+    """Make the project `pristine` and run it to its end as `calm`; how many seconds that took."""
+    calm, log = folder / "calm", folder / "calm.log"
+    shutil.copytree(project(folder / "pristine"), calm, symlinks=True)
     begin = time.monotonic()
-    assert repro(calm, folder / "calm.log") == 0, (folder / "calm.log").read_text()
-    took = time.monotonic() - begin
-    stopped = sum(
-        repro(killed, folder / "killed.log", rng.uniform(1, took * 0.8)) < 0 for _ in range(count)
-    )
-    last = repro(killed, folder / "killed.log")
-    expected, found = fingerprint(calm), fingerprint(killed)
-    differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
-    ran = [
-        (folder / f"{name}.log").read_text().count("Running stage") for name in ("calm", "killed")
-    ]
-    print(f"{took:.0f} s undisturbed; {stopped} of {count} runs killed, the last ended with {last}")
-    print(f"{len(expected)} files, {len(differ)} differ {differ[:5]}; stages run: {ran}")
+    assert start(calm, log).wait() == 0, log.read_text()
+    return time.monotonic() - begin
+
+
+def kills(folder: Path, took: float, count: int, seed: int) -> None:
+    """The pipeline, from the start again and again, stopped `count` times."""
+    rng = random.Random(seed)
+    expected, once = fingerprint(folder / "calm"), stages(folder / "calm.log")
+    print(f"undisturbed: {took:.0f} s, {once} stages, {len(expected)} files and runs", flush=True)
+    done, rounds, again = Counter[str](), 0, 0
+    while done.total() < count:
+        rounds += 1
+        one, log = folder / f"stopped-{rounds}", folder / f"stopped-{rounds}.log"
+        shutil.copytree(folder / "pristine", one, symlinks=True)
+        stopped = 0
+        while True:
+            process, wait = start(one, log), rng.uniform(0, took * 0.6)
+            try:
+                status = process.wait(wait if done.total() < count else None)
+                break
+            except subprocess.TimeoutExpired:
+                how = rng.choice(STOPS)
+                stop(process, how)
+                done[how] += 1
+                stopped += 1
+                print(f"{how} after {wait:.0f} s, {stages(log)} stages begun", flush=True)
+                assert not (left := alive(one)), f"{how} left {left}"
+        found = fingerprint(one) if status == 0 else {}
+        differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
+        again += (more := stages(log) - once)
+        told = f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more"
+        print(told, flush=True)
+        if differ:
+            print(f"{differ[:20]}\n{log.read_text()[-3000:]}")
+        shutil.rmtree(one)
+    print(f"{dict(done)}: in {rounds} rounds {again} stages ran more than {rounds * once}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--cases", type=int, default=1000, help="damaged files for each reader")
-    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--disks", action="store_true", help="full ones, which root may mount")
+    parser.add_argument("--words", action="store_true", help="look for words that are told")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -127,8 +200,15 @@ def main() -> None:
         damage.world(data)
         for reader, counts in damage.campaign(data, chosen.cases) if chosen.cases else ():
             print(f"{reader}: {dict(counts)}", flush=True)
-        if chosen.kills:
-            kills(Path(name), chosen.kills, chosen.seed)
+        if chosen.kills or chosen.disks:
+            took = undisturbed(Path(name))
+            kills(Path(name), took, chosen.kills, chosen.seed)
+        if chosen.disks:
+            for stage, room, found in disks.campaign(Path(name) / "calm", EVERY_KIND):
+                print(f"{stage}, {room} KiB: {found}", flush=True)
+        if chosen.words:
+            count, told = canaries.campaign(Path(name) / "words", EVERY_KIND)
+            print(f"{count} texts had a word of their own; told were {told}")
 
 
 if __name__ == "__main__":

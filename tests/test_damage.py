@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput, withheld
+from medprobe.sources import articles, notes, pubmed
 from medprobe.sources.records import Record, json_records, objects
 
 
@@ -150,6 +152,31 @@ def test_licensed_text_is_not_quoted(data: Path) -> None:
     finally:
         path.write_bytes(sound)
     assert "gold_label is a text of 6 characters, expected 'entailment'" in str(caught.value)
+
+
+@pytest.mark.parametrize("quote", [b"", b'"'])
+def test_a_note_without_end_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quote: bytes
+) -> None:
+    """A small file may hold a gigabyte."""
+    monkeypatch.setattr("medprobe.sources.records.LONGEST", 1000)
+    path = tmp_path / "NOTEEVENTS.csv.gz"
+    content = b'ROW_ID,ISERROR,TEXT\n1,0,"sound"\n2,0,' + quote + b"secret " * 10**6
+    path.write_bytes(gzip.compress(content + quote, 1))
+    seen = Counter[str]()
+    with pytest.raises(BadInput, match=r"line [23]") as caught:
+        list(notes.read(path, seen))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tag", ["AbstractText", "p"])
+def test_a_text_of_ten_million_characters_is_refused(tmp_path: Path, tag: str) -> None:
+    """libxml2's own bound, which nothing here lifts."""
+    path = tmp_path / "a.xml"
+    text = f"<PubmedArticle><article><{tag}>{'x' * (10**7 + 1)}</{tag}></article></PubmedArticle>"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="broken XML"):
+        list(articles.read(tmp_path, Counter()) if tag == "p" else pubmed.records(path))
 
 
 def test_a_file_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:

@@ -1,17 +1,20 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
-import random
+import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pandas as pd
 import pytest
+import yaml
 from click.testing import CliRunner
+from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.repro import check_lock
+from medprobe.commands.repro import CLAIMS, check_lock, mend
 from medprobe.core.errors import BadInput
 from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store
@@ -27,42 +30,96 @@ STAGE = """\
     deps:
     - path: outputs/models/{n}
       hash: md5
-      md5: {n:032d}
+      md5: a{n:031d}
+      size: 1234
     params:
       params.yaml:
         seed: {n}
     outs:
     - path: outputs/predictions/{n}.parquet
       hash: md5
-      md5: {n:032d}
+      md5: a{n:031d}
+      size: 1234
 """
 
 
-def test_a_cut_lock_fails_no_probe(tmp_path: Path) -> None:
-    text = LOCK.format("".join(STAGE.format(n=n) for n in range(30)))
-    path = tmp_path / "dvc.lock"
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_lock_cut_anywhere_is_mended(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No record is believed of which anything is missing, and no probe fails by its lineage."""
+    monkeypatch.setattr(lineage, "TRIES", 1)
+    text = LOCK.format("".join(STAGE.format(n=n) for n in range(8)))
+    path = Path("dvc.lock")
     path.write_text(text)
-    whole = lineage.hashes(path, tmp_path / "data.dvc")
-    assert len(whole) == 30
-    rng = random.Random(1)
-    ends = [end for end, letter in enumerate(text, 1) if letter == "\n"]
-    for end in [0, *rng.sample(ends, 60)]:  # at ends of lines, where a cut file may be YAML still
+    mend()
+    assert path.read_text() == text
+    whole = lineage.hashes()
+    assert len(whole) == 8
+    records = yaml.safe_load(text)["stages"]
+    for end in range(0, len(text), 17):
         path.write_text(text[:end])
-        assert lineage.hashes(path, tmp_path / "data.dvc").items() <= whole.items()
-        lineage.recorded_params(Path("outputs/predictions/3.parquet"), path)
+        found = lineage.hashes()
+        if lineage.whole(text[:end]) != text[:end]:
+            with pytest.raises(BadInput, match=r"dvc\.lock: cut, .* `medprobe repro` mends it"):
+                check_lock()
+        mend()
+        check_lock()
+        kept = yaml.safe_load(path.read_text())["stages"] if path.exists() else {}
+        assert kept == {name: records[name] for name in list(records)[: len(kept)]}
+        assert len(kept) >= text[:end].count("\n  probe@") - 1
+        assert found == {name: whole[name] for name in list(whole)[: len(kept)]}
+        lineage.recorded_params(Path("outputs/predictions/3.parquet"))
+    assert not list(here.glob(".*"))
 
 
-@pytest.mark.parametrize("end", [300, 303, len(LOCK.format("")) + len("  probe@0:\n")])
-def test_a_cut_lock_is_said_in_one_line(tmp_path: Path, end: int) -> None:
-    text = LOCK.format("".join(STAGE.format(n=n) for n in range(3)))
-    path = tmp_path / "dvc.lock"
-    path.write_text(text)
-    check_lock(path)
-    path.write_text(text[:end])
-    with pytest.raises(BadInput, match=r"dvc\.lock: cut, .* `git checkout dvc\.lock`"):
-        check_lock(path)
-    path.unlink()
-    check_lock(path)
+def test_what_a_kill_left_half_made_is_removed(here: Path) -> None:
+    code = """
+from pathlib import Path
+from medprobe.core.files import replacing
+with replacing(Path("outputs/models/taught")) as path:
+    path.mkdir()
+    print("in", flush=True)
+    input()
+"""
+    Path("outputs/parts").mkdir(parents=True)
+    Path("outputs/parts/.repro.lock").touch()
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
+    assert process.stdout and process.stdout.readline() == "in\n"
+    Path(".dvc/tmp").mkdir(parents=True)
+    CLAIMS.write_text('{"read": {"outputs/mo')
+    mend()
+    assert not CLAIMS.exists()
+    assert len(list(Path("outputs/models").iterdir())) == 1, "a living process is making it"
+    process.kill()
+    process.communicate()
+    mend()
+    assert not list(Path("outputs/models").iterdir())
+    assert Path("outputs/parts/.repro.lock").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nothing_runs_on_when_repro_is_stopped(here: Path, number: int) -> None:
+    """Not even what a stage has started, whatever stops `medprobe repro` alone."""
+    code = """
+import subprocess, sys
+from medprobe.commands.repro import one_group
+with one_group() as group:
+    inner = "import subprocess, sys; subprocess.run(['sleep', '1000'], stdin=subprocess.DEVNULL)"
+    made = subprocess.Popen([sys.executable, "-c", inner], process_group=group)
+    print("in", flush=True)
+    made.wait()
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "in\n"
+    process.send_signal(number)
+    process.communicate(timeout=30)  # to the end of what is said: all that could are gone
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
 
 
 @pytest.mark.parametrize(
@@ -82,21 +139,31 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
         "from medprobe.commands.repro import alone\n"
         "with alone():\n    print('in', flush=True)\n    input()\n"
     )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
     command = [sys.executable, "-c", code]
     first = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
     assert first.stdout and first.stdout.readline() == "in\n"
     second = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
     assert second.stderr
-    assert "another `medprobe repro` is running here; waiting" in second.stderr.readline()
+    who = f"another `medprobe repro` is running here, process {first.pid}; waiting"
+    assert who in second.stderr.readline()
     first.kill()  # the lock dies with it
     assert second.stdout and second.stdout.readline() == "in\n"
     second.communicate("\n")
     first.communicate()
 
 
-def test_a_full_disk_under_mlflow_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        sqlite3.OperationalError("database or disk is full"),
+        SafetensorError(
+            "Error while serializing: I/O error: No space left on device (os error 28)"
+        ),
+    ],
+)
+def test_a_full_disk_under_a_library_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     runner = CliRunner()
@@ -105,10 +172,10 @@ def test_a_full_disk_under_mlflow_is_one_line(
         Path("params.yaml").write_text(text)
 
         def full(_: Path) -> None:
-            raise sqlite3.OperationalError("database or disk is full")
+            raise error
 
         monkeypatch.setattr(store, "_create", full)
         result = runner.invoke(main, ["track"])
     assert result.exit_code == 2
-    assert "mlruns: No space left on device; make room" in result.output
+    assert "the file system: No space left on device; make room" in result.output
     assert result.output.count("\n") == 1

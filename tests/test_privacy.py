@@ -2,6 +2,7 @@
 the terminal or on their pages, and not by errors. (Gates that pass, MLflow, figures and reports:
 test_pipeline.py.)"""
 
+import gzip
 import random
 import re
 import shutil
@@ -10,36 +11,53 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from bench import damage
+from bench.canaries import canaries, leaks, plant, spoil
 from click.testing import CliRunner
 
 from medprobe.cli import main
+from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quoted, withheld
+from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
 
 ROOT = Path(__file__).parents[1]
 BUILDERS = ("medlama", "biolama", "lama", "lipid", "context", "diskne")
+BENCHMARKS = ("medlama", "biolama", "lama")  # of names to rank
+WORDLESS = {  # sources of identifiers, types, labels and numbers
+    *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation"),
+}
+HELPERS = {  # what reads a form that several sources have, or no words
+    *("documents", "facts", "hub", "jsonl", "mentions", "sheets", "lipid"),
+}
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]:
-    """The working folder is a project over a small sample world; all names of that world."""
+    """The working folder is a project over a small sample world, with a word in every text: what
+    must not be told."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("project"))
         content = yaml.safe_load((ROOT / "params.yaml").read_text())
         content["benchmarks"]["context"]["context"]["triples"] = 4
         content["benchmarks"]["diskne"]["diskne"]["negatives"] = 1
-        content |= {"methods": {}, "sample": {"queries": 20, "reserve": 12}}
+        asked = {"mask_average": {name: {} for name in BENCHMARKS}}
+        del content["train"]
+        content |= {
+            "folders": {"some": "some"},
+            "sample": {"queries": 20, "reserve": 12},
+            "models": {"masked": {"some": {}}},
+            "methods": {"masked": asked},
+            "score": {"bootstrap": 20},
+        }
         Path("params.yaml").write_text(yaml.safe_dump(content))
         shutil.copytree(ROOT / "expectations", "expectations")
         damage.world(Path("data"))
+        plant(Path("data"))
         yield canaries(Path("data"))
-
-
-def canaries(data: Path) -> re.Pattern[str]:
-    found = (data / "sample/names.txt").read_text().splitlines()
-    return re.compile("|".join(map(re.escape, sorted(found, key=len, reverse=True))))
 
 
 def said(*arguments: str) -> str:
@@ -48,35 +66,61 @@ def said(*arguments: str) -> str:
     return str(result.output)
 
 
-def spoil(builder: str) -> None:
-    """Break every column of a benchmark's tables, its ids aside, so that nearly all checks fail."""
-    for path in Path(f"outputs/benchmarks/{builder}").glob("*.parquet"):
-        table = pd.read_parquet(path)
-        for column in table:
-            first = table[column].iloc[0] if len(table) else None
-            if isinstance(first, str) and not column.endswith("id"):
-                table[column] = table[column] + " [MASK]\x00 [Y]"
-            elif isinstance(first, np.ndarray):
-                table[column] = [[*items, *items, " "] for items in table[column]]
-        pd.concat([table, table]).to_parquet(path, index=False)
+@pytest.mark.parametrize("reader", sorted(set(damage.READERS) - WORDLESS))
+def test_every_source_has_words_to_look_for(names: re.Pattern[str], reader: str) -> None:
+    content = damage.path_of(Path("data"), reader).read_bytes()
+    text = (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content).decode()
+    assert names.search(text)
+
+
+def test_every_source_has_a_reader_here() -> None:
+    files = {path.stem for path in (ROOT / "src/medprobe/sources").glob("[a-z]*.py")}
+    assert files - HELPERS == {name for name in dir(damage) if name in files}
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-def test_a_failing_gate_tells_no_name(names: re.Pattern[str], builder: str) -> None:
+def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
+    folder = Path("outputs/benchmarks") / builder
     out = said("build", "--benchmark", builder)
-    tables = {
-        p: pd.read_parquet(p) for p in Path(f"outputs/benchmarks/{builder}").glob("*.parquet")
-    }
-    assert any(names.search(table.to_csv()) for table in tables.values()), "nothing to look for"
-    spoil(builder)
-    out += said("validate", "--benchmark", builder)
-    assert out.count("✗") > 5
-    pages = list(Path(f"outputs/validation/{builder}").iterdir())
-    assert {"index.html", "result.json"} == {path.name for path in pages}
-    for text in (out, *(path.read_text() for path in pages)):
-        assert not (leak := names.search(text)), (
-            f"{leak}: {text[max(0, leak.start() - 200) :][:400]}"
-        )
+    assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
+    spoil(folder)
+    failed = said("validate", "--benchmark", builder)
+    assert failed.count("✗") > 5
+    pages = Path(f"outputs/validation/{builder}")
+    assert {"index.html", "result.json"} == {path.name for path in pages.iterdir()}
+    assert not list(leaks(Path(), names))
+    assert not (leak := names.search(out + failed)), leak
+
+
+def test_results_and_stages_that_fail_tell_no_word(
+    names: re.Pattern[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow, figures, reports and metrics; score, compare and track as they fail."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    out = ""
+    for benchmark in BENCHMARKS:
+        said("build", "--benchmark", benchmark)
+        tables = BenchmarkTables.read(Path("outputs/benchmarks") / benchmark)
+        ranked = tables.candidates["name"].drop_duplicates()[:5]
+        rows = [
+            ("", "", query, rank, name, "", -float(rank))
+            for query in tables.queries["query_id"]
+            for rank, name in enumerate(ranked, 1)
+        ]
+        table = pd.DataFrame(rows, columns=PREDICTION_COLUMNS[:-1])
+        path = Path(f"outputs/predictions/some/mask_average/{benchmark}.parquet")
+        write_predictions(with_hits(table, tables), path, "accuracy")
+    for command in ("score", "track", "compare"):
+        out += said(command)
+    spoilt = pa.Table.from_pandas(pd.read_parquet(path).assign(score=np.nan))
+    pq.write_table(spoilt.replace_schema_metadata(pq.read_schema(path).metadata), path)
+    for command in ("score", "track", "compare"):
+        out += said(command)
+    assert out.count("Error: ") == 3
+    assert {"index.html", "comparison.csv"} <= {path.name for path in Path("reports").iterdir()}
+    assert list(Path("mlruns").rglob("top_k.csv"))
+    assert not list(leaks(Path(), names))
+    assert not (leak := names.search(out)), leak
 
 
 @pytest.mark.parametrize("reader", damage.READERS)

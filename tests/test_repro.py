@@ -23,9 +23,9 @@ class Recorder:
         self._running = 0
         self._lock = threading.Lock()
 
-    def __call__(self, arguments: list[str], environment: Mapping[str, str]) -> None:
+    def __call__(self, arguments: list[str], _: Mapping[str, str], group: int) -> None:
         option, stage = arguments
-        assert option == "--single-item"
+        assert (option, group) == ("--single-item", 7)
         with self._lock:
             self.before[stage] = set(self.ended)
             self._running += 1
@@ -47,7 +47,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs: int) -> None:
-    repro._run(jobs, {})
+    repro._run(jobs, {}, 7)
     assert recorder.ended == {"build", "train", "validate", "probe", "score"}
     assert all(recorder.before[stage] >= needed for stage, needed in NEEDS.items())
     assert recorder.at_once <= jobs
@@ -56,7 +56,7 @@ def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs
 def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:
     recorder.failing = "train"
     with pytest.raises(BadInput, match="train"):
-        repro._run(2, {})
+        repro._run(2, {}, 7)
     assert not {"probe", "score"} & set(recorder.before)
 
 
@@ -65,4 +65,4 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
     both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
     monkeypatch.setattr(repro, "order", lambda: TopologicalSorter({"build": (), "train": ()}))
-    repro._run(2, {})
+    repro._run(2, {}, 7)

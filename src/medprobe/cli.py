@@ -47,13 +47,22 @@ class Commands(click.Group):
             if ctx.params["verbose"]:
                 raise
             raise OneLine(str(error)) from error
-        except OSError as error:
-            if ctx.params["verbose"]:
+        except Exception as error:
+            if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
                 raise
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            remedy = "make room and run the command again" if full else "see -v for the traceback"
-            where = error.filename or "the file system"
-            raise OneLine(f"{where}: {error.strerror or error}; {remedy}") from error
+            where = getattr(error, "filename", None) or "the file system"
+            if _is_full(error):
+                said = f"{os.strerror(errno.ENOSPC)}; make room and run the command again"
+            else:
+                said = f"{getattr(error, 'strerror', None) or error}; see -v for the traceback"
+            raise OneLine(f"{where}: {said}") from error
+
+
+def _is_full(error: Exception) -> bool:
+    """Does an error say that a disk is full? Libraries say it in many ways."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return any(words in str(error) for words in ("No space left", "disk is full"))
 
 
 def named(*names: str) -> Callable[[Command], Command]:

@@ -67,10 +67,10 @@ _status = [0]  # what a process of the server's leaves with; longer where it run
 
 
 @contextmanager
-def server(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment in which scripts start warm while the block lasts. It is as given where a
-    server is there already, and on systems other than Linux, whose own libraries may not bear a
-    fork."""
+def server(environment: Mapping[str, str], group: int | None = None) -> Iterator[dict[str, str]]:
+    """The environment in which scripts start warm while the block lasts, in a process `group` if
+    need be. It is as given where a server is there already, and on systems other than Linux, whose
+    own libraries may not bear a fork."""
     if environment.get(SOCKET) or sys.platform != "linux":
         yield {**environment}
         return
@@ -84,6 +84,7 @@ def server(environment: Mapping[str, str]) -> Iterator[dict[str, str]]:
                 stdin=subprocess.PIPE,  # it ends with this process, however this process ends
                 pass_fds=[listener.fileno()],
                 env={**environment, SOCKET: str(listener.fileno())},
+                process_group=group,
             )
         try:
             yield {**environment, SOCKET: path}
@@ -106,8 +107,15 @@ def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -
                 return None
         except OSError:
             return None
-        status = connection.recv(1)
+        status = _last(connection)
     return status[0] if status else 128 + signal.SIGKILL
+
+
+def _last(connection: socket.socket) -> bytes:
+    """What is sent last: Ctrl-C interrupts the fork, too, which then ends as it likes."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            return connection.recv(1)
 
 
 def serve() -> None:

@@ -4,8 +4,10 @@ DVC runs one stage after the other, but several `dvc repro` of stages that do no
 paths may run side by side; small models use two cores best one by one, each on a core of its own.
 """
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -13,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
-import yaml
 from filelock import FileLock, Timeout
 
 from medprobe import warm
@@ -24,6 +26,11 @@ from medprobe.cluster import progress
 from medprobe.cluster.progress import Progress
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing, tidy
+from medprobe.tracking import lineage
+
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CLAIMS: Final = Path(".dvc/tmp/rwlock")  # which process reads and writes what, by DVC
 
 EVERY: Final = 10.0  # seconds between two words on how far all is
 
@@ -32,29 +39,35 @@ def repro(jobs: int) -> None:
     """Bring all stages up to date, `jobs` at a time: each after those it depends on.
 
     Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
-    each has.
+    each has. What a kill left of DVC's own files is mended first.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
-    with alone(), told():
-        check_lock()
-        if jobs > 1 and _changed():
-            share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
-            with warm.server(share) as warmed:
-                _run(jobs, warmed)
-        _dvc([], os.environ)
+    with alone(), told(), one_group() as group:
+        mend()
+        if not _changed():
+            _dvc([], os.environ, group)
+            return
+        share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
+        with warm.server(share, group) as warmed:
+            if jobs > 1:
+                _run(jobs, warmed, group)
+            _dvc([], warmed, group)
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One `medprobe repro` at a time: a second one says so and waits. The lock dies with its
+    """One `medprobe repro` at a time: a second one says who runs, and waits. The lock dies with its
     process."""
     places.PARTS.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(places.PARTS / ".repro.lock")
+    path = places.PARTS / ".repro.lock"
+    lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print("another `medprobe repro` is running here; waiting for its end", file=sys.stderr)
+        who = f"another `medprobe repro` is running here, process {path.read_text()}"
+        print(f"{who}; waiting for its end", file=sys.stderr)
         lock.acquire()
+    path.write_text(str(os.getpid()))
     try:
         yield
     finally:
@@ -84,20 +97,59 @@ def told() -> Iterator[None]:
         telling.join()
 
 
-def check_lock(path: Path = Path("dvc.lock")) -> None:
-    """Raise BadInput where dvc.lock was cut by a kill or a full disk, so that no stage runs on half
-    of it: finished parts and DVC's run cache are kept whatever becomes of it."""
-    if not path.is_file():
-        return
+@contextmanager
+def one_group() -> Iterator[int]:
+    """The id of a process group that ends with this process, however that ends. A signal to stop
+    interrupts what runs in the group, a second one kills it; the block leaves nothing running."""
+    keeper = subprocess.Popen(
+        ["sh", "-c", "trap '' INT; cat; kill -s KILL 0"], stdin=subprocess.PIPE, process_group=0
+    )
+
+    def stop(number: int, _: object) -> NoReturn:
+        print("stopping; what is finished is not done again", file=sys.stderr)
+        os.killpg(keeper.pid, signal.SIGINT)
+        sys.exit(128 + number)
+
+    before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
-        text = path.read_text(encoding="utf-8")
-        content = yaml.load(text, yaml.CSafeLoader)
-        if text.endswith("\n") and all("cmd" in one for one in content["stages"].values()):
-            return
-    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
+        yield keeper.pid
+    finally:
+        os.killpg(keeper.pid, signal.SIGKILL)
+        keeper.communicate()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_lock() -> None:
+    """Raise BadInput where dvc.lock was cut, for who only reads it."""
+    if lineage.LOCK.is_file():
+        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
+        if lineage.whole(text) != text or not text:
+            problem = "cut, by a kill or a full disk, or being written"
+            raise BadInput(lineage.LOCK, problem, "`medprobe repro` mends it")
+
+
+def mend() -> None:
+    """Remove what a kill left half-made, and mend, and say so, what it left of the files that DVC
+    writes in place: of dvc.lock it takes the record that was cut off, so that the stage is looked
+    at again, and those whose records are lost; what is in DVC's cache is not computed again."""
+    below = [root.rglob(".*") for root in (Path("outputs"), places.METRICS)]
+    tidy(chain(Path().glob(".*"), *below))
+    if lineage.LOCK.is_file():
+        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
+        if (kept := lineage.whole(text)) != text or not text:
+            with replacing(lineage.LOCK) as path:
+                path.write_text(kept, encoding="utf-8")
+            if not kept:
+                lineage.LOCK.unlink()
+            print(f"{lineage.LOCK}: was cut by a kill or a full disk; mended", file=sys.stderr)
+    try:
+        json.loads(CLAIMS.read_bytes())
+    except FileNotFoundError:
         pass
-    remedy = "`git checkout dvc.lock`, or remove it: what is finished is not computed again"
-    raise BadInput(path, "cut, by a kill or a full disk", remedy)
+    except ValueError:
+        CLAIMS.unlink()
+        print(f"{CLAIMS}: was cut by a kill or a full disk; removed", file=sys.stderr)
 
 
 def order() -> TopologicalSorter[str]:
@@ -117,7 +169,7 @@ def _changed() -> bool:
     return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
 
 
-def _run(jobs: int, environment: Mapping[str, str]) -> None:
+def _run(jobs: int, environment: Mapping[str, str], group: int) -> None:
     """Run each stage as soon as those it depends on are done, `jobs` at a time."""
     stages = order()
     stages.prepare()
@@ -126,7 +178,7 @@ def _run(jobs: int, environment: Mapping[str, str]) -> None:
     try:
         while stages.is_active():
             for stage in stages.get_ready():
-                running[pool.submit(_dvc, ["--single-item", stage], environment)] = stage
+                running[pool.submit(_dvc, ["--single-item", stage], environment, group)] = stage
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
                 stages.done(running.pop(done))
@@ -139,11 +191,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _dvc(arguments: list[str], environment: Mapping[str, str]) -> None:
+def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
     command = ["--wait-for-lock", "repro", *arguments]
     status = warm.run("dvc", command, environment)
     if status is None:
-        status = subprocess.run(["dvc", *command], env=environment, check=False).returncode
+        with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
+            status = process.wait()
     if status:
         problem = "a stage failed, as DVC says above"
         raise BadInput("dvc repro", problem, "mend it and run the command again")

@@ -1,11 +1,13 @@
 """Files appear whole or not at all."""
 
 import errno
+import fcntl
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -20,7 +22,10 @@ def replacing(target: Path) -> Iterator[Path]:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    held = os.open(scratch, os.O_RDONLY)
     try:
+        with suppress(OSError):  # of file systems that know no locks
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield scratch / target.name
         if target.is_dir():
             target.rename(scratch / "before")
@@ -31,3 +36,16 @@ def replacing(target: Path) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        os.close(held)
+
+
+def tidy(found: Iterable[Path]) -> None:
+    """Remove, of the paths found, what killed processes left half-made: what `replacing` made and
+    no process holds any more."""
+    for path in found:
+        if re.fullmatch(r"\..+\.[a-z0-9_]{8}", path.name) and path.is_dir():
+            held = os.open(path, os.O_RDONLY)
+            with suppress(OSError):  # another process holds it
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            os.close(held)

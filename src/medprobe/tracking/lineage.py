@@ -5,11 +5,13 @@ inputs, the parameters, the libraries. What cannot be known is `unknown`: lineag
 import getpass
 import json
 import platform
+import re
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
+from operator import contains
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,9 +143,29 @@ def _now() -> int:
 
 
 def _stages(lock: Path) -> list[dict[str, Any]]:
-    stages = _read(lock).get("stages")
+    stages = _read(lock, whole).get("stages")
     found = stages.values() if isinstance(stages, dict) else []
     return [one for one in found if isinstance(one, dict)]
+
+
+def whole(text: str) -> str:
+    """The text of a dvc.lock up to the record that a kill, a full disk, or a reading while DVC
+    writes it has cut off, which is the last one; all of it where that is whole."""
+    starts = [found.start() for found in re.finditer(r"^  (?=\S)", text, re.MULTILINE)]
+    if not starts or _is_record(text[starts[-1] :]):
+        return text if starts else ""
+    return text[: starts[-1]] if len(starts) > 1 else ""
+
+
+def _is_record(text: str) -> bool:
+    """Is there a stage's command, and of all its files the last thing that DVC writes of them?"""
+    try:
+        [record] = yaml.load(text, yaml.CSafeLoader).values()
+        files = [*record.get("deps", []), *record["outs"]]
+        ends = ["nfiles" if one["md5"].endswith(".dir") else "size" for one in files]
+        return text.endswith("\n") and all(map(contains, files, ends)) and "cmd" in record
+    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
+        return False
 
 
 def _list(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -151,18 +173,18 @@ def _list(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, whole: Callable[[str], str] = str) -> dict[str, Any]:
     """A file of DVC's. Another process may be writing it, or was killed at it: it is read again
-    while it is cut, and counts as empty where it stays so."""
+    while it is cut, and counts as far as it is whole where it stays so."""
     for attempt in range(TRIES):
         try:
             text = path.read_text(encoding="utf-8")
-            content = yaml.load(text, yaml.CSafeLoader)
-            if text.endswith("\n") and isinstance(content, dict):
-                return content
+            content = yaml.load(whole(text), yaml.CSafeLoader)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, yaml.YAMLError):
-            pass
+            content, text = None, ""
+        if text and whole(text) == text:
+            break
         time.sleep(0.1 * attempt)
-    return {}
+    return content if isinstance(content, dict) else {}

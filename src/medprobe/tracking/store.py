@@ -8,13 +8,12 @@ the run before it stays, to be compared with, its `medprobe.state` changed from 
 a store that was moved: both are replaced.
 """
 
-import errno
 import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,7 +103,7 @@ def connect() -> "MlflowClient":
     if uri:
         return MlflowClient(uri, uri)
     database = folder() / "mlflow.db"
-    with _alone(), _room():
+    with _alone():
         if not database.is_file():
             _create(database)
     uri = f"sqlite:///{database}"
@@ -133,20 +132,9 @@ def _alone() -> FileLock:
     return FileLock(folder() / ".lock")
 
 
-@contextmanager
-def _room() -> Iterator[None]:
-    """A full disk, which libraries say in many ways, as the system says it."""
-    try:
-        yield
-    except Exception as error:
-        if "disk is full" in str(error) or "No space left" in str(error):
-            raise OSError(errno.ENOSPC, "No space left on device", str(folder())) from error
-        raise
-
-
 def record(client: "MlflowClient", result: Result) -> bool:
     """Bring a result into the store, unless it is there. Returns whether a run was added."""
-    with _alone(), _room():
+    with _alone():
         experiment = _experiment(client, result.benchmark)
         whole = []
         for run in _runs(client, experiment, result):

@@ -48,7 +48,7 @@ def _told(tests: pd.DataFrame, name: str, unit: str) -> list[str]:
             f"{'differs' if clear == 1 else 'differ'} in {metric(name).title} by more than chance "
             f"makes ({LEVEL:g}, corrected)."
         )
-        sizes = some["smallest_difference"].dropna()
+        sizes = some["smallest_difference"].dropna().astype(float)  # None where all are lost
         if len(sizes) and (reachable := sizes[np.isfinite(sizes)]).empty:
             sentences.append(f"With so few {unit} no difference, however large, could be found.")
         elif len(sizes):

@@ -1,0 +1,193 @@
+"""Words that must not be told: one in every text of every source, and the search for them in what a
+pipeline with stages that fail says and leaves behind."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+import yaml
+from lxml import etree
+from safetensors.torch import load_file, save_file
+from tests.project import ROOT, Project
+
+TEXT: Final = re.compile(r"[^\W\d_]{2}.* .*[^\W\d_]{2}", re.DOTALL)  # two words and more
+WORD: Final = "zq[0-9a-f]{10}"
+KEPT: Final = {"MRSTY.RRF", "other-entities.txt"}  # of semantic types; of single names
+
+Plant = Callable[[str], str]
+
+
+def plant(data: Path) -> Counter[str]:
+    """Give every text of the sources in a data folder a word of its own, equal texts the same; how
+    many, by file and field. The sample world's names, which are none, stay as they are."""
+    names = set((data / "sample/names.txt").read_text().splitlines())
+    planted = Counter[str]()
+    for path in sorted(data.rglob("*")):
+        if path.is_dir() or path.name in KEPT or path.is_relative_to(data / "sample"):
+            continue
+        zipped = path.suffix == ".gz"
+        content = gzip.decompress(path.read_bytes()) if zipped else path.read_bytes()
+
+        def said(text: str, field: str, where: str = str(path.relative_to(data))) -> str:
+            if not TEXT.search(text) or text in names:
+                return text
+            planted[f"{where}: {field}"] += 1
+            return f"{text} zq{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+        form = FORMS[(path.with_suffix("") if zipped else path).suffix]
+        changed = form(content, said)
+        path.write_bytes(gzip.compress(changed) if zipped else changed)
+    return planted
+
+
+def _xml(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    root = etree.fromstring(content)
+    for element in root.iter(etree.Element):
+        if element.text:
+            element.text = said(element.text, element.tag)
+    return etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
+
+
+def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    def walk(node: Any, field: str) -> Any:
+        if isinstance(node, dict):
+            return {name: walk(value, name) for name, value in node.items()}
+        if isinstance(node, list):
+            return [walk(value, field) for value in node]
+        return said(node, field) if isinstance(node, str) else node
+
+    lines = [json.dumps(walk(json.loads(line), "")) for line in content.splitlines()]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _csv(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    def cell(text: str, field: str) -> str:
+        if text.startswith("["):  # MedLAMA's lists
+            return re.sub("'([^']*)'", lambda one: f"'{said(one[1], field)}'", text)
+        return " || ".join(said(one, field) for one in text.split(" || "))
+
+    head, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(head)
+    writer.writerows([list(map(cell, row, head)) for row in rows])
+    return out.getvalue().encode()
+
+
+def _rrf(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    return _lines(content, lambda line: "|".join(said(one, "STR") for one in line.split("|")))
+
+
+def _txt(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    return _lines(content, lambda line: "\t".join(said(one, "line") for one in line.split("\t")))
+
+
+def _lines(content: bytes, change: Plant) -> bytes:
+    return "".join(f"{change(line)}\n" for line in content.decode().split("\n")[:-1]).encode()
+
+
+FORMS: Final = {".xml": _xml, ".jsonl": _jsonl, ".csv": _csv, ".RRF": _rrf, ".txt": _txt}
+
+
+def canaries(data: Path) -> re.Pattern[str]:
+    """What is looked for: the words that were planted, and the names of the sample world."""
+    names = (data / "sample/names.txt").read_text().splitlines()
+    found = [WORD, *map(re.escape, sorted(names, key=len, reverse=True))]
+    return re.compile("|".join(found))
+
+
+def leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:
+    """Where a project tells what it must not: the files that hold one of the words, but those in
+    data/ and outputs/, of which outputs/validation is for all to see."""
+    for path in sorted(project.rglob("*")):
+        place = path.relative_to(project)
+        hidden = place.parts[0] == "data" or place.parts[:2] == (".dvc", "cache")
+        if place.parts[0] == "outputs":
+            hidden = place.parts[:2] != ("outputs", "validation")
+        if not hidden and path.is_file():
+            text = path.read_bytes().decode(errors="replace")
+            if leak := words.search(text):
+                yield f"{place}: {text[max(0, leak.start() - 100) : leak.end() + 20]!r}"
+
+
+def spoil(folder: Path) -> None:
+    """Break every column of a benchmark's tables, its ids aside, so that nearly all checks fail."""
+    for path in folder.glob("*.parquet"):
+        table = pd.read_parquet(path)
+        for column in table:
+            first = table[column].iloc[0] if len(table) else None
+            if isinstance(first, str) and not column.endswith("id"):
+                table[column] = table[column] + " [MASK]\x00 [Y]"
+            elif isinstance(first, np.ndarray):
+                table[column] = [[*items, *items, " "] for items in table[column]]
+        pd.concat([table, table]).to_parquet(path, index=False)
+
+
+def more(params: dict[str, Any]) -> dict[str, Any]:
+    """Sections of params.yaml with every builder, and a method for each family of metrics."""
+    known = yaml.safe_load((ROOT / "params.yaml").read_text())["benchmarks"]
+    known["context"]["context"]["triples"] = 12
+    known["diskne"]["diskne"]["negatives"] = 1
+    masked = params["methods"]["masked"] | {
+        "perplexity": {"lipid": {}, "lama": {}},
+        "rank_change": {"context": {}},
+        "classifier": {"diskne": {"variants": ["frozen"], "seeds": [0], "epochs": 1}},
+    }
+    return params | {
+        "benchmarks": known | params["benchmarks"],
+        "methods": params["methods"] | {"masked": masked},
+    }
+
+
+def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
+    """How many texts had a word, and all that was told of them: by a pipeline from end to end, by
+    gates that fail, and by each probing stage, score, track and compare as they fail."""
+    project = Project(folder)
+    project.replace(**more(params))
+    project.works("medprobe", "sample")
+    planted, words = plant(folder / "data"), canaries(folder / "data")
+    project.works("dvc", "add", "--quiet", "data")
+    said = [project.works("medprobe", "repro"), project.works("dvc", "metrics", "diff")]
+
+    def fails(*command: str) -> None:
+        done = project.run("medprobe", *command)
+        assert done.returncode == 2, f"{command}: {done.stdout}"
+        said.append(done.stdout)
+
+    probes = [one.relative_to(folder).parts[2:] for one in folder.glob("outputs/predictions/*/*/*")]
+    for path in (folder / "outputs/predictions").rglob("*.parquet"):
+        sound, table = path.read_bytes(), pq.read_table(path)
+        path.unlink()  # it may be a link into the cache
+        spoilt = pa.Table.from_pandas(table.to_pandas().assign(score=np.nan))
+        pq.write_table(spoilt.replace_schema_metadata(table.schema.metadata), path)
+        for command in ("score", "compare"):
+            fails(command)
+        path.write_bytes(sound)
+    for path in (folder / "outputs/models").glob("*/model.safetensors"):
+        weights = {name: torch.full_like(one, torch.nan) for name, one in load_file(path).items()}
+        path.unlink()
+        save_file(weights, path, {"format": "pt"})
+    for path in (folder / "outputs/rewired").rglob("*.safetensors"):
+        path.unlink()
+    for model, method, benchmark in probes:
+        named = Path(benchmark)
+        if named.suffix == ".parquet":
+            which = ["--model", model, "--method", method, "--benchmark", named.stem]
+            fails("probe", *which)
+    for benchmark in (folder / "outputs/benchmarks").iterdir():
+        spoil(benchmark)
+        said.append(project.run("medprobe", "validate", "--benchmark", benchmark.name).stdout)
+    (folder / "said.log").write_text("\n".join(said))
+    return planted.total(), list(leaks(folder, words))
