@@ -116,7 +116,7 @@ def test_no_name_is_in_what_people_share(project: Project) -> None:
         path
         for place in ("mlruns", "metrics", "reports", "outputs/validation")
         for path in (project.folder / place).rglob("*")
-        if path.suffix in {".csv", ".json", ".html", ".svg"}
+        if path.suffix in {".csv", ".json", ".html", ".js", ".svg"}
     ]
     assert {"top_k.csv", "samples.csv", "index.html"} <= {path.name for path in shared}
     for path in shared:
