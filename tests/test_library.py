@@ -123,7 +123,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None
     assert sorted(few.tables.queries["relation"]) == ["prevents", "treats"]
     with pytest.raises(BadInput, match="facts, row 1: no template for relation treats"):
         medprobe.probe(model, FACTS, "fill_mask", prompts={"prevents": "[X] [Y]"})
-    with pytest.raises(BadInput, match="facts, row 1: object: no such column"):
+    with pytest.raises(BadInput, match="facts, row 1: no field 'object'"):
         medprobe.probe(model, FACTS.drop(columns="object"), "fill_mask", prompts=PROMPTS)
 
 

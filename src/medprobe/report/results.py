@@ -26,7 +26,6 @@ class Results:
     benchmarks: dict[str, Metadata] = field(default_factory=dict)  # in the order of the page
     builders: dict[str, str] = field(default_factory=dict)  # benchmark -> its builder
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
-    made: dict[str, pd.DataFrame] = field(default_factory=dict)  # when and how, by benchmark
     left_out: dict[str, pd.DataFrame] = field(default_factory=dict)  # by rule, by benchmark
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
     trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
@@ -42,7 +41,6 @@ class Results:
     queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
     unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
     confidence: float = 0.95
-    state: list[str] = field(default_factory=list)  # version, day and commit, data
 
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""

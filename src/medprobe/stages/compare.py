@@ -25,7 +25,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import paired_tests
 from medprobe.papers import concepts
-from medprobe.report import queries
+from medprobe.report import made, queries
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
@@ -76,6 +76,8 @@ def _write(results: Results, out: Path, now: Progress) -> None:
         for name, svg in svgs.items():
             (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
+        took = _each([*results.benchmarks], lambda name: _took(_tables(name)))
+        (folder / made.NAME).write_text(made.script(_state(), took), encoding="utf-8")
         _queries(results, folder / "queries", "../index.html", now, text=False)
     with replacing(places.QUERIES) as folder:
         _queries(results, folder, f"../../{out}/index.html", now, text=True)
@@ -118,7 +120,6 @@ def _results(params: Params, now: Progress, executor: Executor) -> Results:
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,
-        made=_each(probed, lambda name: made(_tables(name))),
         left_out=benchmark_numbers.left_out(places.BENCHMARKS),
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
@@ -148,7 +149,6 @@ def _results(params: Params, now: Progress, executor: Executor) -> Results:
             for name, paths in tables.items()
         },
         confidence=params.score.confidence,
-        state=_state(),
     )
 
 
@@ -159,7 +159,7 @@ def _state() -> list[str]:
     return [*filter(None, told)]
 
 
-def made(tables: Iterable[Path]) -> pd.DataFrame:
+def _took(tables: Iterable[Path]) -> pd.DataFrame:
     """When, how fast, by which device and which libraries results were made: a row a prediction
     table of which this is known."""
     rows = []

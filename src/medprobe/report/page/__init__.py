@@ -21,7 +21,6 @@ from medprobe.report.sections import (
     expert,
     f1,
     judgment,
-    made,
     models,
     published,
     queries,
@@ -43,7 +42,6 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     expert.section,
     published.section,
     statistics.section,
-    made.section,
 )
 
 
@@ -66,7 +64,6 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
         .render(
             chapters=shown,
             counts=_counts(results),
-            state=results.state,
             models=sorted(results.comparison["model"].unique()),
             confidence=f"{100 * results.confidence:.0f}",
             metrics=_metrics(results),

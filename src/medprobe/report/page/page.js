@@ -243,6 +243,15 @@ function show() {
   rowsOf(open, models);
   if (part) document.getElementById(`${view}/${part}`)?.scrollIntoView();
 }
+// What the file beside the page, made.js, tells of how the results were made.
+function made({ state, results }) {
+  document.getElementById("state").textContent = state.join(" · ");
+  Object.entries(results).forEach(([benchmark, { heads, rows, caption }]) => {
+    const summary = node("summary", { textContent: "What it took" });
+    document.getElementById(benchmark)?.append(node("details", {}, summary, table(heads, rows, caption)));
+  });
+}
+
 window.addEventListener("hashchange", () => {
   show();
   if (!address().part) window.scrollTo(0, 0);
