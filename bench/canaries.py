@@ -60,7 +60,7 @@ def _xml(content: bytes, said: Callable[[str, str], str]) -> bytes:
     return etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
 
 
-def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _json(content: bytes, said: Callable[[str, str], str]) -> bytes:
     def walk(node: Any, field: str) -> Any:
         if isinstance(node, dict):
             return {name: walk(value, name) for name, value in node.items()}
@@ -68,22 +68,45 @@ def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
             return [walk(value, field) for value in node]
         return said(node, field) if isinstance(node, str) else node
 
-    lines = [json.dumps(walk(json.loads(line), "")) for line in content.splitlines()]
-    return "".join(f"{line}\n" for line in lines).encode()
+    return json.dumps(walk(json.loads(content), "")).encode()
 
 
-def _csv(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    return b"".join(_json(line, said) + b"\n" for line in content.splitlines())
+
+
+def _csv(content: bytes, said: Callable[[str, str], str], between: str = ",") -> bytes:
     def cell(text: str, field: str) -> str:
-        if text.startswith("["):  # MedLAMA's lists
+        if text.startswith("['"):  # MedLAMA's lists
             return re.sub("'([^']*)'", lambda one: f"'{said(one[1], field)}'", text)
         return " || ".join(said(one, field) for one in text.split(" || "))
 
-    head, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
+    head, *rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=between)
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer = csv.writer(out, lineterminator="\n", delimiter=between)
     writer.writerow(head)
     writer.writerows([list(map(cell, row, head)) for row in rows])
     return out.getvalue().encode()
+
+
+def _tsv(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    return _csv(content, said, "\t")
+
+
+def _parquet(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    out = io.BytesIO()
+    _frame(pd.read_parquet(io.BytesIO(content)), said).to_parquet(out)
+    return out.getvalue()
+
+
+def _xlsx(content: bytes, said: Callable[[str, str], str]) -> bytes:
+    out = io.BytesIO()
+    _frame(pd.read_excel(io.BytesIO(content)), said).to_excel(out, index=False)
+    return out.getvalue()
+
+
+def _frame(table: pd.DataFrame, said: Callable[[str, str], str]) -> pd.DataFrame:
+    return table.apply(lambda column: column.map(lambda text: said(str(text), str(column.name))))
 
 
 def _rrf(content: bytes, said: Callable[[str, str], str]) -> bytes:
@@ -98,7 +121,17 @@ def _lines(content: bytes, change: Plant) -> bytes:
     return "".join(f"{change(line)}\n" for line in content.decode().split("\n")[:-1]).encode()
 
 
-FORMS: Final = {".xml": _xml, ".jsonl": _jsonl, ".csv": _csv, ".RRF": _rrf, ".txt": _txt}
+FORMS: Final = {
+    ".xml": _xml,
+    ".json": _json,
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".parquet": _parquet,
+    ".xlsx": _xlsx,
+    ".RRF": _rrf,
+    ".txt": _txt,
+}
 
 
 def canaries(data: Path) -> re.Pattern[str]:

@@ -170,15 +170,16 @@ def _tables(data: Path) -> None:
     folder = data / "tables"
     folder.mkdir()
     columns = ("subject", "relation", "object", "aliases")
-    rows = [(f"drug {n}", "treats", f"ailment {n}", f"illness {n}") for n in range(20)]
+    words = ("drug number", "ailment number", "illness number")
+    rows = [(f"{words[0]} {n}", "treats", *(f"{one} {n}" for one in words[1:])) for n in range(20)]
     table = pd.DataFrame(rows, columns=list(columns))
     table.to_csv(folder / "facts.csv", index=False)
     table.to_csv(folder / "facts.tsv", index=False, sep="\t")
     table.to_json(folder / "facts.jsonl", orient="records", lines=True)
     table.to_parquet(folder / "facts.parquet")
-    (folder / "templates.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
-    (folder / "templates.json").write_text('{"treats": {"templates": ["[X] treats [Y] ."]}}')
-    sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "a text", "rating": ["yes", "no"]})
+    (folder / "templates.csv").write_text("relation,template\ntreats,[X] often treats [Y] .\n")
+    (folder / "templates.json").write_text('{"treats": {"templates": ["[X] often treats [Y] ."]}}')
+    sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "some text", "rating": ["yes", "no"]})
     for ending, write in (("csv", sheet.to_csv), ("xlsx", sheet.to_excel)):
         (data / f"sheets-{ending}").mkdir()
         write(data / f"sheets-{ending}/anna.{ending}", index=False)

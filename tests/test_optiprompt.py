@@ -241,5 +241,5 @@ def test_a_benchmark_without_train_split_is_refused(tiny_model):
     prober = method(tiny_model("bert"))
     with pytest.raises(BadInput, match="toy: no table train"):
         prober.tasks(BenchmarkTables(table(2), probing.candidates()), 5)
-    with pytest.raises(BadInput, match="toy: train: no rows of relation other"):
+    with pytest.raises(BadInput, match="toy: train: no rows of relation 'other'"):
         prober.tasks(tables(table(2).assign(relation="other")), 5)

@@ -148,7 +148,7 @@ def _jsonl(file: Path) -> Iterator[Row]:
 
 def _parquet(file: Path) -> Iterator[Row]:
     try:
-        table = pd.read_parquet(file)
+        table = pd.read_parquet(file).astype(object)  # texts are decoded here
     except Exception as error:  # a damaged file fails in many ways
         raise BadInput(file, f"not parquet ({type(error).__name__})", "save it anew") from None
     yield from _records(table, file)
