@@ -47,7 +47,10 @@ def value_check(function: Check) -> Check:
 
 def row_check(function: Check) -> Check:
     """Make an expectation on a `column_list`, two columns or more, of
-    `function(rows, **arguments) -> booleans`, where `rows` has these columns in this order."""
+    `function(rows, **arguments) -> booleans`, where `rows` has these columns in this order.
+
+    Rows in which one of them is missing are not checked, as above.
+    """
     partial = multicolumn_condition_partial(engine=PandasExecutionEngine)
     base, metric = MulticolumnMapExpectation, MulticolumnMapMetricProvider
     return _register(function, base, metric, partial, "column_list")
@@ -81,6 +84,9 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
         "args_keys": (domain, *arguments),
         **{one.name: one.default for one in parameters if one.default is not one.empty},
     }
+    if domain == "column_list":
+        fields["ignore_row_if"] = "any_value_is_missing"
+        fields["__annotations__"]["ignore_row_if"] = str
     types.new_class(f"{title}Metric", (metric,), {}, lambda space: space.update(metric_fields))
     types.new_class(title, (base,), {}, lambda space: space.update(fields))
     return function
