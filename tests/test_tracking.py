@@ -58,7 +58,7 @@ LOCK = {
                     "methods.masked.contrastive.made_up": SETTINGS | {"layer": 7},
                 }
             },
-            "outs": [{"path": TABLE.as_posix(), "md5": "p1"}],
+            "outs": [{"path": TABLE.as_posix(), "md5": "p1", "size": 1}],
         },
     }
 }
@@ -91,7 +91,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
-        Path("dvc.lock").write_text(yaml.safe_dump(LOCK))
+        Path("dvc.lock").write_text(yaml.safe_dump(LOCK, sort_keys=False))
         statistics = Path("outputs/benchmarks/made_up/statistics.csv")
         statistics.write_text("subset,relation,queries\nfull,all,20\n")
         Path("data.dvc").write_text("outs:\n- {md5: d1.dir, path: data}\n")
