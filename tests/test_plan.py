@@ -220,11 +220,12 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
         }
     )
     shutil.copytree(ROOT / "expectations", "expectations")
+    Path("expectations/medlama/sources.json").unlink()  # a table that is not made up
     files = {*tmp_path.rglob("*")}
     work = {
         "score": "960 predictions",
         "track": "2 of 2 results",
-        "validate --benchmark made_up": "53 checks",
+        "validate --benchmark made_up": "47 checks",
     }
     for cmd, known in work.items():
         row = plan.Left(cmd, "now", options=plan.options(f"medprobe {cmd}"))
