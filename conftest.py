@@ -17,7 +17,7 @@ def _examples_write_elsewhere(
         monkeypatch.chdir(tmp_path)
 
 
-LONG = ("test_pipeline.py", "test_truth.py", "test_real_data.py", "test_suites.py")
+LONG = {f"test_{name}.py" for name in "pipeline truth real_data suites tracking workflow".split()}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
