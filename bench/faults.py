@@ -33,7 +33,8 @@ from bench import canaries, damage, disks
 from medprobe import warm
 
 COMPARED: Final = ("dvc.lock", "metrics", "reports", "outputs", ".dvc/cache/files")
-TIMES: Final = ("outputs/runs", "outputs/parts/.repro.lock", "reports/made.js")  # what says when and by whom
+# What says when and by whom.
+TIMES: Final = ("outputs/runs", "outputs/parts/.repro.lock", "reports/made.js")
 TINY: Final = {"steps": 5, "layers": 1, "hidden": 64, "vocabulary": 300}
 KINDS: Final = ("masked", "causal", "chat", "seq2seq")
 EVERY_KIND: Final[dict[str, Any]] = {
