@@ -67,3 +67,25 @@ def test_the_server_is_quiet_as_the_package_is() -> None:
     """Variables that the package sets before it imports a library are set in the server too."""
     text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     assert dict(re.findall(r'environ\.setdefault\("(\w+)", "(\w+)"\)', text)) == warm.QUIET
+
+
+def test_dvc_writes_the_same_lock_where_it_reads_it_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dvc.utils.serialize import _yaml
+
+    def rewritten(name: str, content: str) -> str:
+        """A file after DVC has taken down a stage in it."""
+        (tmp_path / name).write_text(content)
+        with _yaml.modify_yaml(tmp_path / name) as read:
+            read["stages"]["score"] = {"cmd": "medprobe score", "params": {"rate": 1e-05}}
+        return (tmp_path / name).read_text()
+
+    lock, commented = (ROOT / "dvc.lock").read_text(), "# a comment\nstages: {}\n"
+    before = rewritten("dvc.lock", lock)
+    assert before != lock
+    monkeypatch.setattr(_yaml, "parse_yaml_for_update", _yaml.parse_yaml_for_update)
+    warm.read_locks_faster()
+    assert rewritten("dvc.lock", lock) == before
+    assert type(_yaml.parse_yaml_for_update(lock, "dvc.lock")) is dict  # the fast way was taken
+    assert rewritten("dvc.yaml", commented).startswith("# a comment\n")
