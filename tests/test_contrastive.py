@@ -153,7 +153,7 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
         "set-1/step-50",
         "original",
     ]
-    assert method.inputs("set-1") == [places.REWIRED / "bert/set-1/step-100"]
+    assert method.inputs("set-1") == [places.REWIRED / "bert/set-1"]  # whose steps tell its own
     assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
     at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
@@ -176,7 +176,8 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
 def test_without_a_step_the_last_checkpoint_is_probed(prober: Any) -> None:
     method = prober(step=None)
     assert method.passes()[:3] == ["set-0", "set-1", "set-0/step-50"]
-    assert method.inputs("set-0") == [places.REWIRED / "bert/set-0/step-100"]
+    table = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-0")
+    assert "step-100" in set(table["variant"])
 
 
 def test_a_set_that_is_not_named_is_not_probed(prober: Any) -> None:

@@ -112,8 +112,9 @@ class Contrastive(Method):
         return steps
 
     def inputs(self, pass_: str) -> list[Path]:
-        """The one checkpoint of the pass."""
-        return [self._folder(pass_)]
+        """The one checkpoint of the pass; all of its set for the main step, as they tell which that
+        is and whether it stands among others."""
+        return [self._rewired(pass_) if pass_ in self.settings.sets else self._folder(pass_)]
 
     def shares(self, task: Task) -> str:
         """All tasks of a pass rank the same names, whose vectors are computed once."""
