@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ruamel.yaml import YAML
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from medprobe import check
 from medprobe.core.errors import BadInput, nearest
@@ -111,14 +112,19 @@ def _dumped(content: dict[str, Any]) -> str:
     yaml = YAML()
     yaml.width = WIDTH
     yaml.default_flow_style = None
-    yaml.representer.add_representer(float, _float)
+    yaml.Representer = _Representer
     stream = StringIO()
     yaml.dump(content, stream)
     return stream.getvalue()
 
 
-def _float(representer: Any, value: float) -> Any:
-    """With a point, without which YAML 1.1 reads a text: 2.0e-05."""
-    mantissa, mark, exponent = repr(value).partition("e")
-    text = f"{mantissa if '.' in mantissa else mantissa + '.0'}{mark}{exponent}"
-    return representer.represent_scalar("tag:yaml.org,2002:float", text)
+class _Representer(RoundTripRepresenter):
+    """Floats with a point, without which YAML 1.1 reads a text: 2.0e-05."""
+
+    def represent_float(self, value: float) -> Any:
+        mantissa, mark, exponent = repr(value).partition("e")
+        text = f"{mantissa if '.' in mantissa else mantissa + '.0'}{mark}{exponent}"
+        return self.represent_scalar("tag:yaml.org,2002:float", text)
+
+
+_Representer.add_representer(float, _Representer.represent_float)  # of this class alone
