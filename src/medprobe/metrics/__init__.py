@@ -17,6 +17,7 @@ prediction table carries that name (`tables.metric_of_predictions`). Nothing els
 
 import importlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final, Literal, Protocol
 
@@ -111,7 +112,12 @@ def names() -> list[str]:
     >>> "accuracy" in names()
     True
     """
-    paths = Path(__path__[0]).glob("*.py")
+    return [*_names(__path__[0])]
+
+
+@cache
+def _names(folder: str) -> list[str]:
+    paths = Path(folder).glob("*.py")
     return sorted(p.stem for p in paths if "\nSCORER = " in p.read_text(encoding="utf-8"))
 
 

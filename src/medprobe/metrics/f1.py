@@ -25,6 +25,7 @@ FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
 ALL: Final = "full"  # the subset of all categories
 MEANS: Final = ("macro", "weighted")
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
+READ: Final = ["query_id", "replicate", "prediction", "label", "score"]  # of a disease's rows
 
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,8 @@ def by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataF
 
 def by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
     """The outcomes of each disease that has FEWEST positives in these rows."""
-    every = {str(name): outcomes(part) for name, part in rows.groupby("target", sort=True)}
+    groups = rows[["target", *READ]].groupby("target", sort=True)
+    every = {str(name): outcomes(part) for name, part in groups}
     return {name: found for name, found in every.items() if found.positives >= FEWEST}
 
 
@@ -122,26 +124,26 @@ class Outcomes:
 
 def outcomes(rows: pd.DataFrame) -> Outcomes:
     """The outcomes of one disease's rows; the seeds must be of the same examples."""
-    groups = rows["query_id"].str.split("-").str[0]
-    rows = rows.assign(group=groups.rank(method="dense").astype(int) - 1)
-    size = int(rows["group"].max()) + 1
-    seeds = [_of_seed(part, size) for _, part in rows.groupby("replicate", sort=True)]
-    first = next(part for _, part in rows.groupby("replicate", sort=True))
-    true = first["label"] == 1
+    query, seed, said, label, score = (rows[name].to_numpy(object) for name in READ)
+    names, group = np.unique([str(one).partition("-")[0] for one in query], return_inverse=True)
+    said, true, score = said.astype(int) == 1, label == 1, score.astype(float)
+    of_seeds = [seed == one for one in sorted(set(seed))]
+    seeds = [_of_seed(said[at], true[at], group[at], score[at], len(names)) for at in of_seeds]
     counts, top, above = (np.stack(values) for values in zip(*seeds, strict=True))
+    first = of_seeds[0]
     return Outcomes(
         counts,
         top,
         above,
-        positive=np.isin(np.arange(size), first.loc[true, "group"]),
-        negatives=np.bincount(first.loc[~true, "group"], minlength=size).astype(float),
+        positive=np.isin(np.arange(len(names)), group[first & true]),
+        negatives=np.bincount(group[first & ~true], minlength=len(names)).astype(float),
     )
 
 
-def _of_seed(rows: pd.DataFrame, size: int) -> tuple[Floats, Floats, Floats]:
+def _of_seed(
+    said: NDArray[np.bool_], true: NDArray[np.bool_], group: NDArray[Any], score: Floats, size: int
+) -> tuple[Floats, Floats, Floats]:
     """`counts`, `top` and `above` of one seed."""
-    said, true = rows["prediction"].astype(int) == 1, rows["label"] == 1
-    group, score = rows["group"].to_numpy(), rows["score"].to_numpy(float)
     kinds = (said & true, said & ~true, ~said & true)
     counts = np.stack([np.bincount(group, kind, size) for kind in kinds], axis=-1).astype(float)
     best = np.full(size, np.nan)
