@@ -2,14 +2,21 @@
 
 import threading
 from collections.abc import Mapping
-from graphlib import TopologicalSorter
 
 import pytest
 
 from medprobe.commands import repro
+from medprobe.commands.todo import Stage
 from medprobe.core.errors import BadInput
 
-NEEDS = {"validate": {"build"}, "probe": {"build", "train"}, "score": {"probe", "validate"}}
+NEEDS = {
+    "build": (),
+    "train": (),
+    "validate": ("build",),
+    "probe": ("build", "train"),
+    "score": ("probe", "validate"),
+}
+STAGES = {name: Stage("now", "", needs) for name, needs in NEEDS.items()}
 
 
 class Recorder:
@@ -41,22 +48,21 @@ class Recorder:
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     made = Recorder()
     monkeypatch.setattr(repro, "_dvc", made)
-    monkeypatch.setattr(repro, "order", lambda: TopologicalSorter(NEEDS))
     return made
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs: int) -> None:
-    repro._run(jobs, {}, 7)
+    repro._run(STAGES, jobs, {}, 7)
     assert recorder.ended == {"build", "train", "validate", "probe", "score"}
-    assert all(recorder.before[stage] >= needed for stage, needed in NEEDS.items())
+    assert all(recorder.before[stage] >= {*needed} for stage, needed in NEEDS.items())
     assert recorder.at_once <= jobs
 
 
 def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:
     recorder.failing = "train"
     with pytest.raises(BadInput, match="train"):
-        repro._run(2, {}, 7)
+        repro._run(STAGES, 2, {}, 7)
     assert not {"probe", "score"} & set(recorder.before)
 
 
@@ -64,5 +70,4 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
     """Each waits for the other's begin: one after the other, neither would end."""
     both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
-    monkeypatch.setattr(repro, "order", lambda: TopologicalSorter({"build": (), "train": ()}))
-    repro._run(2, {}, 7)
+    repro._run({name: STAGES[name] for name in ("build", "train")}, 2, {}, 7)

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
+from graphlib import TopologicalSorter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from rich.filesize import decimal
 
-from medprobe.commands.repro import check_lock, order
+from medprobe.commands.repro import check_lock
+from medprobe.commands.todo import todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
@@ -88,30 +90,22 @@ def planned(stage: str) -> int | None:
 
 
 def left() -> Iterator[Left]:
-    """The stages that DVC would run, in its order: those with something changed, and those behind
-    them."""
-    from dvc.repo import Repo
-    from networkx import ancestors
-
-    with Repo() as repo:
-        changed = set(repo.status())
-        stages = {stage.addressing: stage for stage in repo.index.stages}
-        behind: dict[str, str] = {}
-        for name in sorted(changed & set(stages)):
-            for stage in ancestors(repo.index.graph, stages[name]):
-                behind.setdefault(stage.addressing, name)
-        for name in order().static_order():
-            behind_it = f"after {behind[name]}" if name in behind else ""
-            if when := "now" if name in changed else behind_it:
-                yield Left(name, when, options=options(stages[name].cmd))
+    """The stages that DVC would run, each after those it depends on."""
+    stages = todo()
+    order = TopologicalSorter({name: stage.needs for name, stage in stages.items()})
+    for name in order.static_order():
+        yield Left(name, stages[name].when, options=options(stages[name].cmd))
 
 
 def options(cmd: Any) -> dict[str, str]:
-    """The options of the first command of a stage, and under "" its name.
+    """The options of the first command of a stage, and under "" its name; that is empty where
+    there is no command, as of data.dvc.
 
     >>> options(['medprobe probe --method xfactr --model "a"', "medprobe track"])
     {'': 'probe', 'method': 'xfactr', 'model': 'a'}
     """
+    if not cmd:
+        return {"": ""}
     words = shlex.split(cmd if isinstance(cmd, str) else cmd[0], comments=True)[1:]
     named = zip(words[1::2], words[2::2], strict=False)
     return {"": words[0], **{name.removeprefix("--"): value for name, value in named}}

@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from medprobe import warm
 from medprobe.cluster import progress
 from medprobe.cluster.progress import Progress
+from medprobe.commands.todo import Stage, todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing, tidy
@@ -44,13 +45,13 @@ def repro(jobs: int) -> None:
     """
     with alone(), told(), one_group() as group:
         mend()
-        if not _changed():
+        if not (stages := todo()):
             _dvc([], os.environ, group)
             return
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
         with warm.server(share, group) as warmed:
             if jobs > 1:
-                _run(jobs, warmed, group)
+                _run(stages, jobs, warmed, group)
             _dvc([], warmed, group)
 
 
@@ -152,36 +153,21 @@ def mend() -> None:
         print(f"{CLAIMS}: was cut by a kill or a full disk; removed", file=sys.stderr)
 
 
-def order() -> TopologicalSorter[str]:
-    """The stages by DVC's own graph, each after those it depends on."""
-    from dvc.repo import Repo
-
-    with Repo() as repo:
-        graph = repo.index.graph
-        stages = repo.index.stages
-        names = {stage: stage.addressing for stage in stages}
-        return TopologicalSorter({names[one]: [names[on] for on in graph[one]] for one in stages})
-
-
-def _changed() -> bool:
-    """Is there anything to do, as far as DVC can tell beforehand?"""
-    status = ["dvc", "status", "--quiet"]
-    return not places.PREDICTIONS.exists() or bool(subprocess.run(status, check=False).returncode)
-
-
-def _run(jobs: int, environment: Mapping[str, str], group: int) -> None:
+def _run(
+    stages: Mapping[str, Stage], jobs: int, environment: Mapping[str, str], group: int
+) -> None:
     """Run each stage as soon as those it depends on are done, `jobs` at a time."""
-    stages = order()
-    stages.prepare()
+    order = TopologicalSorter({name: stage.needs for name, stage in stages.items()})
+    order.prepare()
     running: dict[Future[None], str] = {}
     pool = ThreadPoolExecutor(jobs)
     try:
-        while stages.is_active():
-            for stage in stages.get_ready():
+        while order.is_active():
+            for stage in order.get_ready():
                 running[pool.submit(_dvc, ["--single-item", stage], environment, group)] = stage
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
-                stages.done(running.pop(done))
+                order.done(running.pop(done))
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -1,0 +1,68 @@
+"""What `medprobe plan` and `medprobe repro` take to be left, in a small project of DVC's."""
+
+from pathlib import Path
+
+import pytest
+from dvc.repo import Repo
+
+from medprobe.commands.plan import left
+from medprobe.commands.todo import Stage, todo
+from medprobe.core.errors import BadInput
+
+STAGES = """\
+stages:
+  build:
+    cmd: cp data/facts built
+    deps: [data/facts]
+    outs: [built]
+  train:
+    cmd: cp code trained
+    deps: [code]
+    outs: [trained]
+  probe:
+    cmd: cat built trained > probed
+    deps: [built, trained]
+    outs: [probed]
+"""
+PROBE = "cat built trained > probed"
+
+
+@pytest.fixture(autouse=True)
+def up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("data/facts").write_text("facts")
+    Path("code").write_text("code")
+    Path("dvc.yaml").write_text(STAGES)
+    with Repo.init(no_scm=True) as repo:
+        repo.add("data")
+        repo.reproduce()
+
+
+def test_nothing_is_left_where_nothing_changed() -> None:
+    assert todo() == {}
+
+
+def test_what_changed_and_what_is_behind_it_is_left() -> None:
+    Path("code").write_text("other code")
+    assert todo() == {
+        "train": Stage("now", "cp code trained", ()),
+        "probe": Stage("after train", PROBE, ("train",)),
+    }
+
+
+def test_changed_data_are_taken_down_first() -> None:
+    """They are a stage without a command."""
+    Path("data/facts").write_text("other facts")
+    assert todo() == {
+        "data.dvc": Stage("now", None, ()),
+        "build": Stage("now", "cp data/facts built", ("data.dvc",)),
+        "probe": Stage("after build", PROBE, ("build",)),
+    }
+    assert [row.stage for row in left()] == ["data.dvc", "build", "probe"]
+
+
+def test_what_dvc_cannot_read_is_one_line() -> None:
+    Path("dvc.yaml").write_text(STAGES.replace("deps: [code]", "deps: {code"))
+    with pytest.raises(BadInput, match=r"dvc\.yaml"):
+        todo()
