@@ -14,14 +14,15 @@ from made_up import METADATA, predictions, project, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.parts import local
-from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PREDICTIONS, SUMMARY, SWEEPS
+from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
-from medprobe.metrics import Scoring
+from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
 from medprobe.metrics.results import compared, comparison, score_table, sweep
 from medprobe.metrics.significance import SIGNIFICANCE, paired_table, paired_tests, significance
 from medprobe.stages.score import score
+from medprobe.tracking import runs
 
 PARAMS = Params(score=ScoreParams(bootstrap=100))
 SCORES = Path("metrics/scores/taught/contrastive.json")
@@ -50,9 +51,34 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     paths = sorted(path for path in Path("metrics").rglob("*.*") if path.is_file())
     first = [path.read_bytes() for path in paths]
     (Path("metrics/scores") / "gone.json").write_text("{}")
+    shutil.rmtree(PARTS)
     score(PARAMS)
     assert sorted(path for path in Path("metrics").rglob("*.*") if path.is_file()) == paths
     assert [path.read_bytes() for path in paths] == first
+
+
+def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as its predictions and the rules of scoring are the same."""
+    scored = []
+
+    def counted(path: Path, folder: Path, scoring: Scoring) -> Scores:
+        scored.append(path)
+        return score_table(path, folder, scoring)
+
+    monkeypatch.setattr("medprobe.metrics.results.score_table", counted)
+    monkeypatch.setattr("medprobe.stages.score.score_table", counted)
+    runs.of(TABLE, PARAMS, fresh=True).content()
+    others = [path for path in sorted(PREDICTIONS.rglob("*.parquet")) if path != TABLE]
+    score(PARAMS)
+    assert scored == [TABLE, *others]
+    numbers = SCORES.read_text()
+    table = next(read_predictions(TABLE))
+    write_predictions(table.assign(hit=False), TABLE, "accuracy")
+    score(PARAMS)
+    assert scored == [TABLE, *others, TABLE]
+    assert SCORES.read_text() != numbers
+    score(Params(score=ScoreParams(bootstrap=50)))
+    assert len(scored) == 2 * len(others) + 3
 
 
 def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:

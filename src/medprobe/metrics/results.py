@@ -1,5 +1,6 @@
 """The table of results: every number in one comparison, and small questions to it."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,11 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.places import SCORES
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.places import PARTS, SCORES
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring, catalog
+from medprobe.metrics.expert import folders as rated
 
 COMPARISON: Final = [
     "benchmark",
@@ -56,6 +59,36 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
             for variant, subsets in found.items():
                 scores.setdefault(variant, {}).update(subsets)
     return scores
+
+
+def key(path: Path, folder: Path, scoring: Scoring) -> str:
+    """Hash of all that the scores of a prediction table follow from: predictions, benchmark, what
+    experts said of it, rules of scoring."""
+    facts = [scoring.facts] if scoring.facts else []
+    tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
+    code = code_fingerprint(__name__, {"metrics": families(path)})
+    about = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
+    text = f"{fingerprint([path, *tables, *facts])} {code} {about}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def kept_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
+    """`score_table`, from outputs/parts where it was made before."""
+    if not (part := scores_part(path, folder, scoring)).is_file():
+        keep_scores(score_table(path, folder, scoring), part)
+    scores: Scores = json.loads(part.read_text(encoding="utf-8"))
+    return scores
+
+
+def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
+    """Where a prediction table's scores are kept."""
+    return PARTS / f"scores-{key(path, folder, scoring)[:32]}.json"
+
+
+def keep_scores(scores: Scores, part: Path) -> None:
+    """Write a prediction table's scores."""
+    with replacing(part) as scratch:
+        scratch.write_text(json.dumps(scores), encoding="utf-8")
 
 
 def comparison(folder: Path = SCORES) -> pd.DataFrame:

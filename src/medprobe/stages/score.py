@@ -16,14 +16,18 @@ from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
+    keep_scores,
     prediction_tables,
     primary,
     rows_of,
     score_table,
+    scores_part,
     subsets,
     sweep,
     where,
 )
+
+Asked = tuple[Path, Path, Scoring]  # a prediction table, its benchmark's folder, how it is scored
 
 
 def score(params: Params, executor: Executor = local) -> None:
@@ -38,24 +42,21 @@ def score(params: Params, executor: Executor = local) -> None:
     values: list[pd.DataFrame] = []
     paths = list(prediction_tables(places.PREDICTIONS))
     known = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
-    jobs = []
-    for path in paths:
-        scoring = Scoring.of(places.MODELS / path.parent.parent.name, known[path.stem], params)
-        folder = places.BENCHMARKS / path.stem
-        reads = (path, folder, *([scoring.facts] if scoring.facts else []))
-        jobs.append(Job(f"score {path}", (path, folder, scoring), reads))
-    by_table: dict[int, Scores] = {}
+    asked = [_asked(path, known[path.stem], params) for path in paths]
+    parts = [scores_part(*one) for one in asked]
+    left = [number for number, part in enumerate(parts) if not part.is_file()]
+    jobs = [Job(f"score {paths[number]}", asked[number], _reads(*asked[number])) for number in left]
     sizes = [pq.read_metadata(path).num_rows for path in paths]
     with progress("score", sum(sizes), "predictions") as now:
-        now.at(0)
+        now.at(sum(sizes) - sum(sizes[number] for number in left))
         for number, found in executor(_scored, jobs):
-            by_table[number] = found
-            now.at(now.done + sizes[number])
+            keep_scores(found, parts[left[number]])
+            now.at(now.done + sizes[left[number]])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        found = by_table[number]
-        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = found
-        rows = pd.DataFrame(rows_of({benchmark: found}, model, method), columns=COMPARISON)
+        own: Scores = json.loads(parts[number].read_text(encoding="utf-8"))
+        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = own
+        rows = pd.DataFrame(rows_of({benchmark: own}, model, method), columns=COMPARISON)
         values.append(main_values(rows, known[benchmark]))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
@@ -70,7 +71,16 @@ def score(params: Params, executor: Executor = local) -> None:
             steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def _scored(asked: tuple[Path, Path, Scoring]) -> Scores:
+def _asked(path: Path, metadata: Metadata, params: Params) -> Asked:
+    scoring = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params)
+    return path, places.BENCHMARKS / path.stem, scoring
+
+
+def _reads(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
+    return (path, folder, *([scoring.facts] if scoring.facts else []))
+
+
+def _scored(asked: Asked) -> Scores:
     return score_table(*asked)
 
 

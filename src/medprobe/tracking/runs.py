@@ -17,7 +17,6 @@ from medprobe.benchmark_numbers import of_run
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.tables import (
     Metadata,
     candidate_hash,
@@ -27,8 +26,7 @@ from medprobe.core.tables import (
 )
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.expert import folders as rated
-from medprobe.metrics.results import COMPARISON, families, rows_of, score_table, sweep
+from medprobe.metrics.results import COMPARISON, kept_scores, key, rows_of, sweep
 from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
@@ -49,17 +47,11 @@ def of(path: Path, params: Params, *, fresh: bool) -> Result:
 
 
 def _key(path: Path, params: Params) -> str:
-    """Hash of all that the numbers follow from: predictions, benchmark, rules of scoring."""
+    """Hash of all that a run follows from."""
     metadata = Metadata.read(places.ABOUT / f"{path.stem}.json")
-    facts = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params).facts
-    folder = places.BENCHMARKS / path.stem
-    tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
-    files = fingerprint([path, *tables, *([facts] if facts else [])])
-    plugins = {"metrics": families(path)}
-    code = code_fingerprint("medprobe.metrics.results", plugins)
-    about = f"{metadata.cluster} {params.score!r} {params.seed} {params.track!r}"
-    text = f"{LAYOUT} {files} {code} {about}"
-    return hashlib.sha256(text.encode()).hexdigest()
+    scoring = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params)
+    scores = key(path, places.BENCHMARKS / path.stem, scoring)
+    return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}".encode()).hexdigest()
 
 
 def _content(path: Path, params: Params, fresh: bool) -> Content:
@@ -67,7 +59,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     folder = places.BENCHMARKS / benchmark
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     scoring = Scoring.of(places.MODELS / model, metadata, params)
-    scores = score_table(path, folder, scoring)
+    scores = kept_scores(path, folder, scoring)
     rows = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
