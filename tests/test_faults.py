@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.repro import CLAIMS, check_lock, mend
+from medprobe.commands.mend import CLAIMS, check_lock, mend
 from medprobe.core.errors import BadInput
 from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from rich.filesize import decimal
 
-from medprobe.commands.repro import check_lock
+from medprobe.commands.mend import check_lock
 from medprobe.commands.todo import todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput

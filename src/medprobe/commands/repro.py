@@ -4,7 +4,6 @@ DVC runs one stage after the other, but several `dvc repro` of stages that do no
 paths may run side by side; small models use two cores best one by one, each on a core of its own.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -15,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
-from itertools import chain
-from pathlib import Path
 from typing import Final, NoReturn
 
 from filelock import FileLock, Timeout
@@ -24,15 +21,12 @@ from filelock import FileLock, Timeout
 from medprobe import warm
 from medprobe.cluster import progress
 from medprobe.cluster.progress import Progress
+from medprobe.commands.mend import mend
 from medprobe.commands.todo import Stage, todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import replacing, tidy
-from medprobe.tracking import lineage
 
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-CLAIMS: Final = Path(".dvc/tmp/rwlock")  # which process reads and writes what, by DVC
-
 EVERY: Final = 10.0  # seconds between two words on how far all is
 
 
@@ -119,38 +113,6 @@ def one_group() -> Iterator[int]:
         keeper.communicate()
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def check_lock() -> None:
-    """Raise BadInput where dvc.lock was cut, for who only reads it."""
-    if lineage.LOCK.is_file():
-        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
-        if lineage.whole(text) != text or not text:
-            problem = "cut, by a kill or a full disk, or being written"
-            raise BadInput(lineage.LOCK, problem, "`medprobe repro` mends it")
-
-
-def mend() -> None:
-    """Remove what a kill left half-made, and mend, and say so, what it left of the files that DVC
-    writes in place: of dvc.lock it takes the record that was cut off, so that the stage is looked
-    at again, and those whose records are lost; what is in DVC's cache is not computed again."""
-    below = [root.rglob(".*") for root in (Path("outputs"), places.METRICS)]
-    tidy(chain(Path().glob(".*"), *below))
-    if lineage.LOCK.is_file():
-        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
-        if (kept := lineage.whole(text)) != text or not text:
-            with replacing(lineage.LOCK) as path:
-                path.write_text(kept, encoding="utf-8")
-            if not kept:
-                lineage.LOCK.unlink()
-            print(f"{lineage.LOCK}: was cut by a kill or a full disk; mended", file=sys.stderr)
-    try:
-        json.loads(CLAIMS.read_bytes())
-    except FileNotFoundError:
-        pass
-    except ValueError:
-        CLAIMS.unlink()
-        print(f"{CLAIMS}: was cut by a kill or a full disk; removed", file=sys.stderr)
 
 
 def _run(
