@@ -4,6 +4,7 @@ true accuracy is known."""
 import random
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import click.testing
 import numpy as np
@@ -318,6 +319,21 @@ def test_a_bad_sheet_is_refused_in_one_line(truth: Truth, line: str, says: str) 
     with pytest.raises(BadInput, match=says):
         built()
     assert not Path("outputs/benchmarks/experts").exists()
+
+
+def test_a_small_spreadsheet_that_holds_too_much_is_not_read(truth: Truth) -> None:
+    path = draw("anna", form="xlsx") / "anna.xlsx"
+    sound = path.read_bytes()
+    with ZipFile(path, "a", ZIP_DEFLATED) as parts:
+        parts.writestr("xl/media/zeros", bytes(10**8))
+    with pytest.raises(BadInput, match=r"bytes unzipped, expected at most 64,000,000; keep the"):
+        built()
+    path.write_bytes(sound)
+    book = openpyxl.load_workbook(path)
+    book["items"]["B1048576"] = "far out"
+    book.save(path)
+    with pytest.raises(BadInput, match="20,000 lines and more; keep the lines"):
+        built()
 
 
 def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:

@@ -28,7 +28,7 @@ ROW = {
 
 def write(data, template="[X] treats [Y] .", **splits):
     folder = data / "biolama" / "ctd"
-    rows = {"train": [], "dev": [], "test": [ROW]} | splits
+    rows = {split: [ROW] for split in ("train", "dev", "test")} | splits
     for split, of_split in rows.items():
         path = folder / "triples_processed" / "CD1" / f"{split}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +22,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import load as loading
-from medprobe.engine.inspection import inspect
+from medprobe.engine.inspection import inspect, read_config
 from medprobe.engine.load import NotANumber, load
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import score_table
@@ -73,6 +74,14 @@ def empty_bin(folder: Path) -> None:
     (folder / "pytorch_model.bin").touch()
 
 
+def packed_bin(folder: Path) -> None:
+    torch.save({"a": torch.zeros(10**6)}, plain := folder / "plain.bin")
+    with ZipFile(plain) as parts, ZipFile(folder / "pytorch_model.bin", "w", ZIP_DEFLATED) as out:
+        for part in parts.infolist():
+            out.writestr(part.filename, parts.read(part))
+    (folder / "model.safetensors").unlink()
+
+
 def index(text: str) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
         shutil.copy(folder / "model.safetensors", folder.parent / "elsewhere.safetensors")
@@ -94,6 +103,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "a list for weights": (bin_of([torch.ones(2)]), "no weights by name"),
     "code for weights": (bin_of({"a": Path("/")}), "code, which is never run"),
     "an empty file": (empty_bin, "the weights cannot be read safely"),
+    "packed weights": (packed_bin, "bytes unzipped: weights are not compressed"),
     "an index that is no JSON": (index("{"), "no index of weights"),
     "an index that is a list": (index("[]"), "no index of weights"),
     "an index without a map": (index("{}"), "no index of weights"),
@@ -127,6 +137,24 @@ def test_a_broken_checkpoint_is_one_line(tiny_model: TinyModel, tmp_path: Path, 
         inspect(folder)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value) and "weights_only" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name"),
+    [
+        *(("gpt2", "n_layer"), ("gpt2", "n_head"), ("gpt2", "n_embd"), ("bart", "encoder_layers")),
+        *(("t5", "num_layers"), ("t5", "num_decoder_layers"), ("t5", "d_model")),
+    ],
+)
+def test_sizes_are_bounded_whatever_a_family_calls_them(
+    tiny_model: TinyModel, tmp_path: Path, arch: str, name: str
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    shutil.copy(tiny_model(arch) / "config.json", folder)
+    config(**{name: 10**9})(folder)
+    with pytest.raises(BadInput, match=f"{name} is 1000000000; expected a number from 1 to 1"):
+        read_config(folder)
 
 
 @pytest.mark.parametrize("how", ["no tokenizer", "another model's tokenizer", "other shapes"])

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from hypothesis import strategies as st
 from medprobe.core.errors import BadInput, withheld
 from medprobe.sources import articles, notes, pubmed
 from medprobe.sources.records import Record, json_records, objects
+
+EMPTY = {  # those that read a file without content, and what tells of it
+    "plain texts",  # one of many: the count of documents left out
+    "sentences",  # the gate
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +42,21 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) 
         assert damage.tried(data, reader, random.Random(seed)) in ("read", "refused")
 
     one()
+
+
+@pytest.mark.parametrize("reader", sorted(damage.READERS.keys() - EMPTY))
+def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
+    """So that no relation, set or source vanishes."""
+    path = damage.path_of(data, reader)
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(gzip.compress(b"") if path.suffix == ".gz" else b"")
+        with pytest.raises(BadInput) as caught:
+            damage.READERS[reader][1](data)
+    finally:
+        path.write_bytes(sound)
+        shutil.rmtree(data.parent / "cache", ignore_errors=True)
+    assert path.name in str(caught.value)
 
 
 class Row(Record):
@@ -88,6 +109,8 @@ CASES = [
     ("LAMA's templates", b'{"relation": "P19"}', "line 1: no field 'template'"),
     ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
     ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
+    ("BioLAMA", triple(obj_labels=["b", None], obj_uris=["B"]), "obj_uris must be as long"),
+    ("BioLAMA", triple(obj_labels=None), "obj_labels is null, expected a valid list"),
     ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
     ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
     ("BioLAMA", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),

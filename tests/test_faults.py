@@ -1,9 +1,11 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
 
@@ -11,14 +13,24 @@ import pandas as pd
 import pytest
 import yaml
 from click.testing import CliRunner
+from dvc.repo import Repo
 from safetensors import SafetensorError
 
 from medprobe.cli import main
 from medprobe.commands.mend import CLAIMS, check_lock, mend
 from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
 from medprobe.metrics.splits import times_read
 from medprobe.tracking import lineage, store
 
+ROOT = Path(__file__).parents[1]
+TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
+    *("outputs/models/taught", "outputs/predictions/taught/xfactr/lama.parquet"),
+    *("outputs/rewired/taught/set-0", "outputs/benchmarks/lama", "outputs/about/lama.json"),
+    *("outputs/validation/lama", "outputs/queries", "outputs/tracked.json", "outputs/checked"),
+    *("metrics/scores", "metrics/summary.json", "metrics/sweeps", "reports"),
+    *("dvc.yaml", "dvc.lock", "data", "params.yaml"),
+)
 HEAD = "subject_cui,relation,object_cui,times\n"
 LOCK = """\
 schema: '2.0'
@@ -100,6 +112,25 @@ with replacing(Path("outputs/models/taught")) as path:
     mend()
     assert not list(Path("outputs/models").iterdir())
     assert Path("outputs/parts/.repro.lock").exists()
+
+
+def test_what_is_half_made_is_hidden_from_dvc_and_git(here: Path) -> None:
+    """Until it is removed it makes no stage stale, and no `git add --all` takes it along."""
+    for name in (".gitignore", ".dvcignore"):
+        shutil.copy(ROOT / name, here)
+    Path(".dvc").mkdir()
+    Path(".dvc/config").touch()
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    with ExitStack() as stack:
+        made = [stack.enter_context(replacing(Path(target))) for target in TARGETS]
+        for path in made:
+            path.touch()
+        command = ["git", "check-ignore", *(str(path) for path in made)]
+        shown = subprocess.run(command, stdout=PIPE, text=True, check=False).stdout
+        assert shown.splitlines() == [str(path) for path in made]
+        with Repo() as repo:
+            hidden = [repo.dvcignore.is_ignored_dir(str(path.parent.resolve())) for path in made]
+        assert hidden == [True] * len(made)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

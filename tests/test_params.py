@@ -48,6 +48,7 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "unknown key models.masked.a.publishd (did you mean 'published'?)",
         ),
         ("seed: many", "seed: Input should be a valid integer"),
+        ("seed: -1", "seed: Input should be greater than or equal to 0, found -1"),
         ("engine: {precision: float8}", "engine.precision: Input should be 'float32', "),
         (
             "engine: {precision: float32, device: spread, max_memory: {cpu: lots}}",
@@ -104,6 +105,13 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
 def test_a_file_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(BadInput, match=says):
         params.load(written(tmp_path, text))
+
+
+def test_a_file_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_bytes("seed: 1 # für alle\n".encode("latin-1"))
+    with pytest.raises(BadInput, match=r"params\.yaml: not UTF-8 at byte 11; save it as UTF-8"):
+        params.load(path)
 
 
 def test_numbers_are_what_dvc_takes_for_numbers(tmp_path: Path) -> None:

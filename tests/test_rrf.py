@@ -38,7 +38,11 @@ def test_hostile_names_are_kept_to_the_letter(tmp_path: Path) -> None:
     assert names(tmp_path) == hostile
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="|\n", exclude_categories=["Cs"]))))
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="|\n", exclude_categories=["Cs"])), min_size=1
+    )
+)
 def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("umls")
     write(folder, "MRCONSO.RRF", *(CONCEPT.format(text) for text in texts))

@@ -150,6 +150,18 @@ def test_what_is_amiss_is_said_in_a_line(
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("bound", ["MOST_ROWS", "LARGEST"])
+def test_a_small_file_of_parquet_that_holds_too_much_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    settings = write(tmp_path, "", "facts.parquet")
+    pd.DataFrame(ROWS).to_parquet(tmp_path / "tables/facts.parquet")
+    made(tmp_path, settings)
+    monkeypatch.setattr(facts, bound, 2)
+    with pytest.raises(BadInput, match=rf"{len(ROWS)} rows of [\d,]+ bytes unzipped, expected at"):
+        made(tmp_path, settings)
+
+
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     settings = write(tmp_path, "")
     (tmp_path / "tables/facts.csv").write_bytes(b"subject,relation,object\na,treats,\xff\n")

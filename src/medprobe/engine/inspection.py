@@ -10,6 +10,7 @@ import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import torch
 import transformers
@@ -33,9 +34,13 @@ AUTO_CLASSES: Final[dict[Head, Any]] = {
     "classifier": transformers.AutoModelForSequenceClassification,
 }
 BOUNDS: Final = {  # the largest that is believed of a configuration
-    **dict.fromkeys(("num_hidden_layers", "num_layers", "encoder_layers", "decoder_layers"), 1000),
-    **dict.fromkeys(("num_attention_heads", "encoder_attention_heads"), 1000),
-    **{"hidden_size": 100_000, "vocab_size": 10_000_000},
+    **dict.fromkeys(("num_hidden_layers", "num_layers", "num_decoder_layers", "n_layer"), 1000),
+    **dict.fromkeys(("encoder_layers", "decoder_layers"), 1000),
+    **dict.fromkeys(
+        ("num_attention_heads", "encoder_attention_heads", "num_heads", "n_head"), 1000
+    ),
+    **dict.fromkeys(("hidden_size", "d_model", "n_embd"), 100_000),
+    **{"vocab_size": 10_000_000},
 }
 ADAPTER: Final = "adapter_config.json"  # what PEFT calls it
 INDEXES: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
@@ -49,7 +54,8 @@ TOKENIZERS: Final = {  # files of which one must be there, and the algorithms th
     "tokenizer.model": "BPE",
 }
 UNREADABLE: Final = (  # what the loaders of weights raise
-    *(OSError, EOFError, ValueError, RuntimeError, SafetensorError, pickle.UnpicklingError),
+    *(OSError, EOFError, ValueError, RuntimeError, BadZipFile, SafetensorError),
+    pickle.UnpicklingError,
 )
 SHARE: Final = 0.5  # of a model's embeddings that its tokenizer must use, to be its own
 
@@ -227,6 +233,12 @@ def _shapes(file: Path) -> Shapes:
         with safe_open(file, framework="pt") as weights:
             names = list(weights.keys())
             return {name: tuple(weights.get_slice(name).get_shape()) for name in names}
+    if is_zipfile(file):
+        with ZipFile(file) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > file.stat().st_size:
+            problem = f"{size:,} bytes unzipped: weights are not compressed"
+            raise BadInput(file, problem, "fetch the checkpoint anew")
     content = torch.load(file, map_location="meta", weights_only=True)
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise BadInput(file, "no weights by name", "fetch the checkpoint anew")

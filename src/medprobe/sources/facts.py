@@ -3,11 +3,12 @@ files. The columns' names are ours (`subject, relation, object`), or those of LA
 lm-pub-quiz (`sub_label, predicate_id, obj_label`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import pandas as pd
+from pyarrow.parquet import ParquetFile
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from medprobe.core.errors import BadInput
@@ -25,6 +26,8 @@ from medprobe.sources.records import (
 Row = tuple[str, dict[str, Any]]  # file and line, and its fields
 
 CORRECT: Final = "correct its path in params.yaml"
+LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
+MOST_ROWS: Final = 10_000_000
 SEPARATOR: Final = "|"  # between aliases, where a field is one text
 
 
@@ -147,17 +150,32 @@ def _jsonl(file: Path) -> Iterator[Row]:
 
 
 def _parquet(file: Path) -> Iterator[Row]:
+    """A small file may hold billions of rows, or of characters: neither is read."""
     try:
-        table = pd.read_parquet(file).astype(object)  # texts are decoded here
+        with ParquetFile(file) as table:
+            groups = map(table.metadata.row_group, range(table.num_row_groups))
+            size, count = sum(group.total_byte_size for group in groups), table.metadata.num_rows
+            if size > LARGEST or count > MOST_ROWS:
+                problem = f"{count:,} rows of {size:,} bytes unzipped"
+                most = f"expected at most {MOST_ROWS:,} rows of {LARGEST:,} bytes"
+                raise BadInput(file, f"{problem}, {most}", "save it as several files in a folder")
+            listed = (row for batch in table.iter_batches(1000) for row in batch.to_pylist())
+            for number, row in enumerate(listed, start=1):
+                yield f"{file}, row {number}", _fields(row)
+    except BadInput:
+        raise
     except Exception as error:  # a damaged file fails in many ways
         raise BadInput(file, f"not parquet ({type(error).__name__})", "save it anew") from None
-    yield from _records(table, file)
 
 
 def _records(table: pd.DataFrame, name: object) -> Iterator[Row]:
     for number, row in enumerate(table.to_dict("records"), start=1):
-        fields = {str(column): _plain(value) for column, value in row.items()}
-        yield f"{name}, row {number}", {n: v for n, v in fields.items() if v is not None}
+        yield f"{name}, row {number}", _fields(row)
+
+
+def _fields(row: Mapping[Any, Any]) -> dict[str, Any]:
+    fields = {str(column): _plain(value) for column, value in row.items()}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -123,12 +123,16 @@ def text(path: Path, get: str) -> str:
 def objects(path: Path, get: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """`(file and line, object)` for each line of a JSONL file that is not blank.
 
-    Raises BadInput as `lines` does, and for what is no JSON object: broken, nested two hundred
-    deep, with half a surrogate pair, or NaN. No message holds text.
+    Raises BadInput as `lines` does, for a file without any, and for what is no JSON object: broken,
+    nested two hundred deep, with half a surrogate pair, or NaN. No message holds text.
     """
+    empty = True
     for where, line in lines(path, get):
         if line.strip():
+            empty = False
             yield where, json_object(where, line)
+    if empty:
+        raise BadInput(path, "empty", ANEW)
 
 
 def json_object(where: object, content: str) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def _scan(
     texts as any of their fields."""
     if not path.is_file():
         raise BadInput(path, "no such file", GET)
+    if not path.stat().st_size:
+        raise BadInput(path, "empty", GET)
     lines = pl.scan_lines(path, name="text", row_index_name="line", row_index_offset=1, glob=False)
     _check(path, lines, columns, keys)
     if sieve:

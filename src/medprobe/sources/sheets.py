@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Final
+from zipfile import ZipFile
 
 import pandas as pd
 from pydantic import AfterValidator
@@ -33,6 +34,9 @@ SCALES: Final = {  # what is asked: the labels, and what they mean; the last one
 }
 SHEET: Final = ["item", "text", "answer", "rating", "comment"]
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
+LARGEST: Final = 64_000_000  # bytes of a workbook, unzipped
+MOST_ROWS: Final = 20_000
+MOST_COLUMNS: Final = 100
 KEEP: Final = "keep the lines as they were written"
 
 
@@ -143,14 +147,26 @@ def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _workbook(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a workbook's first sheet. A small file may hold gigabytes, and a sheet a cell far
+    out: neither is read."""
+    from openpyxl import load_workbook
+
     try:
-        table = pd.read_excel(path, dtype=str, keep_default_na=False, engine="openpyxl")
+        with ZipFile(path) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+        if size > LARGEST:
+            raise BadInput(path, f"{size:,} bytes unzipped, expected at most {LARGEST:,}", KEEP)
+        sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
+        head, *table = sheet.iter_rows(1, MOST_ROWS + 1, 1, MOST_COLUMNS, values_only=True)
+        if len(table) == MOST_ROWS:
+            raise BadInput(path, f"{MOST_ROWS:,} lines and more", KEEP)
+    except BadInput:
+        raise
     except Exception:  # a damaged workbook fails in many ways
         raise BadInput(path, "no spreadsheet", "save it as .xlsx or .csv") from None
-    return (
-        (f"{path}, line {number}", {str(name): str(value) for name, value in row.items()})
-        for number, row in enumerate(table.to_dict("records"), start=2)
-    )
+    for number, row in enumerate(table, start=2):
+        cells = ("" if cell is None else str(cell) for cell in row)
+        yield f"{path}, line {number}", dict(zip(map(str, head), cells, strict=True))
 
 
 def shown(prompt: str) -> str:
