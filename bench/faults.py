@@ -75,7 +75,8 @@ def project(folder: Path) -> Path:
 
 def start(folder: Path, log: Path) -> "subprocess.Popen[bytes]":
     """`medprobe repro` in a process group of its own."""
-    own = {"OMP_NUM_THREADS": "1", warm.SOCKET: ""}  # which starts a warm server of its own
+    # With the project's own code, whatever changes elsewhere, and a warm server of its own.
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), warm.SOCKET: ""}
     command = ["medprobe", "repro", "--jobs", "1"]
     with log.open("a") as stream:
         return subprocess.Popen(
@@ -166,7 +167,7 @@ def kills(folder: Path, took: float, count: int, seed: int) -> None:
         shutil.copytree(folder / "pristine", one, symlinks=True)
         stopped = 0
         while True:
-            process, wait = start(one, log), rng.uniform(0, took * 0.6)
+            process, wait = start(one, log), rng.uniform(0, took / 2)
             try:
                 status = process.wait(wait if done.total() < count else None)
                 break
@@ -181,7 +182,7 @@ def kills(folder: Path, took: float, count: int, seed: int) -> None:
         differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         again += (more := stages(log) - once)
         told = f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more"
-        print(told, flush=True)
+        print(f"{told}; {done.total()} stops of {count} by now, {again} stages more", flush=True)
         if differ:
             print(f"{differ[:20]}\n{log.read_text()[-3000:]}")
         shutil.rmtree(one)

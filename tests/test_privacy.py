@@ -1,6 +1,7 @@
 """With `track.text` false no name, prompt or text of the data is said: not by gates that fail, on
-the terminal or on their pages, and not by errors. (Gates that pass, MLflow, figures and reports:
-test_pipeline.py.)"""
+the terminal or on their pages, not by stages that fail, and not by errors. Gates that pass, MLflow,
+figures and reports: test_pipeline.py; what CI keeps of a gate: test_workflow.py; a probe that
+fails, by every method: test_checkpoints.py."""
 
 import gzip
 import random
@@ -19,6 +20,7 @@ from bench import damage
 from bench.canaries import canaries, leaks, plant, spoil
 from click.testing import CliRunner
 
+from medprobe import benchmarks
 from medprobe.cli import main
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quoted, withheld
@@ -95,6 +97,35 @@ def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     assert {"index.html", "result.json"} == {path.name for path in pages.iterdir()}
     assert not list(leaks(Path(), names))
     assert not (leak := names.search(out + failed)), leak
+
+
+def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
+    path = Path("data/sentences/set-0.txt")
+    sound = path.read_text()
+    try:
+        path.write_text(sound.replace(" ", " \x00"))
+        failed = said("validate-sentences", "--set", "set-0")
+    finally:
+        path.write_text(sound)
+    assert names.search(sound)
+    assert "✗" in failed
+    assert not list(leaks(Path(), names))
+    assert not (leak := names.search(failed)), leak
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) -> None:
+    """A file of each of its sources is damaged: its readers refuse it, or what it builds of it."""
+    sources = [Path("data", name) for name in benchmarks.find(builder).metadata.sources]
+    files = [min(f for f in (one, *one.rglob("*")) if f.is_file()) for one in sources]
+    for seed, path in enumerate(files):
+        sound = path.read_bytes()
+        try:
+            path.write_bytes(damage.damaged(sound, random.Random(seed)))
+            out = said("build", "--benchmark", builder)
+        finally:
+            path.write_bytes(sound)
+        assert not (leak := names.search(out)), (path, leak)
 
 
 def test_results_and_stages_that_fail_tell_no_word(
