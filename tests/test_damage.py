@@ -110,6 +110,7 @@ CASES = [
     ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
     ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
     ("BioLAMA", triple(obj_labels=["b", None], obj_uris=["B"]), "obj_uris must be as long"),
+    ("BioLAMA", triple(obj_uris=[]), "obj_uris is a list, expected"),
     ("BioLAMA", triple(obj_labels=None), "obj_labels is null, expected a valid list"),
     ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
     ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),

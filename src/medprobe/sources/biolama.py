@@ -35,7 +35,7 @@ class Row(Record):
     sub_uri: Name
     sub_type: Kind = None
     obj_labels: list[str | None] = Field(min_length=1)
-    obj_uris: list[Name]
+    obj_uris: list[Name] = Field(min_length=1)
     obj_types: list[Kind] | None = None
     obj_aliases: list[list[str | None] | None] | None = None
 
