@@ -1,5 +1,6 @@
 """The command line: quick help, one line for a mistake, exit status 2, nothing written."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ def test_every_command_has_help(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
     assert result.exit_code == 0
     assert "Usage:" in result.output
+
+
+def test_help_names_every_command_once_with_its_whole_sentence() -> None:
+    lines = CliRunner().invoke(main, ["--help"]).output
+    named = re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", lines, re.MULTILINE)
+    assert sorted(named) == sorted(main.commands)
+    assert "..." not in lines.partition("\n")[2]
 
 
 SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
