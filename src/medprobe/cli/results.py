@@ -42,9 +42,9 @@ def run(
 @main.command()
 @click.argument("model")
 @click.argument("prompt")
-@click.option("--method", default="contrastive", show_default=True)
+@click.option("--method", help="Else contrastive, or likelihood where the model writes.")
 @click.option("--benchmark", default="medlama", show_default=True, help="Whose candidates to rank.")
-def ask(model: str, prompt: str, method: str, benchmark: str) -> None:
+def ask(model: str, prompt: str, method: str | None, benchmark: str) -> None:
     """Show a model's ten best answers to a PROMPT with a slot [Y]."""
     from medprobe import check
     from medprobe.commands.ask import ask as run
@@ -95,7 +95,7 @@ def export(view: str, form: str, metric: str | None, project: Path) -> None:
     """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
     BENCHMARK/SUBSET.
 
-    The best of each column is bold; a mark says which are worse by more than chance.
+    The best of each column is bold; a mark says which are significantly worse.
     """
     from medprobe.commands.export import export as text
     from medprobe.library.project import results

@@ -1,4 +1,4 @@
-"""Which differences are more than chance: paired tests over the same queries."""
+"""Which differences are significant: paired tests over the same queries."""
 
 from typing import Final
 
@@ -45,8 +45,8 @@ def _told(tests: pd.DataFrame, name: str, unit: str) -> list[str]:
         clear = int((some["p_holm"] < LEVEL).sum())
         sentences.append(
             f"{clear} of {len(some)} {'pair' if len(some) == 1 else 'pairs'} {words} "
-            f"{'differs' if clear == 1 else 'differ'} in {metric(name).title} by more than chance "
-            f"makes ({LEVEL:g}, corrected)."
+            f"{'differs' if clear == 1 else 'differ'} significantly in {metric(name).title} "
+            f"({LEVEL:g}, corrected)."
         )
         sizes = some["smallest_difference"].dropna().astype(float)  # None where all are lost
         if len(sizes) and (reachable := sizes[np.isfinite(sizes)]).empty:
