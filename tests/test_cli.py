@@ -58,6 +58,7 @@ MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
     [
         (["probe", *ONE], "", "models: no model 'bert'"),
         (["build", "--benchmark", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
+        (["check"], "methods: {masked: {fil_mask: {medlama: {}}}}", "did you mean 'fill_mask'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
         (["build", "--benchmark", "medlama"], MEDLAMA, "data/umls"),
         (["track", "--model", "taught"], "", "expected --model, --method and --benchmark"),

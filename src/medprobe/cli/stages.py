@@ -66,12 +66,18 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
 
 @main.command("check")
 def check_() -> None:
-    """Refuse names and sections of params.yaml that are none: the first stage, which all others
-    wait for. What a section holds is checked by every command."""
+    """Check params.yaml: by hand to its leaves; as the first stage, which all others wait for, its
+    names and sections. The rest is checked by every command."""
     from medprobe.core.files import replacing
     from medprobe.core.params import load
 
-    load()
+    if "DVC_STAGE" in os.environ:
+        load()
+    else:
+        from medprobe import check
+
+        check.loaded()
+        click.echo("params.yaml: nothing is wrong")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 
