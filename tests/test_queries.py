@@ -5,7 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from made_up import query, ranked
+from made_up import project, query, ranked
+from medprobe.commands.show import diff, show
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     PREDICTION_COLUMNS,
@@ -181,3 +184,24 @@ def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
 def test_where_nothing_is_right_or_wrong_there_is_no_page(made: tuple[Path, list[Path]]) -> None:
     folder, paths = made
     assert answers(folder, paths[1:], text=False) is None
+
+
+def test_one_query_and_what_two_systems_differ_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(tmp_path, monkeypatch)
+    params = Params(benchmarks={"medlama": {"made_up": {}}})
+    show("made_up", "full-may_treat-3", params)
+    said = capsys.readouterr().out
+    assert "may_treat: drug 3 might treat [Y] ." in said and said.count("/contrastive") == 4
+    assert "✓ name 1; name 2; name 3" in said
+    diff("made_up", "untaught/contrastive", "taught/contrastive", params)
+    said = capsys.readouterr().out
+    assert said.count("full-may_") == 14  # 15 of 20 are right against 1
+    for ask, says in (
+        (lambda: show("made_up", "none", params), "no query 'none'"),
+        (lambda: show("made", "none", params), "did you mean 'made_up'"),
+        (lambda: diff("made_up", "taught/contrastiv", "x", params), "did you mean 'taught/con"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            ask()

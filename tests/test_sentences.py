@@ -81,7 +81,7 @@ def test_a_clear_difference_is_called_one() -> None:
     )
     told = said(differences.section(found, "facts"))
     assert "1 of 1 pair of models under one method differs significantly in acc@1" in told
-    assert "a permutation test that turns round queries;" in told
+    assert "a permutation test that swaps the two on queries;" in told
     assert "A true difference of about 23.1 points would be found four times in five" in told
 
 
@@ -142,7 +142,7 @@ def test_chance_is_named_where_there_is_one() -> None:
     systems = {(model, "x"): values(hits(6, 10), "acc_at_10") for model in ("one", "other")}
     found = results(systems, "acc_at_10", statistics=counted)
     text = said(models.section(found, "facts"))
-    assert "The names in random order have 50.0 % acc@10." in text
+    assert "Names in random order reach 50.0 % acc@10." in text
     assert "the dotted line is chance" in str(models.section(found, "facts"))
     assert "random" not in said(models.section(results(systems, "acc_at_10"), "facts"))
 
@@ -236,7 +236,7 @@ def test_variants_that_rank_fewer_names_are_in_no_sentence() -> None:
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
     text = said(models.section(results(systems, "judged_right"), "facts"))
-    assert text.endswith("Guessing has 50.0 % judged right.")
+    assert text.endswith("Guessing reaches 50.0 % judged right.")
 
 
 def test_how_ties_fall_is_told_where_it_matters() -> None:

@@ -53,6 +53,30 @@ def ask(model: str, prompt: str, method: str | None, benchmark: str) -> None:
 
 
 @main.command()
+@click.argument("benchmark")
+@click.argument("query")
+def show(benchmark: str, query: str) -> None:
+    """Show what every model answered to a QUERY of a BENCHMARK, under every method."""
+    from medprobe import check
+    from medprobe.commands.show import show as run
+
+    run(benchmark, query, check.loaded())
+
+
+@main.command()
+@click.argument("benchmark")
+@click.argument("a")
+@click.argument("b")
+def diff(benchmark: str, a: str, b: str) -> None:
+    """Show which queries of a BENCHMARK one of A and B, each MODEL/METHOD, gets right and the other
+    does not."""
+    from medprobe import check
+    from medprobe.commands.show import diff as run
+
+    run(benchmark, a, b, check.loaded())
+
+
+@main.command()
 @click.argument("asked", type=click.Choice(["predictions", "prompts"]))
 @click.argument("benchmark")
 @click.argument("name")

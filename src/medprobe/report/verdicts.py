@@ -95,5 +95,5 @@ def chance_told(results: Results, benchmark: str, subset: str, name: str) -> str
     value = chance(results, benchmark, subset, name)
     if value is None:
         return ""
-    who = "Guessing has" if metric(name).guessing else "The names in random order have"
+    who = "Guessing reaches" if metric(name).guessing else "Names in random order reach"
     return f"{who} {shown(name, value)} {metric(name).title}."

@@ -28,7 +28,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     unit = units(results, benchmark)
     how = (
         "Each pair is compared over the same queries, in the mean over relations, by a permutation "
-        f"test that turns round {unit if unit == 'queries' else f'whole {unit}'}; p is two-sided. "
+        f"test that swaps the two on {unit if unit == 'queries' else f'whole {unit}'}; p is two-sided. "
         "Holm's correction is for all models under one method, or all methods under one model."
     )
     return part("Differences and chance", paragraph(how), blocks) if blocks else []
