@@ -26,9 +26,10 @@ def section(results: Results, benchmark: str) -> list[Part]:
             told = paragraph(f"{subset}:", *_told(tests, name, units(results, benchmark)))
             blocks += [*told, *folded(f"All pairs, {subset}", [_table(tests, name)])]
     unit = units(results, benchmark)
+    whole = unit if unit == "queries" else f"whole {unit}"
     how = (
         "Each pair is compared over the same queries, in the mean over relations, by a permutation "
-        f"test that swaps the two on {unit if unit == 'queries' else f'whole {unit}'}; p is two-sided. "
+        f"test that swaps the two on {whole}; p is two-sided. "
         "Holm's correction is for all models under one method, or all methods under one model."
     )
     return part("Differences and chance", paragraph(how), blocks) if blocks else []
