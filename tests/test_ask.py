@@ -50,6 +50,10 @@ def test_ask_shows_the_answers_of_the_rewired_model(
     ask("bert", PROMPT, "contrastive", "medlama", params("set-1"))
     printed = capsys.readouterr().out
     assert all(name in printed for name in NAMES)
+    ask("bert", PROMPT, None, "medlama", params("set-1"))
+    assert capsys.readouterr().out == printed
+    ask(str(tiny_model("gpt2")), PROMPT, None, "medlama", params("set-1"))
+    assert "(likelihood)" in " ".join(capsys.readouterr().out.split())
     folder = str(tiny_model("encoder"))
     found = answers(folder, PROMPT, "contrastive", "medlama", params("set-1"), k=3)
     assert list(found["prediction"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)

@@ -74,7 +74,7 @@ def test_where_there_is_a_test_it_decides_and_not_the_intervals() -> None:
     ]
     found = replace(results(), significance=pd.DataFrame(tests, columns=SIGNIFICANCE))
     text = html(found, calibration.section(found, "own"))
-    assert "By F1, taught models are better than untaught ones, by more than chance makes" in text
+    assert "By F1, taught models are better than untaught ones, significantly so" in text
     assert "taught, corrected p = 0.31" in text
     assert "What tells them apart: classifier:frozen." in text
     equal = results(**{"classifier": ((0.2, 0.1, 0.3), (0.2, 0.1, 0.3))})

@@ -1,5 +1,6 @@
 """The command line: quick help, one line for a mistake, exit status 2, nothing written."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,13 @@ def test_every_command_has_help(command: str) -> None:
     assert "Usage:" in result.output
 
 
+def test_help_names_every_command_once_with_its_whole_sentence() -> None:
+    lines = CliRunner().invoke(main, ["--help"]).output
+    named = re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", lines, re.MULTILINE)
+    assert sorted(named) == sorted(main.commands)
+    assert "..." not in lines.partition("\n")[2]
+
+
 SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
 
 
@@ -50,6 +58,7 @@ MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
     [
         (["probe", *ONE], "", "models: no model 'bert'"),
         (["build", "--benchmark", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
+        (["check"], "methods: {masked: {fil_mask: {medlama: {}}}}", "did you mean 'fill_mask'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
         (["build", "--benchmark", "medlama"], MEDLAMA, "data/umls"),
         (["track", "--model", "taught"], "", "expected --model, --method and --benchmark"),

@@ -168,6 +168,34 @@ def test_entries_are_bibtex() -> None:
     assert len(keys) == len({*keys})
 
 
+def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
+    """A DOI of the ACL holds the year and the venue of the paper, one of a journal the journal."""
+    venues = {
+        "acl": "Annual Meeting of the Association for Computational Linguistics",
+        "findings": "Findings of the Association for Computational Linguistics: ACL-IJCNLP",
+        "emnlp": "Empirical Methods in Natural Language Processing",
+        "eacl": "European Chapter of the Association",
+        "naacl": "North American Chapter of the Association",
+        "D": "Empirical Methods in Natural Language Processing",
+        "N": "North American Chapter of the Association",
+        "W": "Workshop",
+        "btz": "Bioinformatics",
+        "3458754": "ACM Transactions on Computing for Healthcare",
+    }
+    acl = r"18653/v1/(?:([A-Z])(\d\d)-|(\d{4})\.([a-z]+)-)"
+    form = rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754))"
+    for entry, _ in references():
+        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
+        if found := re.match(form, fields.get("doi", "")):
+            old, year, full_year, venue, *journal = found.groups()
+            assert fields["year"].endswith(year or full_year or ""), entry
+            [known] = filter(None, (old, venue, *journal))
+            assert venues[known] in fields.get("booktitle", fields.get("journal", "")), entry
+        else:
+            assert "doi" not in fields, f"a DOI of another kind:\n{entry}"
+        assert {"doi", "eprint", "url", "volume"} & fields.keys(), entry
+
+
 def test_names_are_cited_once_each() -> None:
     params = Params(
         fetch={"mine": HubModel(hub="dmis-lab/biobert-v1.1"), "other": HubModel(hub="no/body")},
@@ -241,6 +269,25 @@ def test_two_groups_are_compared_by_the_tests_of_one(made: Path, tmp_path: Path)
     turned = other if other in pairs.index else (*other[:2], *other[4:], *other[2:4])
     assert pairs[pair] == pairs[turned] < 0.01 and pairs[same] == 1
     assert "5.0†" in export(results(tmp_path / "both"), "made_up", "markdown")
+
+
+def test_units_that_do_not_give_the_scores_are_refused(made: Path, tmp_path: Path) -> None:
+    merge([made], tmp_path / "ours")
+    [path] = (tmp_path / "ours" / shared.UNITS / "taught").rglob("*.parquet")
+    table = pd.read_parquet(path)
+    first = table["acc_at_1"].where(table.index > 0, 1 - table["acc_at_1"])
+    for units, says in (
+        (table.assign(acc_at_1=first), r"full acc_at_1 is 0\.\d+ here, and \d\.\d+ in results"),
+        (table.assign(acc_at_1="all"), "full acc_at_1 is nan here"),
+        (table.drop(columns="acc_at_1"), "full acc_at_1 is nan here"),
+        (table.assign(subset="hard"), "acc_at_1 is nan here"),
+        (table.drop(columns="weight"), "no column weight"),
+    ):
+        units.to_parquet(path, index=False)
+        with pytest.raises(BadInput, match=says) as refused:
+            merge([tmp_path / "ours"], tmp_path / "again")
+        assert str(refused.value).startswith(f"{path}: ")
+        assert not (tmp_path / "again").exists()
 
 
 def test_a_name_of_a_results_file_leads_nowhere_else(made: Path, tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_the_best_is_named_with_the_next_and_their_test() -> None:
     [chapter] = leaderboard(results(rows, tests))
     said, best, tables = shown(chapter)
     assert said == (
-        "On facts good is best; there it beats all other models of the same method by more than "
-        "chance. On more fair is best, by no more than chance can make. The widest such lead is on "
+        "On facts good is best; there it is significantly better than all other models of the "
+        "same method. On more fair is best, but not significantly. The widest such lead is on "
         "facts: under fill_mask good has 90.0 % [85.0, 95.0] acc@1, fair 50.0 % [45.0, 55.0] "
         "(corrected p < 0.001)."
     )
@@ -99,7 +99,7 @@ def test_no_lead_is_sure_over_a_model_that_no_test_compares() -> None:
     rows += [row("facts", "other", 0.89, "likelihood")]
     [chapter] = leaderboard(results(rows, [compared("facts", "good", "poor", 0.5, 1e-6)]))
     said, best, tables = shown(chapter)
-    assert "there it beats all other models of the same method by more than chance" in said
+    assert "there it is significantly better than all other models of the same method" in said
     assert "On facts the next model does best under another method, and no test compares" in said
     assert best[0][3:] == ["other | likelihood", "89.0 | [84.0, 94.0]", "+1.0 | not tested", "–"]
     assert texts(tables[BEST])[1] == ["other", "89.0 | [84.0, 94.0], likelihood"]
@@ -146,8 +146,8 @@ def test_controls_and_calibration_are_told_by_their_tests() -> None:
     ]
     [chapter] = leaderboard(replace(results(rows, tests), twins={"other": "one"}))
     said, _, _ = shown(chapter)
-    assert "Controls: 1 of 2 comparisons show a model better than its method's control" in said
-    assert "better than its untaught twin by more than chance in 1 of 1 comparisons" in said
+    assert "Controls: 1 of 2 comparisons show a model significantly better than its" in said
+    assert "significantly better than its untaught twin in 1 of 1 comparisons" in said
     assert said.endswith("the twin is better in none.")
     swapped = replace(results(rows, tests[:1]), twins={"one": "other"})
     said, _, _ = shown(leaderboard(swapped)[0])

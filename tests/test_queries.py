@@ -5,7 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from made_up import query, ranked
+from made_up import project, query, ranked
+from medprobe.commands.show import diff, show
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     PREDICTION_COLUMNS,
@@ -22,15 +25,23 @@ from medprobe.report.sections.queries import section
 NAMES = [("alba", "C0", "", "full"), ("brena", "brena", "", "full")]
 
 
+def benchmark(
+    folder: Path, queries: pd.DataFrame, others: dict[str, pd.DataFrame] | None = None
+) -> Path:
+    """A benchmark of these queries, with further tables."""
+    candidates = pd.DataFrame(NAMES, columns=CANDIDATE_COLUMNS)
+    tables = BenchmarkTables(queries, candidates, others=others or {}, builder="medlama")
+    tables.write(folder / "facts")
+    return folder / "facts"
+
+
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Path, list[Path]]:
     """A benchmark of two queries, of which one has its subject in its identifier, and one model:
     `x` with two replicates and a sweep, and a table that ranks nothing."""
     first, second = query(1), query(2, answer=1)
     second = ("of Drug 2", *second[1:])
-    asked = pd.DataFrame([first, second], columns=QUERY_COLUMNS)
-    candidates = pd.DataFrame(NAMES, columns=CANDIDATE_COLUMNS)
-    BenchmarkTables(asked, candidates, builder="medlama").write(tmp_path / "facts")
+    folder = benchmark(tmp_path, pd.DataFrame([first, second], columns=QUERY_COLUMNS))
     rows = [
         ("", "a", first[0], 1, "brena", "brena", -1.0, False),
         ("", "a", first[0], 2, "alba", "C0", -2.0, True),
@@ -41,16 +52,17 @@ def made(tmp_path: Path) -> tuple[Path, list[Path]]:
     path = tmp_path / "model" / "x" / "facts.parquet"
     write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "accuracy")
     other = tmp_path / "model" / "perplexity" / "facts.parquet"
-    write_predictions(pd.DataFrame(rows[:1], columns=PREDICTION_COLUMNS), other, "perplexity")
-    return tmp_path / "facts", [path, other]
+    values = pd.DataFrame(rows[:1], columns=PREDICTION_COLUMNS).assign(perplexity=12.34)
+    write_predictions(values, other, "perplexity")
+    return folder, [path, other]
 
 
 def given(found: Answers) -> list[list[list]]:
-    """What the one system answered, query by query, as the pieces have it."""
+    """What the last system answered, query by query, as the pieces have it."""
     return [
         [[piece["names"][at] for at in ten], right]
         for piece in found.pieces()
-        for [(ten, right)] in piece["ranked"]
+        for *_, (ten, right) in piece["ranked"]
     ]
 
 
@@ -65,8 +77,8 @@ def written(found: Answers, folder: Path, *, text: bool) -> str:
 def test_by_identifier_no_name_is_told(made: tuple[Path, list[Path]], tmp_path: Path) -> None:
     found = answers(*made, text=False)
     assert found is not None
-    assert found.content["systems"] == [["model", "x"]]
-    assert found.content["best"] == ["20"]
+    assert found.content["systems"] == [["model", "perplexity"], ["model", "x"]]
+    assert found.content["best"] == [". ", "20"]
     assert found.content["queries"] == [
         ["full-may_treat-1", "full", "may_treat", "S1", "", ["C0"]],
         ["query 2", "full", "may_treat", "S2", "", ["C1"]],
@@ -83,7 +95,7 @@ def test_by_text_all_is_told(made: tuple[Path, list[Path]], tmp_path: Path) -> N
         *("of Drug 2", "full", "may_treat", "drug 2", "drug 2 might treat [Y] ."),
         ["brena"],
     ]
-    assert set(found.names) == {"alba", "brena", "no name"}
+    assert set(found.names) == {"alba", "brena", "no name", "perplexity 12.3"}
     shown = written(found, tmp_path, text=True)
     assert "drug 1 might treat" in shown and "keep it where the benchmark is" in shown
 
@@ -117,6 +129,79 @@ def test_where_the_numbers_of_other_methods_are_is_said() -> None:
     assert section(Results(pd.DataFrame()), "facts") == []
 
 
-def test_what_ranks_no_names_has_no_page(made: tuple[Path, list[Path]]) -> None:
+def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
+    examples = pd.DataFrame(
+        {
+            "example_id": ["1", "1-similar", "2"],
+            "category": "signs",
+            "label": [1, 0, 1],
+            "cui": ["C1", "C2", "C1"],
+            "hypothesis": ["gout", "flu", "gout"],
+            "premise": "The toe hurts.",
+            "full_hypothesis": ["It is gout.", "It is flu.", "It is gout."],
+        }
+    )
+    splits = examples[["example_id"]].assign(target="C1", split="test")
+    tables = {"examples": examples, "splits": splits}
+    folder = benchmark(tmp_path, pd.DataFrame([query(1)], columns=QUERY_COLUMNS), tables)
+    asked = (("1", True), ("1-similar", False))
+    rows = [("", "seed-0", one, 1, "1", "C1", 0.9, right) for one, right in asked]
+    path = tmp_path / "model" / "classifier" / "facts.parquet"
+    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "f1")
+    found = answers(folder, [path], text=True)
+    assert found is not None and found.content["best"] == ["10"]
+    assert found.content["queries"][1] == [
+        *("1-similar", "signs", "C1", "flu", "The toe hurts. It is flu."),
+        ["no"],
+    ]
+    assert given(found) == [[["yes, 0.90"], [1]], [["yes, 0.90"], []]]  # 2 was not asked
+    hidden = answers(folder, [path], text=False)
+    assert hidden is not None and hidden.content["queries"][1][3:] == ["C2", "", ["no"]]
+    assert given(hidden) == given(found)
+
+
+def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
+    about = {"context_id": "c", "centre": "target", "kind": "real", "resource": "notes"}
+    steps = pd.DataFrame([query(number) for number in (1, 2, 3)], columns=QUERY_COLUMNS)
+    steps = steps.assign(**about, target="brena", target_id="C1", step=[0, 1, 2])
+    steps["added_role"] = ["", "target", "correct"]
+    folder = benchmark(tmp_path, steps)
+    rows = [
+        ("", "", asked, rank, name, identifier, -1.0, False)
+        for asked, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
+        for rank, name, identifier in zip(ranks, ("brena", "alba"), ("C1", "C0"), strict=True)
+    ]
+    path = tmp_path / "model" / "rank_change" / "facts.parquet"
+    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "ucm")
+    found = answers(folder, [path], text=False)
+    assert found is not None and found.content["best"] == ["0"]  # it ends below where it began
+    [shown] = found.content["queries"]
+    assert shown[:3] == ["c", "target, real, notes", "may_treat"]
+    assert shown[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
+    assert given(found) == [[["3", "1", "5"], [2]]]
+
+
+def test_where_nothing_is_right_or_wrong_there_is_no_page(made: tuple[Path, list[Path]]) -> None:
     folder, paths = made
     assert answers(folder, paths[1:], text=False) is None
+
+
+def test_one_query_and_what_two_systems_differ_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(tmp_path, monkeypatch)
+    params = Params(benchmarks={"medlama": {"made_up": {}}})
+    show("made_up", "full-may_treat-3", params)
+    said = capsys.readouterr().out
+    assert "may_treat: drug 3 might treat [Y] ." in said and said.count("/contrastive") == 4
+    assert "✓ name 1; name 2; name 3" in said
+    diff("made_up", "untaught/contrastive", "taught/contrastive", params)
+    said = capsys.readouterr().out
+    assert said.count("full-may_") == 14  # 15 of 20 are right against 1
+    for ask, says in (
+        (lambda: show("made_up", "none", params), "no query 'none'"),
+        (lambda: show("made", "none", params), "did you mean 'made_up'"),
+        (lambda: diff("made_up", "taught/contrastiv", "x", params), "did you mean 'taught/con"),
+    ):
+        with pytest.raises(BadInput, match=says):
+            ask()

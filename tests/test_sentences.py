@@ -77,18 +77,18 @@ def test_a_clear_difference_is_called_one() -> None:
     text = said(models.section(found, "facts"))
     assert text == (
         "The highest acc@1 is one's under x, 75.0 %; other follows under the same method with "
-        "25.0 %, a difference that is more than chance makes (corrected p < 0.001)."
+        "25.0 %, a difference that is significant (corrected p < 0.001)."
     )
     told = said(differences.section(found, "facts"))
-    assert "1 of 1 pair of models under one method differs in acc@1 by more than chance" in told
-    assert "a permutation test that turns round queries;" in told
+    assert "1 of 1 pair of models under one method differs significantly in acc@1" in told
+    assert "a permutation test that swaps the two on queries;" in told
     assert "A true difference of about 23.1 points would be found four times in five" in told
 
 
 def test_a_difference_of_few_queries_names_no_winner() -> None:
     text = said(models.section(two(hits(5, 8), hits(3, 8)), "facts"))
     assert "62.5 %; other follows under the same method with 37.5 %" in text
-    assert "no more than chance can make (corrected p = 0.5)" in text
+    assert "is not significant (corrected p = 0.5)" in text
     assert "Neither of one and other is shown to be better." in text
 
 
@@ -142,7 +142,7 @@ def test_chance_is_named_where_there_is_one() -> None:
     systems = {(model, "x"): values(hits(6, 10), "acc_at_10") for model in ("one", "other")}
     found = results(systems, "acc_at_10", statistics=counted)
     text = said(models.section(found, "facts"))
-    assert "The names in random order have 50.0 % acc@10." in text
+    assert "Names in random order reach 50.0 % acc@10." in text
     assert "the dotted line is chance" in str(models.section(found, "facts"))
     assert "random" not in said(models.section(results(systems, "acc_at_10"), "facts"))
 
@@ -187,7 +187,7 @@ def test_a_sentence_says_what_its_test_says(seed: int, n: int, metric: str) -> N
     if order["value"].iloc[0] == order["value"].iloc[1]:
         assert "have the same" in text
     else:
-        assert text.count("more than chance makes") == (row["p_holm"].iloc[0] < 0.05)
+        assert text.count("is significant") == (row["p_holm"].iloc[0] < 0.05)
         assert text.count("shown to be better") == (row["p_holm"].iloc[0] >= 0.05)
 
 
@@ -211,7 +211,7 @@ def test_rewiring_is_judged_by_its_test() -> None:
     text = said(sweeps.section(results(systems, "acc_at_1"), "facts"))
     assert text == (
         "Rewiring takes one from 25.0 % to 35.0 % acc@1 under contrastive, a difference that is "
-        "no more than chance can make (corrected p = 0.5)."
+        "not significant (corrected p = 0.5)."
     )
 
 
@@ -236,7 +236,7 @@ def test_variants_that_rank_fewer_names_are_in_no_sentence() -> None:
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
     text = said(models.section(results(systems, "judged_right"), "facts"))
-    assert text.endswith("Guessing has 50.0 % judged right.")
+    assert text.endswith("Guessing reaches 50.0 % judged right.")
 
 
 def test_how_ties_fall_is_told_where_it_matters() -> None:
@@ -298,16 +298,16 @@ def test_the_negative_target_tells_a_model_from_copying() -> None:
     found = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
     text = said(ucm.section(found, "facts"))
     assert (
-        "Understand of one and the copy control: around targets 25.0 % and 27.5 %, no more than "
-        "chance can make (corrected p = 1); around negative targets (low is good) 5.0 % and 55.0 %,"
-        " more than chance makes (corrected p < 0.001)." in text
+        "Understand of one and the copy control: around targets 25.0 % and 27.5 %, not "
+        "significant (corrected p = 1); around negative targets (low is good) 5.0 % and 55.0 %,"
+        " significant (corrected p < 0.001)." in text
     )
     assert "what tells them apart is the negative target" in text
     assert "Around targets one understands 25.0 %, around negative targets 5.0 %, a" in text
     even = understood({"one": 0.25, "copy": 0.275}, {"one": 0.25, "copy": 0.3})
     text = said(ucm.section(even, "facts"))
     assert "what tells them apart" not in text
-    assert "no more than chance can make" in text and "more than chance makes" not in text
+    assert "is not significant" in text and "is significant" not in text
 
 
 def test_of_four_models_no_rankings_are_compared() -> None:

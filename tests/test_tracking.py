@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -234,6 +235,21 @@ def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     assert [run.info.run_name for run in shown] == names
     assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main acc_at_1`"
     assert not view["orderByAsc"]
+
+
+def test_runs_are_in_the_order_of_what_they_know() -> None:
+    """Not of the perplexity of their prompts, which more of them may have."""
+
+    def run(**metrics: float) -> SimpleNamespace:
+        return SimpleNamespace(
+            data=SimpleNamespace(metrics={f"main {k}": v for k, v in metrics.items()})
+        )
+
+    costs = [run(perplexity=3.0), run(perplexity=4.0)]
+    shown = pages.view(costs)
+    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main perplexity`", True)
+    shown = pages.view([*costs, run(acc_at_1=0.5)])
+    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main acc_at_1`", False)
 
 
 def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:

@@ -1,6 +1,7 @@
 """`medprobe ask`: a model's best answers to one prompt, over a benchmark's candidates."""
 
 from dataclasses import replace
+from typing import Final
 
 import pandas as pd
 from rich.console import Console
@@ -13,17 +14,23 @@ from medprobe.core.params import MODEL_KINDS, Params
 from medprobe.core.tables import DISTRACTOR
 from medprobe.library import model as library
 
+DEFAULTS: Final = ("contrastive", "likelihood")  # every model can be asked by one of them
 
-def ask(model: str, prompt: str, method: str, benchmark: str, params: Params) -> None:
+
+def ask(model: str, prompt: str, method: str | None, benchmark: str, params: Params) -> None:
     """Print the ten best answers, with scores, that a method finds for a prompt with a slot `[Y]`,
     and which of them are right where the benchmark has this prompt.
 
-    `model` is a name of params.yaml, or a folder. The answers are those of the method's first
+    `model` is a name of params.yaml, or a folder; without a `method` the first of DEFAULTS that
+    can ask it is taken. The answers are those of the method's first
     pass and variant: the paper's. Raises BadInput for a prompt without exactly one slot.
     """
+    if method is None:
+        serves = {*asked.model(model, params).kinds}
+        method = next((one for one in DEFAULTS if serves & {*methods.find(one).KINDS}), DEFAULTS[0])
     found = answers(model, prompt, method, benchmark, params)
     columns = ["rank", "answer", "score", *(["right"] if "hit" in found else [])]
-    table = Table(*columns, title=prompt)
+    table = Table(*columns, title=f"{prompt} ({method})")
     for row in found.to_dict("records"):
         right = ["yes" if row["hit"] else "no"] if "hit" in found else []
         table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *right)

@@ -2,7 +2,7 @@
 
 A row is a model, a column a method, or in the leaderboard a benchmark: so a column compares models
 under one method, which is what the paired tests do. The best of each column is bold, and those that
-are worse by more than chance carry a mark.
+are significantly worse carry a mark.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
 BEST: Final = "The best of each column is bold; intervals stand in brackets."
-TESTED: Final = "†: worse than the best by more than chance (paired test, corrected)."
+TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
 DAGGER: Final = r"$^\dagger$"
 SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
@@ -34,7 +34,7 @@ class Column:
 
     head: str
     rows: pd.DataFrame  # of the comparison, one a model
-    worse: frozenset[str]  # models that are behind the best one by more than chance
+    worse: frozenset[str]  # models that are significantly behind the best one
     untested: bool  # is there a model that no test compares with the best one?
 
     @property

@@ -10,6 +10,7 @@ from rich.table import Table
 from medprobe.benchmarks.table import METADATA
 from medprobe.commands import asked
 from medprobe.core import places
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
 from medprobe.library.probing import drawn, predicted, scored, tables_of
@@ -36,6 +37,8 @@ def run(
     Raises BadInput as the functions of `asked` and `library.probe` do.
     """
     asking = asked.model(model, params)
+    if Path(benchmark).suffix and not Path(benchmark).exists():
+        raise BadInput(benchmark, "no such file", "name a file of facts, or a benchmark")
     if Path(benchmark).is_file():
         tables, metadata = tables_of(benchmark, prompts), METADATA
     else:

@@ -43,7 +43,7 @@ class Standing:
 
     @property
     def clear(self) -> bool:
-        """Is the best better than all others under its method, by more than chance?"""
+        """Is the best better than all others under its method, significantly?"""
         return bool(self.rivals) and all(test is not None and test.clear for _, test in self.rivals)
 
     @property
@@ -102,7 +102,7 @@ def _test(results: Results, a: pd.Series, b: pd.Series) -> Verdict | None:
 
 
 def _sentences(standings: list[Standing]) -> Iterator[str]:
-    """How often each model leads, and where that is more than chance; where none does."""
+    """How often each model leads, and where significantly; where none does."""
     contested = [one for one in standings if one.next is not None]
     leads: dict[str, list[Standing]] = {}
     for one in contested:
@@ -132,14 +132,14 @@ def _on(won: list[Standing], contested: list[Standing]) -> str:
 
 
 def _sure(won: list[Standing]) -> str:
-    """On which benchmarks a lead is more than chance."""
+    """On which benchmarks a lead is significant."""
     if not any(one.rivals for one in won):
         return ""
     clear = [one.benchmark for one in won if one.clear]
     if not clear:
-        return ", by no more than chance can make"
+        return ", but not significantly"
     where = "there" if len(clear) == len(won) else f"on {listed(clear)}"
-    return f"; {where} it beats all other models of the same method by more than chance"
+    return f"; {where} it is significantly better than all other models of the same method"
 
 
 def _world(results: Results) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _world(results: Results) -> Iterator[str]:
 
 
 def _widest(standings: list[Standing]) -> Iterator[str]:
-    """The widest lead under one method that is more than chance, in numbers; of those in shares."""
+    """The widest lead under one method that is significant, in numbers; of those in shares."""
     leads = [
         (abs(one.best["value"] - row["value"]), one, row, test)
         for one in standings
@@ -187,8 +187,8 @@ def _calibration(results: Results) -> Iterator[str]:
     clear = rows["p"] < LEVEL
     right, wrong = (int((clear & side).sum()) for side in (rows["higher"], ~rows["higher"]))
     yield (
-        "Calibration: a model that was taught the facts is better than its untaught twin by more "
-        f"than chance in {right} of {len(rows)} comparisons, as it should be, and the twin is "
+        "Calibration: a model that was taught the facts is significantly better than its "
+        f"untaught twin in {right} of {len(rows)} comparisons, as it should be, and the twin is "
         f"better in {wrong or 'none'}."
     )
 
@@ -217,8 +217,8 @@ def _controls(results: Results) -> Iterator[str]:
         total += 1
     if total:
         yield (
-            f"Controls: {better} of {total} comparisons show a model better than its method's "
-            "control, which knows nothing, by more than chance."
+            f"Controls: {better} of {total} comparisons show a model significantly better than its "
+            "method's control, which knows nothing."
         )
 
 
@@ -263,7 +263,7 @@ def _models(results: Results, standings: list[Standing]) -> list[Block]:
     """A row a model, a column a benchmark; by which method can be chosen."""
     about = (
         "Ranks are what the paired tests leave possible: a model stands behind those that are "
-        "better by more than chance, and before those that are worse by more. Best methods differ "
+        "significantly better, and before those that are significantly worse. Best methods differ "
         "from model to model, so that no test compares them, and each was chosen for its value."
     )
     tables = {

@@ -13,18 +13,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.tables import (
-    CANDIDATE_COLUMNS,
-    QUERY_COLUMNS,
-    metric_of_predictions,
-    read_predictions,
-    read_table,
-)
+from medprobe.core.tables import CANDIDATE_COLUMNS, read_predictions, read_table
 from medprobe.metrics.results import compared
+from medprobe.report.forms import LABELS, on_page
 from medprobe.report.page import environment
 
-RANKED: Final = ("accuracy", "judgment")  # families of tables of ranked names
-SHOWN: Final = 10  # answers of a query
 PIECE: Final = 100  # queries whose answers stand in one file
 MARKS: Final = np.array([*"0123456789a"])  # none right, or the first that is
 
@@ -34,14 +27,15 @@ class Answers:
     """What every system answered to the queries of a benchmark.
 
     `content` is what its page always needs: `systems` are `[model, method]`; `queries` are `[id,
-    subset, relation, subject, prompt, answers]`; `best` has for each system a text with a letter a
-    query: the first rank that is right, `a` for 10, `0` where none is, a blank where it was not
-    asked. `piece` is how many queries stand in one of `pieces`.
+    subset, relation, subject, prompt, answers, heads]`, heads where those of its cells are its own;
+    `best` has for each system a text with a letter a query: the first rank that is right, `a` for
+    10, `0` where none is, `.` where a number says neither, a blank where it was not asked. `piece`
+    is how many queries stand in one of `pieces`; the rest is of the `Form`.
     """
 
     content: dict[str, Any]
     names: list[str]  # all that was answered
-    ranked: np.ndarray  # places in `names`, or -1 [systems, queries, SHOWN]
+    ranked: np.ndarray  # places in `names`, or -1 [systems, queries, cells]
     right: np.ndarray  # bool, of the same shape
 
     def pieces(self) -> Iterator[dict[str, Any]]:
@@ -67,50 +61,68 @@ class Answers:
             }
 
 
-def ranks(path: Path) -> bool:
-    """Does a prediction table hold ranked names, which a page can show?"""
-    return metric_of_predictions(path) in RANKED
-
-
 def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | None:
     """The answers to the queries of the benchmark in `folder`, from its prediction tables; None
-    where none of them ranks names. Of replicates the first is shown, and sweeps are left out.
+    where a page can show none of them. Of replicates the first is shown, and sweeps are left out.
 
     Without `text` subjects, answers and predictions go by identifiers, names without one by their
     number among the candidates, and prompts are empty.
     """
-    found = [path for path in sorted(tables) if ranks(path)]
-    if not found:
+    if (found := on_page(tables)) is None:
         return None
-    queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+    form, shown = found
+    queries = form.queries(folder)
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
     label = _Labels(queries, candidates, text=text)
+    width = len(form.heads) or int(queries["heads"].map(len).max())
     names: dict[str, int] = {}
-    systems, parts = [], []
-    for path in found:
+    systems, judged, parts = [], [], []
+    for path, family in shown.items():
+        cells = {**form.cells, **form.numbers}[family]
         for every in read_predictions(path, compared):
             variant = every["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
-            rows = every[(every["rank"] <= SHOWN) & every["query_id"].isin(queries["query_id"])]
+            rows = cells(every, queries)
+            rows = rows[rows["query_id"].isin(queries["query_id"])]
             if len(rows):
                 systems.append([path.parent.parent.name, method])
-                parts.append(_ranked(rows, queries["query_id"], label, names))
+                judged.append(family in form.cells)
+                parts.append(_ranked(rows, queries["query_id"], label, names, width))
     ranked, right = (np.stack(both) for both in zip(*parts, strict=True))
-    first = np.where(right.any(axis=2), 1 + right.argmax(axis=2), 0)
-    best = np.where(ranked[:, :, 0] < 0, " ", MARKS[first])
+    asked = (ranked[:, :, 0] >= 0).any(axis=0)
+    queries, ranked, right = queries[asked], ranked[:, asked], right[:, asked]
+    best = _first(right) if form.ranked else _last(right, ranked)
+    marks = np.where(np.array(judged)[:, None], MARKS[best], ".")
+    marks = np.where(ranked[:, :, 0] < 0, " ", marks)
     content = {
         "systems": systems,
         "queries": [label.query(row, number) for number, row in enumerate(queries.itertuples(), 1)],
-        "best": ["".join(marks) for marks in best],
+        "best": ["".join(of_system) for of_system in marks],
         "piece": PIECE,
+        "heads": form.heads,
+        "ranked": form.ranked,
+        "right": form.right,
+        "called": form.answers,
+        "note": form.note,
     }
     return Answers(content, [*names], ranked, right)
 
 
+def _first(right: np.ndarray) -> np.ndarray:
+    """The first rank that is right, 0 where none is [systems, queries]."""
+    return np.where(right.any(axis=2), 1 + right.argmax(axis=2), 0)
+
+
+def _last(right: np.ndarray, ranked: np.ndarray) -> np.ndarray:
+    """1 where the last cell is right, else 0 [systems, queries]."""
+    last = np.maximum((ranked >= 0).sum(axis=2, keepdims=True) - 1, 0)
+    return np.take_along_axis(right, last, axis=2)[:, :, 0].astype(int)
+
+
 def _ranked(
-    rows: pd.DataFrame, queries: pd.Series, label: "_Labels", names: dict[str, int]
+    rows: pd.DataFrame, queries: pd.Series, label: "_Labels", names: dict[str, int], width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one system answered, the places in `names` and which are right [queries, SHOWN]; new
+    """What one system answered, the places in `names` and which are right [queries, cells]; new
     names join `names`."""
     rows = rows[rows["replicate"] == rows["replicate"].min()]
     rows = rows.assign(at=pd.Index(queries).get_indexer(rows["query_id"]))
@@ -120,8 +132,8 @@ def _ranked(
         [names.setdefault(label.answer(*pair), len(names)) for pair in pairs.groups], np.int32
     )
     cells = rows["at"].to_numpy(), rows["rank"].to_numpy() - 1
-    ranked = np.full((len(queries), SHOWN), -1, np.int32)
-    right = np.zeros((len(queries), SHOWN), bool)
+    ranked = np.full((len(queries), width), -1, np.int32)
+    right = np.zeros((len(queries), width), bool)
     ranked[cells], right[cells] = called[pairs.ngroup()], rows["hit"].astype(bool)
     return ranked, right
 
@@ -144,10 +156,12 @@ class _Labels:
 
     def __init__(self, queries: pd.DataFrame, candidates: pd.DataFrame, *, text: bool) -> None:
         self.text = text
+        self.heads = "heads" in queries
         every = dict.fromkeys(candidates["name"])
         self.numbers = {name: f"name {number}" for number, name in enumerate(every, 1)}
         answered = queries["answers"].explode().dropna()
-        self.texts = {str(name).casefold() for name in [*every, *answered, *queries["subject"]]}
+        texts = {str(name).casefold() for name in [*every, *answered, *queries["subject"]]}
+        self.texts = texts - {*LABELS}
 
     def answer(self, name: str, identifier: str) -> str:
         """A prediction; what is no candidate has no identifier."""
@@ -158,13 +172,13 @@ class _Labels:
     def query(self, row: Any, number: int) -> list[Any]:
         """A query as the page has it."""
         right = list(dict.fromkeys(map(self.answer, row.answers, row.answer_ids)))
-        about = [row.subset, row.relation]
+        about, heads = [row.subset, row.relation], [row.heads] if self.heads else []
         if self.text:
-            return [row.query_id, *about, row.subject, row.prompt, right]
-        own = [name for name in (row.subject, *row.answers) if name]
+            return [row.query_id, *about, row.subject, row.prompt, right, *heads]
+        own = [name for name in (row.subject, *row.answers) if name and name not in LABELS]
         told = any(name.casefold() in row.query_id.casefold() for name in own)
         query = f"query {number}" if told else row.query_id
-        return [query, *about, self._identifier(row.subject_id), "", right]
+        return [query, *about, self._identifier(row.subject_id), "", right, *heads]
 
     def _identifier(self, identifier: str) -> str:
         """Nothing where it is a name: not every source has identifiers of its own."""

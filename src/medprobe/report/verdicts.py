@@ -29,14 +29,13 @@ class Verdict:
 
     @property
     def clear(self) -> bool:
-        """Is the difference more than chance?"""
+        """Is the difference significant?"""
         return self.p < LEVEL
 
     @property
     def words(self) -> str:
-        """Such as "more than chance makes (corrected p < 0.001)"."""
-        what = "more than chance makes" if self.clear else "no more than chance can make"
-        return f"{what} ({p_value(self.p)})"
+        """Such as "significant (corrected p < 0.001)"."""
+        return f"{'significant' if self.clear else 'not significant'} ({p_value(self.p)})"
 
 
 def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
@@ -96,5 +95,5 @@ def chance_told(results: Results, benchmark: str, subset: str, name: str) -> str
     value = chance(results, benchmark, subset, name)
     if value is None:
         return ""
-    who = "Guessing has" if metric(name).guessing else "The names in random order have"
+    who = "Guessing reaches" if metric(name).guessing else "Names in random order reach"
     return f"{who} {shown(name, value)} {metric(name).title}."

@@ -25,7 +25,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import paired_tests
 from medprobe.papers import concepts
-from medprobe.report import made, queries
+from medprobe.report import forms, made, queries
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
@@ -108,6 +108,8 @@ def _results(params: Params, now: Progress, executor: Executor) -> Results:
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
     tables = {name: systems(_tables(name)) for name in probed}
+    pages = {name: forms.on_page(paths.values()) for name, paths in tables.items()}
+    shown = {name: page[1] if page else {} for name, page in pages.items()}
     return Results(
         comparison=numbers,
         significance=paired_tests(
@@ -141,11 +143,9 @@ def _results(params: Params, now: Progress, executor: Executor) -> Results:
         published={name: one.published for name, one in models.items() if one.published},
         twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
-        queries=frozenset(
-            n for n, paths in tables.items() if any(map(queries.ranks, paths.values()))
-        ),
+        queries=frozenset(name for name, paths in shown.items() if paths),
         unlisted={
-            name: sorted({p.parent.name for p in paths.values() if not queries.ranks(p)})
+            name: sorted({path.parent.name for path in {*paths.values()} - {*shown[name]}})
             for name, paths in tables.items()
         },
         confidence=params.score.confidence,

@@ -40,16 +40,17 @@ def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
 
 def view(runs: "list[Run]") -> dict[str, object]:
     """What the table of these runs shows, in MLflow's words: which runs and columns, and their
-    order, by the main metric that most of them have."""
+    order, by the main metric that most of them have, of what the models know if there is one: more
+    runs of LAMA may have a perplexity."""
     counts = Counter(name for run in runs for name in run.data.metrics)
     names = sorted(name for name in counts if name.startswith((MAIN, MORE)))
     columns = [f"metrics.`{name}`" for name in names]
     state: dict[str, object] = {"searchFilter": CURRENT, "selectedColumns": columns}
     main = [name for name in names if name.removeprefix(MAIN) in catalog()]
     if main:
-        first = max(main, key=lambda name: counts[name])
-        lower = catalog()[first.removeprefix(MAIN)].better == "lower"
-        state |= {"orderByKey": f"metrics.`{first}`", "orderByAsc": lower}
+        better = {name: catalog()[name.removeprefix(MAIN)].better for name in main}
+        first = max(main, key=lambda name: (better[name] == "higher", counts[name]))
+        state |= {"orderByKey": f"metrics.`{first}`", "orderByAsc": better[first] == "lower"}
     return state
 
 

@@ -19,13 +19,16 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Name, Params, ScoreParams, Section, load, section
 from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash, check_columns
-from medprobe.metrics import Scores, Scoring
+from medprobe.metrics import Scores, Scoring, catalog
+from medprobe.metrics.results import compared
 from medprobe.metrics.significance import paired_table
 from medprobe.tracking import lineage
 
 NAME: Final = "results.json"
 UNITS: Final = Path("units")
-IDS: Final = ["variant", "replicate", "query_id", "cluster"]  # of a table of UNITS
+IDS: Final = ["query_id", "cluster"]  # what goes by hashes in a table of UNITS
+KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns beside the metrics
+ROUNDED: Final = 1e-6  # scores have so many digits
 PARAMS: Final = Path("params.yaml")
 SCHEMA: Final = "medprobe-results-1"
 
@@ -155,24 +158,54 @@ def query_hash(queries: pd.DataFrame) -> str:
 
 def units(path: Path, result: Result) -> pd.DataFrame | None:
     """What paired tests compare of a result that `read` found at `path`: a `paired_table`, whose
-    queries and clusters go by hashes; None where neither predictions nor UNITS are there."""
+    queries and clusters go by hashes; None where neither predictions nor UNITS are there.
+
+    Raises BadInput where they do not give the scores of the result.
+    """
     folder = path if path.is_dir() else path.parent
     if (given := folder / UNITS / result.table).is_file():
-        check_columns(given, IDS)
-        return pd.read_parquet(given)
+        check_columns(given, KEYS)
+        table = pd.read_parquet(given)
+        _check(table, result, given)
+        return table
     predictions = folder / places.PREDICTIONS / result.table
     if not predictions.is_file():
         return None
     metadata = Metadata.read(folder / places.ABOUT / f"{result.benchmark}.json")
     scoring = Scoring(ScoreParams(), Params().seed, metadata.cluster)
     table = paired_table(predictions, folder / places.BENCHMARKS / result.benchmark, scoring)
-    for column in IDS[2:]:
+    _check(table, result, predictions)
+    for column in IDS:
         hashed = {
             name: hashlib.sha256(f"{result.benchmark} {name}".encode()).hexdigest()[:16]
             for name in table[column].unique()
         }
         table[column] = table[column].map(hashed)
     return table
+
+
+def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
+    """Raises BadInput where the means of what is tested are not the macro means of the scores."""
+    numbers = table.drop(columns=KEYS[:3] + IDS).apply(pd.to_numeric, errors="coerce")
+    values = numbers.drop(columns="weight")
+    weights = values.notna().mul(numbers["weight"], axis=0)
+    groups = [table["variant"], table["subset"]]
+    sums = values.mul(weights).groupby(groups).sum()
+    means = sums.div(weights.groupby(groups).sum()).stack().dropna().to_dict()
+    scores = {
+        ("" if variant == "default" else variant, subset, metric): numbers["value"]
+        for variant, subsets in result.scores.items()
+        if compared(variant)
+        for subset, relations in subsets.items()
+        for metric, numbers in relations.get("macro", {}).items()
+        if metric in catalog() and catalog()[metric].tested
+    }
+    for key in sorted({*means, *scores}):
+        mean, score = (some.get(key, float("nan")) for some in (means, scores))
+        if not abs(mean - score) <= ROUNDED:
+            problem = f"{' '.join(filter(None, key))} is {mean:.6f} here, and {score:.6f} in {NAME}"
+            remedy = "take both from one `medprobe merge`; in a project, run `medprobe repro` first"
+            raise BadInput(path, problem, remedy)
 
 
 def write(file: ResultsFile, path: Path) -> None:

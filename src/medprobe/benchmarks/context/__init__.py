@@ -30,8 +30,8 @@ from medprobe.sources.documents import Index, Resource, index
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF", "umls/MRSTY.RRF")
 METADATA = Metadata(
     description="how the rank of an object moves as a context grows around it",
-    citation="Yao et al. 2023, Context Variance Evaluation of Pretrained Language Models for "
-    "Prompt-based Biomedical Knowledge Probing",
+    citation="Yao et al., Context Variance Evaluation of Pretrained Language Models for "
+    "Prompt-based Biomedical Knowledge Probing, arXiv 2022",
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement; the articles' own",
     sources=(*UMLS, "notes", "articles"),
     primary_metric="understand",

@@ -1,6 +1,7 @@
 // Two systems side by side, query by query (report/queries.py says what `content` and the pieces
 // hold). What is chosen stands in the address: #a=…&b=…&k=1&show=only-a&relation=…&query=…
-const { systems, queries, best, piece: PIECE } = data(document.getElementById("content"));
+const { systems, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
+  data(document.getElementById("content"));
 const called = systems.map(([model, method]) => `${model} · ${method}`);
 const SHOWN = 100; // rows at first
 
@@ -11,6 +12,8 @@ function choose(key, value) {
   history.replaceState(null, "", `#${said(now)}`);
   show();
 }
+// Those that are right or wrong, among which to choose.
+const judged = systems.map((_, at) => at).filter(at => !best[at].includes("."));
 // The best rank that is right, or none among the ten.
 const rank = (system, at) => parseInt(best[system]?.[at], 11) || null;
 
@@ -34,8 +37,8 @@ function answered(at) {
 // At first: two models under the first method that asks two.
 const methods = [...new Set(systems.map(([, method]) => method))];
 const [one, other = one] = methods
-  .map(method => systems.flatMap(([, asked], at) => asked === method ? [at] : []))
-  .find(found => found.length > 1) ?? systems.map((_, at) => at);
+  .map(method => judged.filter(at => systems[at][1] === method))
+  .find(found => found.length > 1) ?? judged;
 
 const controls = document.getElementById("controls");
 function select(label, key, options, first) {
@@ -50,16 +53,16 @@ function select(label, key, options, first) {
 const unique = at => [...new Set(queries.map(query => query[at]))];
 const subset = select("Subset", "subset", unique(1), queries[0][1]);
 const relation = select("Relation", "relation", ["all", ...unique(2)], "all");
-const first = select("A", "a", called, called[one]);
-const second = select("B", "b", called, called[other]);
-const among = select("Right among the first", "k", ["1", "5", "10"], "1");
+const first = select("A", "a", judged.map(at => called[at]), called[one]);
+const second = select("B", "b", judged.map(at => called[at]), called[other]);
+const among = ranked ? select("Right among the first", "k", ["1", "5", "10"], "1") : () => "1";
 const search = node("input", { type: "search", placeholder: "query, subject or answer" });
 search.addEventListener("input", () => choose("search", search.value));
 controls.append(node("label", {}, "Search", search));
 
 const GROUPS = {
-  all: ["All", () => true], "only-a": ["A right, B not", (a, b) => a && !b],
-  "only-b": ["B right, A not", (a, b) => b && !a], both: ["Both right", (a, b) => a && b],
+  all: ["All"], "only-a": [`A ${RIGHT}, B not`, (a, b) => a && !b],
+  "only-b": [`B ${RIGHT}, A not`, (a, b) => b && !a], both: [`Both ${RIGHT}`, (a, b) => a && b],
   neither: ["Neither", (a, b) => !a && !b],
 };
 const groups = document.getElementById("groups");
@@ -81,7 +84,9 @@ function show() {
     && (!wanted || query.flat().some(text => text.toLowerCase().includes(wanted))));
   const right = (system, at) => rank(system, at) !== null && rank(system, at) <= k;
   const group = GROUPS[now.get("show")] ? now.get("show") : "all";
-  const members = name => inside.filter(({ at }) => GROUPS[name][1](right(a, at), right(b, at)));
+  const asked = at => best[a][at] !== " " && best[b][at] !== " ";
+  const members = name => inside.filter(({ at }) =>
+    name === "all" || (asked(at) && GROUPS[name][1](right(a, at), right(b, at))));
   Object.keys(GROUPS).forEach((name, at) => {
     buttons[at].textContent = `${GROUPS[name][0]}: ${members(name).length}`;
     buttons[at].setAttribute("aria-pressed", name === group);
@@ -94,28 +99,30 @@ function list(rows, a, b) {
   const prompts = queries.some(query => query[4]);
   const about = prompts ? 4 : 3;
   const subjects = queries.some(query => query[about]) ? [prompts ? "prompt" : "subject"] : [];
-  const heads = ["query", "relation", ...subjects, "answers", "rank in A", "rank in B"];
+  const columns = ["query", "relation", ...subjects, CALLED.toLowerCase(),
+    ...(ranked ? ["rank in A", "rank in B"] : ["A", "B"])];
+  const mark = at => ranked || at === null ? at : "✓";
   const line = ({ query, at }) => {
     const address = choices();
     address.set("query", query[0]);
     const link = node("a", { href: `#${said(address)}`, textContent: query[0] });
     return [link, query[2], ...subjects.map(() => query[about]), query[5].join(", "),
-      rank(a, at), rank(b, at)];
+      mark(rank(a, at)), mark(rank(b, at))];
   };
   const box = document.getElementById("list");
-  box.replaceChildren(table(heads, rows.slice(0, SHOWN).map(line)));
+  box.replaceChildren(table(columns, rows.slice(0, SHOWN).map(line)));
   if (rows.length > SHOWN) {
     const more = node("button", { type: "button", textContent: `All ${round(rows.length)} queries` });
-    more.addEventListener("click", () => box.replaceChildren(table(heads, rows.map(line))));
+    more.addEventListener("click", () => box.replaceChildren(table(columns, rows.map(line))));
     box.append(more);
   }
 }
 
-// One query's ten answers under every model and method.
+// One query's answers under every model and method.
 async function detail(at) {
   const box = document.getElementById("query");
   if (at < 0) { box.replaceChildren(); return; }
-  const [id, , kind, subject, prompt, answers] = queries[at];
+  const [id, , kind, subject, prompt, answers, own = heads] = queries[at];
   const close = node("button", { type: "button", textContent: "Close" });
   close.addEventListener("click", () => choose("query", ""));
   const asked = systems.map((_, system) => system).filter(system => best[system][at] !== " ")
@@ -132,13 +139,12 @@ async function detail(at) {
     if (place >= found.length) return "";
     return right.includes(place + 1) ? node("b", { textContent: `✓ ${found[place]}` }) : found[place];
   };
-  const places = Array.from({ length: 10 }, (_, place) => place);
-  const lines = asked.map(system => [called[system], ...places.map(place => cell(system, place))]);
+  const lines = asked.map(system => [called[system], ...own.map((_, place) => cell(system, place))]);
   box.replaceChildren(
     node("h2", { textContent: id }),
     node("p", { textContent: [kind, prompt || subject].filter(Boolean).join(": ") }),
-    node("p", { textContent: `Right: ${answers.join(", ")}` }),
-    table(["model · method", ...places.map(place => String(place + 1))], lines), close);
+    node("p", { textContent: `${CALLED}: ${answers.join(", ")}` }),
+    table(["model · method", ...own], lines), close);
 }
 
 window.addEventListener("hashchange", () => {

@@ -97,7 +97,7 @@ def _pairs(results: Results, rows: pd.DataFrame) -> list[Block]:
     ]
     level = f"{100 * results.confidence:.0f} %"
     how = (
-        "by more than chance makes (paired tests, corrected)"
+        "significantly so by paired tests (corrected)"
         if rows["p"].notna().any()
         else f"with {level} intervals that do not overlap (there is no test)"
     )
@@ -114,7 +114,7 @@ def _pairs(results: Results, rows: pd.DataFrame) -> list[Block]:
 
 
 def _tells(row: Any) -> bool:
-    """Is the taught model better by more than chance? Of what is not tested: are the intervals
+    """Is the taught model significantly better? Of what is not tested: are the intervals
     apart?"""
     return bool(row.higher and row.p < LEVEL) if not pd.isna(row.p) else bool(row.apart)
 

@@ -1,4 +1,4 @@
-"""Which differences are more than chance: paired tests over the same queries."""
+"""Which differences are significant: paired tests over the same queries."""
 
 from typing import Final
 
@@ -26,9 +26,10 @@ def section(results: Results, benchmark: str) -> list[Part]:
             told = paragraph(f"{subset}:", *_told(tests, name, units(results, benchmark)))
             blocks += [*told, *folded(f"All pairs, {subset}", [_table(tests, name)])]
     unit = units(results, benchmark)
+    whole = unit if unit == "queries" else f"whole {unit}"
     how = (
         "Each pair is compared over the same queries, in the mean over relations, by a permutation "
-        f"test that turns round {unit if unit == 'queries' else f'whole {unit}'}; p is two-sided. "
+        f"test that swaps the two on {whole}; p is two-sided. "
         "Holm's correction is for all models under one method, or all methods under one model."
     )
     return part("Differences and chance", paragraph(how), blocks) if blocks else []
@@ -45,8 +46,8 @@ def _told(tests: pd.DataFrame, name: str, unit: str) -> list[str]:
         clear = int((some["p_holm"] < LEVEL).sum())
         sentences.append(
             f"{clear} of {len(some)} {'pair' if len(some) == 1 else 'pairs'} {words} "
-            f"{'differs' if clear == 1 else 'differ'} in {metric(name).title} by more than chance "
-            f"makes ({LEVEL:g}, corrected)."
+            f"{'differs' if clear == 1 else 'differ'} significantly in {metric(name).title} "
+            f"({LEVEL:g}, corrected)."
         )
         sizes = some["smallest_difference"].dropna().astype(float)  # None where all are lost
         if len(sizes) and (reachable := sizes[np.isfinite(sizes)]).empty:

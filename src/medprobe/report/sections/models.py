@@ -60,7 +60,7 @@ def _drawn(results: Results, benchmark: str, subset: str) -> list[Drawing]:
 
 
 def _said(results: Results, benchmark: str, subset: str) -> dict[str, str]:
-    """For each metric: who leads, whether that is more than chance, and what chance reaches."""
+    """For each metric: who leads, whether significantly, and what chance reaches."""
     rows = comparable(_rows(results, benchmark, subset))
     said = {
         name: [
