@@ -23,7 +23,6 @@ from medprobe.methods.likelihood import Likelihood
 KINDS = {
     "bert-cased": ("masked", "encoder"),
     "encoder": ("encoder",),
-    "gpt2": ("causal",),
 } | {
     **dict.fromkeys(tiny.MASKED, ("masked", "encoder")),
     **dict.fromkeys(tiny.CAUSAL, ("causal",)),
