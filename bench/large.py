@@ -2,6 +2,7 @@
 
     python -m bench.large              # a checkpoint of 2 GiB in shards: minutes, 2 GiB of disk
     python -m bench.large --layers 2   # a smaller one
+    python -m bench.large --only whole # the ways of this name
 
 The made checkpoint is a Llama in float32 with random weights. Each way runs in a process of its
 own; its peaks of memory are counted from what the process held before it loaded the model: memory
@@ -102,11 +103,14 @@ def main() -> None:
     """Print a line a way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--layers", type=int, default=14)
+    parser.add_argument("--only", default="", help="how the names of ways begin")
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         size = made(Path(name), told.layers)
         print(f"weights {size / GIB:.2f} GiB")
         for way, settings in WAYS.items():
+            if not way.startswith(told.only):
+                continue
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 engine = EngineParams.model_validate(settings)
                 *peaks, seconds, score = pool.apply(tried, (Path(name), engine))

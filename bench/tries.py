@@ -5,6 +5,7 @@
     python -m bench.tries --names 22923 --small   # the same, a GPT-2 of two narrow layers
     python -m bench.tries --names 22923 --taught 60  # the same, after so many steps of training
     python -m bench.tries --trained outputs     # the sample world's trained causal model, too
+    python -m bench.tries --strict              # nodes one at a time: the fewest tokens, not time
 
 Both ways give the ten best names by total and by mean log-likelihood; every rank is compared. The
 made model is GPT-2 with random weights, names as long as MedLAMA's: none is likelier than another
@@ -26,7 +27,7 @@ import transformers
 
 from bench.made import CPU, gpt2, names, queries
 from medprobe.core.tables import BenchmarkTables
-from medprobe.engine import causal, ranking
+from medprobe.engine import best_first, causal, ranking, trie
 from medprobe.engine.likeliest import likeliest
 from medprobe.engine.load import Model, load, use_threads
 from medprobe.engine.reader import Reader
@@ -99,10 +100,13 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1)
     parser.add_argument("--small", action="store_true", help="narrow the made model")
     parser.add_argument("--taught", type=int, default=0, help="steps to train the made model")
+    parser.add_argument("--strict", action="store_true", help="open one node at a time")
     parser.add_argument("--trained", type=Path, help="outputs of the sample world")
     told = parser.parse_args()
     use_threads()
     torch.manual_seed(0)
+    if told.strict:
+        best_first.WIDTH, best_first.SHARE, trie.EDGE = 1, 0, 1  # type: ignore[misc]
     if told.trained:
         tables = BenchmarkTables.read(told.trained / "benchmarks" / "medlama")
         for model in ("taught-causal", "untaught-causal"):
