@@ -107,7 +107,8 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
         return sum(logs[i - 1, whole[i]].item() for i in range(len(known), len(whole)))
 
     expected = []
-    for query, name in zip(found["query_id"], found["prediction"], strict=True):
+    some = found if arch == "gpt2" else found.head(2)
+    for query, name in zip(some["query_id"], some["prediction"], strict=True):
         statement = PROMPTS[int(query[1:])].replace("[Y]", name)
         shares = []
         for (question, true, false), turned in product(WORDINGS, (False, True)):
@@ -117,7 +118,7 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
             odds = [math.exp(log_prob(before, word)) for word in (true, false)]
             shares.append(odds[0] / sum(odds))
         expected.append(sum(shares) / len(shares))
-    assert found["score"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert some["score"].tolist() == pytest.approx(expected, abs=1e-4)
     assert found["hit"].tolist() == [True, False] * 3
     assert found.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
     alone = method(folder, budget=1).predict(made, pass_)
@@ -133,7 +134,8 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
     found = prober.predict(made, "likelihood")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     totals = []
-    for query, name in zip(found["query_id"], found["prediction"], strict=True):
+    some = found if arch in ("bert", "gpt2") else found.head(2)
+    for query, name in zip(some["query_id"], some["prediction"], strict=True):
         text = PROMPTS[int(query[1:])].replace("[Y]", name)
         if arch in tiny.CAUSAL:
             start = [] if tokenizer.bos_token is None else [tokenizer.bos_token_id]
@@ -146,7 +148,8 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
             masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
             total += probing.log_probs(prober.model.model, masked)[place, ids[place]].item()
         totals.append(total)
-    for true, wrong in zip(range(0, 6, 2), range(1, 6, 2), strict=True):
+    for true in range(0, len(totals), 2):
+        wrong = true + 1
         share = 1 / (1 + math.exp(totals[wrong] - totals[true]))
         assert found["score"].iloc[true] == pytest.approx(share, abs=1e-4)
         assert found["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
