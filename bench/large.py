@@ -2,21 +2,25 @@
 
     python -m bench.large              # a checkpoint of 2 GiB in shards: minutes, 2 GiB of disk
     python -m bench.large --layers 2   # a smaller one
+    python -m bench.large --only whole # the ways of this name
 
 The made checkpoint is a Llama in float32 with random weights. Each way runs in a process of its
-own; its peak of resident memory is counted from what the process held before it loaded the model.
-`spread` with 512 MiB for weights leaves the other layers in their files.
+own; its peaks of memory are counted from what the process held before it loaded the model: memory
+of its own, and all that is resident, the pages of files that it has mapped too, which the system
+takes back where it needs them. `spread` with 512 MiB for weights leaves the other layers in their
+files.
 """
 
 import argparse
 import json
 import multiprocessing
-import resource
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -67,33 +71,55 @@ def made(folder: Path, layers: int) -> int:
     return sum(weight.numel() * 4 for weight in weights.values())
 
 
-def tried(folder: Path, engine: EngineParams) -> tuple[int, float, float]:
-    """The peak in bytes above what was held before, seconds, and a prompt's log-likelihood."""
+def tried(folder: Path, engine: EngineParams) -> tuple[int, int, float, float]:
+    """The peaks in bytes above what was held before, of its own memory and of all that is resident;
+    seconds, and a prompt's log-likelihood."""
     use_threads()
-    before, start = _peak(), time.perf_counter()
+    before, start = _held(), time.perf_counter()
+    held, done = [before], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            held.append(_held())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
     model = load(folder, "causal", engine)
     [scores] = causal.log_likelihood(model, [[5, 300, 400, 500, 600]], model.token_budget)
-    return _peak() - before, time.perf_counter() - start, sum(scores)
+    seconds = time.perf_counter() - start
+    done.set()
+    watching.join()
+    own, resident = (max(peaks) for peaks in zip(*held, strict=True))
+    return own - before[0], resident - before[1], seconds, sum(scores)
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _held() -> tuple[int, int]:
+    """Bytes of this process's own memory, and resident ones."""
+    memory = psutil.Process().memory_info()
+    return memory.rss - memory.shared, memory.rss
 
 
 def main() -> None:
     """Print a line a way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--layers", type=int, default=14)
+    parser.add_argument("--only", default="", help="how the names of ways begin")
     told = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         size = made(Path(name), told.layers)
         print(f"weights {size / GIB:.2f} GiB")
         for way, settings in WAYS.items():
+            if not way.startswith(told.only):
+                continue
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 engine = EngineParams.model_validate(settings)
-                peak, seconds, score = pool.apply(tried, (Path(name), engine))
-            share = f"{peak / GIB:.2f} GiB ({peak / size:.2f} of the weights)"
-            print(f"{way}: peak {share}, {seconds:.0f} s, log-likelihood {score:.4f}", flush=True)
+                *peaks, seconds, score = pool.apply(tried, (Path(name), engine))
+            own, resident = (f"{p / GIB:.2f} GiB ({p / size:.2f} of the weights)" for p in peaks)
+            print(
+                f"{way}: peak of its own memory {own}, resident {resident}, {seconds:.0f} s, "
+                f"log-likelihood {score:.4f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
@@ -102,7 +103,7 @@ def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
     probing.same(found, slow(folder, texts))
 
 
-@pytest.mark.parametrize("arch", ["llama", "gpt2"])
+@pytest.mark.parametrize("arch", tiny.CAUSAL)
 def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_model):
     folder = tiny_model(arch)
     prompts = ("Aspirin treats [Y] .", "Entecavir may prevent [Y] .")
@@ -119,8 +120,9 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
     probing.same(found, slow(folder, [text], [begin]), 2e-4)
 
 
-def test_encoder_decoder_models_are_put_a_question_without_sentinels(tiny_model):
-    folder = tiny_model("t5")
+@pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
+def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_model):
+    folder = tiny_model(arch)
     found = written(method(folder), tables(), "none-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
@@ -156,16 +158,16 @@ def test_what_is_written_first_is_likeliest(tiny_model):
     assert [score for _, score in found] == pytest.approx([*texts.values()], abs=1e-4)
 
 
-@pytest.mark.parametrize("arch", ["llama", "t5", "bart"])
-@pytest.mark.parametrize("samples", [0, 4])
+@pytest.mark.parametrize(
+    ("arch", "samples"),
+    [("llama", 4), ("t5", 4), *((arch, 0) for arch in (*tiny.CAUSAL, *tiny.SEQ2SEQ))],
+)
 def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
     pass_ = "none-0-shot-free"
     settings = {"beams": 3, "samples": samples, "spare": 0}
-    together = written(method(tiny_model(arch), **settings), tables(), pass_)
-    alone = pd.concat(
-        written(method(tiny_model(arch), budget=1, **settings), tables(prompts=[prompt]), pass_)
-        for prompt in probing.PROMPTS
-    )
+    prompts, slow = probing.PROMPTS[1:3], method(tiny_model(arch), budget=1, **settings)
+    together = written(method(tiny_model(arch), **settings), tables(prompts=prompts), pass_)
+    alone = pd.concat(written(slow, tables(prompts=[prompt]), pass_) for prompt in prompts)
     columns = ["rank", "prediction"]
     assert together[columns].to_numpy().tolist() == alone[columns].to_numpy().tolist()
     assert together["score"].to_numpy() == pytest.approx(alone["score"].to_numpy(), abs=1e-4)

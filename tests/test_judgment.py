@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import probing
+import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.engine import causal
 from medprobe.figures import reliability
 from medprobe.methods.judgment import WORDINGS, Judgment, wrong_answers
 from medprobe.metrics import Scoring, judgment
@@ -81,59 +83,78 @@ def test_wrong_answers_are_of_the_answers_type(tiny_model) -> None:
         wrong_answers(task(method(tiny_model("bert")), tables), 0)
 
 
-@pytest.mark.parametrize("pass_", ["none", "chat"])
-def test_belief_in_words_is_the_mean_over_wordings_and_orders(pass_, chat_model) -> None:
-    prober = method(chat_model)
-    assert prober.passes() == ["chat", "none", "likelihood"]
+@pytest.mark.parametrize(
+    ("arch", "pass_"), [("gpt2", "chat"), *((arch, "none") for arch in tiny.CAUSAL)]
+)
+def test_belief_in_words_is_the_mean_over_wordings_and_orders(
+    arch, pass_, chat_model, tiny_model
+) -> None:
+    folder = chat_model if pass_ == "chat" else tiny_model(arch)
+    prober = method(folder)
+    assert prober.passes() == [*(["chat"] if pass_ == "chat" else []), "none", "likelihood"]
     made = task(prober, benchmark())
     found = prober.predict(made, pass_)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(chat_model)
-    model = transformers.AutoModelForCausalLM.from_pretrained(chat_model).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_prob(before: str, word: str) -> float:
-        start, own = (tokenizer(text)["input_ids"] for text in (before, word))
-        if pass_ == "none":
-            start = [tokenizer.eos_token_id, *start, *tokenizer("\n")["input_ids"]]
-        logs = probing.log_probs(model, [*start, *own])
-        return sum(logs[len(start) + i - 1, token].item() for i, token in enumerate(own))
+        begin = [] if pass_ == "chat" else causal.start_ids(prober.model)
+        known, whole = (
+            [*begin, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            for text in (before, before + word)
+        )
+        logs = probing.log_probs(model, whole)
+        return sum(logs[i - 1, whole[i]].item() for i in range(len(known), len(whole)))
 
     expected = []
-    for query, name in zip(found["query_id"], found["prediction"], strict=True):
+    some = found if arch == "gpt2" else found.head(2)
+    for query, name in zip(some["query_id"], some["prediction"], strict=True):
         statement = PROMPTS[int(query[1:])].replace("[Y]", name)
         shares = []
         for (question, true, false), turned in product(WORDINGS, (False, True)):
             words = (false, true) if turned else (true, false)
             put = question.replace("[1]", words[0]).replace("[2]", words[1])
-            before = f"{statement}\n{put}" + ("<|endoftext|>" if pass_ == "chat" else "")
+            before = f"{statement}\n{put}" + ("<|endoftext|>" if pass_ == "chat" else "\n")
             odds = [math.exp(log_prob(before, word)) for word in (true, false)]
             shares.append(odds[0] / sum(odds))
         expected.append(sum(shares) / len(shares))
-    assert found["score"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert some["score"].tolist() == pytest.approx(expected, abs=1e-4)
     assert found["hit"].tolist() == [True, False] * 3
     assert found.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
-    alone = method(chat_model, budget=1).predict(made, pass_)
+    alone = method(folder, budget=1).predict(made, pass_)
     assert alone["score"].tolist() == pytest.approx(found["score"].tolist(), abs=1e-5)
 
 
-def test_two_statements_share_their_pseudo_likelihood(tiny_model) -> None:
-    folder = tiny_model("bert")
-    prober = method(folder)
-    assert prober.passes() == ["likelihood"]
-    found = prober.predict(task(prober, benchmark()), "likelihood")
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, *tiny.CAUSAL])
+def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
+    folder = tiny_model(arch)
+    prober, small = method(folder), method(folder, budget=1)
+    assert prober.passes()[-1] == "likelihood"
+    made = task(prober, benchmark())
+    found = prober.predict(made, "likelihood")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     totals = []
-    for query, name in zip(found["query_id"], found["prediction"], strict=True):
-        ids = tokenizer(PROMPTS[int(query[1:])].replace("[Y]", name))["input_ids"]
-        total = 0.0
+    some = found if arch in ("bert", "gpt2") else found.head(2)
+    for query, name in zip(some["query_id"], some["prediction"], strict=True):
+        text = PROMPTS[int(query[1:])].replace("[Y]", name)
+        if arch in tiny.CAUSAL:
+            start = [] if tokenizer.bos_token is None else [tokenizer.bos_token_id]
+            ids = [*start, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            logs = probing.log_probs(prober.model.model, ids)[:-1]
+            totals.append(logs[range(len(logs)), ids[1:]].sum().item())
+            continue
+        ids, total = tokenizer(text)["input_ids"], 0.0
         for place in range(1, len(ids) - 1):
             masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
-            total += probing.log_probs(model, masked)[place, ids[place]].item()
+            total += probing.log_probs(prober.model.model, masked)[place, ids[place]].item()
         totals.append(total)
-    for true, wrong in zip(range(0, 6, 2), range(1, 6, 2), strict=True):
+    for true in range(0, len(totals), 2):
+        wrong = true + 1
         share = 1 / (1 + math.exp(totals[wrong] - totals[true]))
         assert found["score"].iloc[true] == pytest.approx(share, abs=1e-4)
         assert found["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
+    alone = small.predict(made, "likelihood")
+    assert alone["score"].tolist() == pytest.approx(found["score"].tolist(), abs=1e-5)
 
 
 def test_a_statement_longer_than_the_window_is_refused(tiny_model) -> None:

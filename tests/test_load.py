@@ -23,7 +23,6 @@ from medprobe.methods.likelihood import Likelihood
 KINDS = {
     "bert-cased": ("masked", "encoder"),
     "encoder": ("encoder",),
-    "gpt2": ("causal",),
 } | {
     **dict.fromkeys(tiny.MASKED, ("masked", "encoder")),
     **dict.fromkeys(tiny.CAUSAL, ("causal",)),
@@ -194,7 +193,24 @@ def sharded(folder: Path, out: Path) -> Path:
     return out
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says what is mapped")
 @pytest.mark.parametrize("arch", ["gpt2", "llama", "gemma3", "t5"])
+def test_on_a_cpu_weights_are_pages_of_their_files_and_no_copies(
+    tiny_model: TinyModel, tmp_path: Path, arch: str
+) -> None:
+    """So that they take no memory of the process's own, whatever the model's size."""
+    folder = sharded(tiny_model(arch), tmp_path / arch)
+    network = load(folder, inspect(folder).kinds[0], EngineParams(device="cpu")).model
+    mapped = [
+        [int(end, 16) for end in line.split()[0].split("-")]
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if str(folder) in line
+    ]
+    for name, weight in network.named_parameters():
+        assert any(low <= weight.data_ptr() < high for low, high in mapped), name
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "gemma3", "t5"])
 def test_a_model_that_memory_does_not_hold_is_read_from_its_shards(
     tiny_model: TinyModel, tmp_path: Path, arch: str
 ) -> None:

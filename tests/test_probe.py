@@ -108,6 +108,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_benchmark_without_queries_is_refused(project: Path) -> None:
+    folder = project / "outputs/benchmarks/medlama"
+    tables = BenchmarkTables.read(folder)
+    BenchmarkTables(tables.queries.head(0), tables.candidates).write(folder)
+    with pytest.raises(BadInput, match="bert, alphabetical, medlama: the benchmark has no queries"):
+        probe("bert", "alphabetical", "medlama", PARAMS)
+
+
 def predictions(project: Path, method: str = "alphabetical") -> pd.DataFrame:
     path = project / f"outputs/predictions/bert/{method}/medlama.parquet"
     return read_table(path, PREDICTION_COLUMNS)

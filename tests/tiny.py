@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ LAYERS = 2
 POSITIONS = 128
 
 MASKED = ("bert", "roberta", "deberta-v2", "electra", "albert", "distilbert", "modernbert")
-CAUSAL = ("llama", "mistral", "qwen3", "gemma3", "gemma3_text", "gpt_neox", "opt", "phi", "biogpt")
+CAUSAL = (
+    *("gpt2", "llama", "mistral", "qwen3", "gemma3", "gemma3_text"),
+    *("gpt_neox", "opt", "phi", "biogpt"),
+)
 SEQ2SEQ = ("t5", "flan-t5", "bart", "pegasus")
 
 
@@ -107,9 +111,11 @@ def _modernbert_tokenizer() -> Any:
 
 
 def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
-    """BPE over text whose blanks are "▁", as Llama and Gemma have it: letters, and words of TEXT
-    joined from the left."""
-    vocabulary = [*specials, "▁", *sorted({*TEXT.replace(" ", "").replace("\n", "")})]
+    """BPE over text whose blanks are "▁", as Llama and Gemma have it: bytes, letters, and words of
+    TEXT joined from the left."""
+    spelled = [f"<0x{byte:02X}>" for byte in range(256)]  # what has no letter
+    letters = sorted({*TEXT.replace(" ", "").replace("\n", "")})
+    vocabulary = [*specials, *spelled, "▁", *letters]
     return _joined(kind, vocabulary, [f"▁{word}" for word in _words(TEXT)])
 
 
@@ -206,8 +212,9 @@ def _gpt2(tokenizer: Any) -> Any:
     )
 
 
-def _causal(kind: str, **more: Any) -> Callable[[Any], Any]:
-    """A network of the family `kind`; the windows of those that have one are shorter than texts."""
+def _of(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any]:
+    """A network of the family `kind`, sizes by the names that most families have for them; the
+    windows of those that have one are shorter than texts."""
 
     def network(tokenizer: Any) -> Any:
         config = transformers.AutoConfig.for_model(
@@ -223,31 +230,13 @@ def _causal(kind: str, **more: Any) -> Callable[[Any], Any]:
             pad_token_id=tokenizer.pad_token_id,
             **more,
         )
-        return transformers.AutoModelForCausalLM.from_config(config)
+        return auto.from_config(config)
 
     return network
 
 
-def _masked(kind: str, **more: Any) -> Callable[[Any], Any]:
-    """A network of the family `kind`, sizes by the names that most families have for them."""
-
-    def network(tokenizer: Any) -> Any:
-        config = transformers.AutoConfig.for_model(
-            kind,
-            vocab_size=len(tokenizer),
-            hidden_size=SIZE,
-            num_hidden_layers=LAYERS,
-            num_attention_heads=2,
-            intermediate_size=2 * SIZE,
-            max_position_embeddings=POSITIONS,
-            pad_token_id=tokenizer.pad_token_id,
-            **more,
-        )
-        return transformers.AutoModelForMaskedLM.from_config(config)
-
-    return network
-
-
+_causal = partial(_of, transformers.AutoModelForCausalLM)
+_masked = partial(_of, transformers.AutoModelForMaskedLM)
 _GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
 
 

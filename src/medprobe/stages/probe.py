@@ -85,7 +85,8 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
         about=about,
     )
     with _suited(model, method):
-        probing.tasks  # noqa: B018
+        if not probing.tasks:  # this loads the model
+            raise BadInput(probing.title, "the benchmark has no queries")
     return probing
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -98,8 +99,7 @@ def rewire_folder(
         def done(step: int, loss: float) -> None:
             now.at(step, f"loss {loss:.3f}")
 
-        work = _Steps(folder, sentences, parts, settings, engine.there, drawn)
-        work.done = done
+        work = _Steps(folder, sentences, parts, settings, engine.there, drawn, done)
         of_steps: list[float] = []
         for job in _jobs(folder, sentences, parts, settings):
             ((_, of_steps),) = executor(work, [job])
@@ -142,23 +142,28 @@ def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) 
             yield Job(name, last, (folder, sentences, *before), (parts / f"step-{last}",))
 
 
+@dataclass
 class _Steps:
     """Rewires up to a step; the model is loaded where the first is done. A copy sent elsewhere is
     without the model, and tells no `done`."""
 
-    def __init__(self, *recipe: Any) -> None:
-        self.recipe = recipe
-        self.done: Callable[[int, float], None] = lambda step, loss: None
+    folder: Path
+    sentences: Path
+    parts: Path
+    settings: RewireSettings
+    engine: EngineParams
+    drawn: str
+    done: Callable[[int, float], None] = lambda step, loss: None
 
     def __reduce__(self) -> Any:
-        return type(self), self.recipe
+        recipe = (self.folder, self.sentences, self.parts, self.settings, self.engine, self.drawn)
+        return type(self), recipe
 
     @cached_property
     def rewiring(self) -> Rewiring:
-        """Of the recipe: checkpoint, sentences, folder of the parts, settings, engine, seed."""
-        folder, sentences, parts, settings, engine, drawn = self.recipe
-        model, pairs = ready(folder, sentences, settings, engine, drawn)
-        return Rewiring(model, pairs, settings, seed=drawn, folder=parts)
+        """The model at the newest step that is kept."""
+        model, pairs = ready(self.folder, self.sentences, self.settings, self.engine, self.drawn)
+        return Rewiring(model, pairs, self.settings, seed=self.drawn, folder=self.parts)
 
     def __call__(self, last: int) -> list[float]:
         """The losses of all steps up to `last`."""
