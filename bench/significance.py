@@ -1,6 +1,6 @@
 """Do the paired tests keep their promise? False alarms and power in a simulation of 16 models.
 
-    python -m bench.significance                    # the tables of docs/statistics.md, two minutes
+    python -m bench.significance                    # the tables of docs/statistics.md: 3 minutes
     python -m bench.significance --simulations 20   # rough
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
@@ -34,7 +34,10 @@ from medprobe.metrics.summary import summarise
 MODELS: Final = 16
 LEVEL: Final = 0.05
 ACCURACY: Final = 0.3
-CASES: Final = ((2000, 1), (2000, 5), (2000, 20), (2000, 100), (200, 1))  # queries, cluster size
+CASES: Final = (  # queries, cluster size
+    *((2000, 1), (2000, 5), (2000, 20), (2000, 100)),
+    *((200, 1), (200, 5), (200, 20), (40, 1)),
+)
 QUERY, CLUSTER, KNACK = 0.8, 0.8, 0.6  # deviations, in those of a single answer
 SPREAD: Final = np.sqrt(1 + QUERY**2 + CLUSTER**2 + KNACK**2)
 

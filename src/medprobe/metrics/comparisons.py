@@ -70,8 +70,9 @@ def _unit(sizes: np.ndarray) -> float:
 
 def _beyond(sizes: np.ndarray, observed: float) -> float:
     """The chance that the sum of these sizes, rounded to whole numbers, each with a random sign, is
-    further from 0 than the observed one, and half of that of being as far: its characteristic function, a product of cosines, turned
-    back. Sizes that are rounded to 0 are together a normal variable."""
+    further from 0 than the observed one, and half of that of being as far: its characteristic
+    function, a product of cosines, turned back. Sizes that are rounded to 0 are together a normal
+    variable."""
     steps, least = np.rint(sizes).astype(int), int(np.rint(observed))
     reach = max(least, int(REACH * np.sqrt((sizes**2).sum()))) + 1
     size = 1 << int(2 * reach).bit_length()  # sums beyond the reach fall together, all but never
