@@ -31,7 +31,8 @@ from medprobe.core.tables import Metadata
 from medprobe.metrics.results import comparison, write_csv
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
-from medprobe.report.sections.calibration import SEEDS, pairs
+from medprobe.report.sections.calibration import HALF, SEEDS, pairs
+from medprobe.report.verdicts import listed
 from medprobe.stages.build import build
 from medprobe.stages.probe import probe
 from medprobe.stages.rewire import rewire
@@ -168,7 +169,31 @@ def document(table: pd.DataFrame) -> str:
         title = metric(name).title
         lines.append([benchmark, f"{taught} / {untaught}", method, title, *cells, count])
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{INTRODUCTION}\n{text}\n"
+    return f"{INTRODUCTION}\n{_outcome(table)}\n\n{text}\n"
+
+
+def _outcome(table: pd.DataFrame) -> str:
+    """How many comparisons are apart on the seeds that they were measured on, and which are not."""
+    asked = table[~table["method"].str.endswith(HALF)]
+    keys = ["benchmark", "method", "taught", "metric"]
+    found = asked.groupby(keys, sort=False).agg(
+        seeds=("apart", "size"), apart=("apart", "sum"), higher=("higher", "sum")
+    )
+    never = found[found["apart"] == 0]
+    seeds = [f"{n} on {of}" for of, n in found["seeds"].value_counts().sort_index().items()]
+    named = "; ".join(
+        f"on {benchmark} "
+        + ", ".join(
+            f"{method} of {taught} ({metric(name).title})" for _, method, taught, name in of
+        )
+        for benchmark, of in never.index.groupby(never.index.get_level_values(0)).items()
+    )
+    return (
+        f"By number of seeds, {listed(seeds)}: so many of {len(found)} comparisons were measured. "
+        f"{(found['apart'] == found['seeds']).sum()} are apart on each of their seeds, "
+        f"{len(never)} on none, though of these the taught model is above on each seed in "
+        f"{(never['higher'] == never['seeds']).sum()}. Apart on none are {named}."
+    )
 
 
 def _cell(row: Any) -> str:

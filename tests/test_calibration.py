@@ -158,6 +158,9 @@ def test_the_document_has_a_line_a_method_and_a_column_a_seed() -> None:
     assert f"{row} 30.0 [10.0, 60.0] / 20.0 [0.0, 50.0] | 0 of 2 |" in lines
     row = "| own | taught / untaught | classifier:frozen | AUC | 60.0 [50.0, 70.0] / 20.0 [10.0, "
     assert f"{row}30.0] | – | 1 of 1 |" in lines
+    (said,) = (line for line in lines if line.startswith("By number of seeds"))
+    assert "Apart on none are on own classifier of taught (F1)" in said
+    assert "classifier:frozen of taught (AUC)" not in said and "hypothesis-only" not in said
 
 
 def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 import probing
 import test_classifier
@@ -26,6 +28,7 @@ from medprobe.core.parts import Executor, Job, local
 from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.probe import probe
 from medprobe.stages.rewire import rewire
+from project import SMALL, Project
 
 pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra `ray` is not installed")
 
@@ -254,3 +257,33 @@ def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(BadInput, match=r"no Ray cluster.*ray start --head"),
     ):
         list(made(str, [Job("one", 1)]))
+
+
+def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(
+    tmp_path: Path, nodes: Callable[[], None]
+) -> None:
+    """All that DVC records of a project, whose every part is done by workers the second time."""
+    import ray
+
+    nodes()
+    one = {"train": {"taught": SMALL["train"]["taught"]}, "models": {"masked": {"taught": {}}}}
+    made = Project(tmp_path)
+    made.replace(**{**SMALL, **one})
+    threads = {"OMP_NUM_THREADS": "1"}  # which workers have, too
+    made.works("medprobe", "sample")
+    made.works("dvc", "add", "data", "--quiet")
+    locks = []
+    for executor in ("local", "ray"):
+        address = ray.get_runtime_context().gcs_address
+        engine = {"executor": executor, "address": address, "device": "cpu"}
+        made.replace(engine={**engine, "precision": "float32"})
+        said = made.works("dvc", "repro", **threads)
+        stages = yaml.safe_load((tmp_path / "dvc.lock").read_text())["stages"]
+        checked = {dep["path"]: dep for dep in stages["check"]["deps"]}
+        del checked["params.yaml"]["md5"], checked["params.yaml"]["size"]  # the executor's name
+        locks.append(stages)
+        assert ("workers, " in said) == (executor == "ray")
+        for kept in ("dvc.lock", "metrics", "outputs", "reports", ".dvc/cache/runs"):
+            path = tmp_path / kept
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert locks[0] == locks[1]

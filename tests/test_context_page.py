@@ -16,7 +16,7 @@ from medprobe.figures.rows import systems
 from medprobe.methods.rank_change import COPY, RankChange
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, rows_of
-from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance
+from medprobe.metrics.significance import SIGNIFICANCE, by_variant, paired_table, significance
 from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
 from medprobe.report.sections import models
@@ -81,8 +81,7 @@ def made_tests(made: Made) -> pd.DataFrame:
     for model in MODELS:
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
         table = paired_table(path, folder / "benchmarks" / "context", scoring)
-        for variant, rows in table.groupby("variant"):
-            systems[model, f"rank_change:{variant}" if variant else "rank_change"] = rows
+        systems.update(by_variant(table, model, "rank_change"))
     contrasts = [("target", "negative")]
     return significance(systems, "context", scoring.params, 2021, contrasts=contrasts)
 

@@ -1,5 +1,7 @@
 """Bootstrap intervals and paired tests, by cluster: against scipy, and what they promise."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -103,10 +105,45 @@ def test_p_is_a_chance_and_does_not_know_who_is_first(differences: list[float]) 
     assert permutation(3 * array) == pytest.approx(p)
 
 
-@pytest.mark.parametrize(("won", "lost"), [(8, 1), (14, 4), (300, 200), (300, 120)])
-def test_p_is_that_of_the_exact_sign_test(won: int, lost: int) -> None:
-    differences = np.array([1.0] * won + [-1.0] * lost + [0.0] * 30)
-    assert permutation(differences) == pytest.approx(stats.binomtest(won, won + lost).pvalue)
+def of_hits(won: int, lost: int) -> float:
+    return permutation(np.array([1.0] * won + [-1.0] * lost + [0.0] * 30))
+
+
+@pytest.mark.parametrize(
+    ("won", "lost"), [(6, 1), (4, 4), (8, 1), (14, 4), (9, 9), (300, 200), (300, 120)]
+)
+def test_p_of_hits_is_mcnemars_mid_p(won: int, lost: int) -> None:
+    """The exact p less half of the chance of being as far (Fagerland et al. 2013)."""
+    exact, chance = stats.binomtest(won, won + lost).pvalue, stats.binom.pmf(won, won + lost, 0.5)
+    as_far = chance if won != lost else chance / 2  # there are two such outcomes, or one
+    assert of_hits(won, lost) == pytest.approx(exact - as_far)
+
+
+@pytest.mark.parametrize(("won", "lost"), [(1, 0), (5, 0), (4, 2), (6, 0)])
+def test_p_of_few_is_that_of_the_exact_sign_test(won: int, lost: int) -> None:
+    assert of_hits(won, lost) == pytest.approx(stats.binomtest(won, won + lost).pvalue)
+
+
+@pytest.mark.parametrize("queries", [30, 60, 120])
+def test_equal_systems_seldom_seem_to_differ(queries: int) -> None:
+    """In .05 of cases within a point, where each query is answered by one of two with a chance of
+    .4, and by either as well: all outcomes, with their chances."""
+    false = 0.0
+    for differ in range(1, queries + 1):
+        chance = stats.binom.pmf(differ, queries, 0.4)
+        if chance > 1e-5:
+            won = np.arange(differ + 1)
+            alarms = np.array([of_hits(int(some), differ - int(some)) < 0.05 for some in won])
+            false += chance * stats.binom.pmf(won, differ, 0.5)[alarms].sum()
+    assert 0.04 < false < 0.06
+
+
+def test_of_five_or_six_clusters_chance_takes_the_one_extreme_outcome_at_most() -> None:
+    """Mid-p would call 1 outcome in 16 rarer than .05."""
+    for clusters, extremes in ((5, 0), (6, 2)):
+        sizes = 1.1 ** np.arange(clusters)
+        signs = np.array(list(product([-1, 1], repeat=clusters)))
+        assert sum(permutation(sizes * one) < 0.05 for one in signs) == extremes
 
 
 def test_p_has_its_ends() -> None:
@@ -126,7 +163,8 @@ SHARES = {
 
 @pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES.keys())
 def test_p_is_scipys(shares: object) -> None:
-    """scipy draws what is computed here: equal but for the error of 40,000 draws."""
+    """scipy draws what is computed here, and takes the rarer end twice: equal but for the error of
+    40,000 draws."""
     sums = shares(np.random.default_rng(7))  # type: ignore[operator]
     found = stats.permutation_test(
         (sums,),
@@ -137,8 +175,9 @@ def test_p_is_scipys(shares: object) -> None:
         batch=10_000,
         rng=np.random.default_rng(0),
     )
-    error = max(4 * np.sqrt(found.pvalue * (1 - found.pvalue) / 40_000), 0.002)
-    assert permutation(sums) == pytest.approx(found.pvalue, abs=error)
+    end, observed = found.pvalue / 2, np.isclose(np.abs(found.null_distribution), abs(sums.sum()))
+    error = max(4 * 2 * np.sqrt(end * (1 - end) / 40_000), 0.002)
+    assert permutation(sums) == pytest.approx(found.pvalue - observed.mean() / 2, abs=error)
 
 
 def test_the_rounding_of_shares_does_not_tell_in_the_tail() -> None:

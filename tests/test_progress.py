@@ -6,7 +6,7 @@ from itertools import repeat
 import pytest
 
 from medprobe.core import parts
-from medprobe.core.parts import Progress, progress, until, watching
+from medprobe.core.parts import Pace, progress, until, watching
 
 
 class Clock:
@@ -19,7 +19,7 @@ class Clock:
 
 def test_the_rest_takes_as_long_as_what_was_done() -> None:
     clock = Clock()
-    work = Progress("rewire", 200, "steps", clock)
+    work = Pace("rewire", 200, "steps", clock)
     clock.now += 7  # a model is loaded, which no step needs again
     work.at(0)
     assert work.left is None
@@ -32,7 +32,7 @@ def test_the_rest_takes_as_long_as_what_was_done() -> None:
 
 def test_what_an_earlier_run_has_done_says_nothing_of_the_rate() -> None:
     clock = Clock()
-    work = Progress("train", 1000, "steps", clock)
+    work = Pace("train", 1000, "steps", clock)
     work.at(900)
     clock.now += 10
     work.at(950)
@@ -41,7 +41,7 @@ def test_what_an_earlier_run_has_done_says_nothing_of_the_rate() -> None:
 
 def test_where_nobody_knows_the_end_it_says_what_was_spent() -> None:
     clock = Clock()
-    work = Progress("build medlama", None, "parts", clock)
+    work = Pace("build medlama", None, "parts", clock)
     clock.now += 125
     assert str(work) == "build medlama: 2 min so far"
 
@@ -79,7 +79,7 @@ def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_who_watches_may_stop_the_work() -> None:
     seen: list[int] = []
 
-    def watch(work: Progress) -> None:
+    def watch(work: Pace) -> None:
         seen.append(work.done)
         if work.done == 2:
             raise InterruptedError

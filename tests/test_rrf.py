@@ -1,5 +1,6 @@
 """UMLS release files are read to the letter, and a bad line is named."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -91,6 +92,17 @@ def test_bad_utf8_is_named(tmp_path: Path) -> None:
     (tmp_path / "MRCONSO.RRF").write_bytes(good + b"\n" + good.replace(b"x", b"\xe9") + b"\n")
     with pytest.raises(BadInput, match=r"MRCONSO.RRF, line 2: not UTF-8 at byte \d\d"):
         rrf.scan_mrconso(tmp_path)
+
+
+@pytest.mark.parametrize(("suffix", "command"), [("", "cat"), (".gz", "zcat")])
+def test_a_file_in_parts_is_put_together_first(tmp_path: Path, suffix: str, command: str) -> None:
+    """A release that is not installed has large files so."""
+    for part in ("aa", "ab"):
+        (tmp_path / f"MRREL.RRF.{part}{suffix}").touch()
+    whole = tmp_path / "MRREL.RRF"
+    said = f"{whole}: is there in 2 parts; put them together: {command} {whole}.a* > {whole}"
+    with pytest.raises(BadInput, match=f"^{re.escape(said)}$"):
+        rrf.scan_mrrel(tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,13 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
 from medprobe.metrics.results import compared, comparison, score_table, sweep
-from medprobe.metrics.significance import SIGNIFICANCE, paired_table, paired_tests, significance
+from medprobe.metrics.significance import (
+    SIGNIFICANCE,
+    by_query,
+    paired_table,
+    paired_tests,
+    significance,
+)
 from medprobe.stages.score import score
 from medprobe.tracking import runs
 
@@ -232,14 +238,14 @@ def system(
     """What paired tests compare of a system: one query a value, in these clusters."""
     names = [f"q{number}" for number in range(len(values))]
     about = {"subset": "full", "query_id": names, "cluster": clusters or names, "weight": 1.0}
-    return pd.DataFrame({**about, "acc_at_1": values, **columns})
+    return by_query(pd.DataFrame({**about, "acc_at_1": values, **columns}))
 
 
 def test_whole_clusters_are_turned_round() -> None:
     right, wrong = [1.0] * 12, [0.0] * 12
     pair = {("a", "x"): system(right), ("b", "x"): system(wrong)}
     (alone,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
-    assert (alone["clusters"], alone["p"]) == (12, 2 / 2**12)
+    assert (alone["clusters"], alone["p"]) == (12, 1 / 2**12)  # the two ends, each half
     by_three = [name for name in "pqr" for _ in range(4)]
     pair = {("a", "x"): system(right, by_three), ("b", "x"): system(wrong, by_three)}
     (together,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
@@ -309,11 +315,11 @@ def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
     both = pd.concat(
         [
             system([1.0] * 8),
-            system([0.0] * 8).assign(subset="negative"),
+            system([0.0] * 8).rename({"full": "negative"}),
         ]
     )
     systems = {("a", "x"): both, ("a", "x:copy"): both.assign(acc_at_1=1.0)}
     table = significance(systems, "b", PARAMS.score, 0, contrasts=[("full", "negative")])
     rows = table[table["subset"] == "full - negative"].set_index("family")
     assert rows["difference"].to_dict() == {"models under x": 1, "controls under x": 0}
-    assert rows["p"].to_dict() == {"models under x": 2 / 2**8, "controls under x": 1}
+    assert rows["p"].to_dict() == {"models under x": 1 / 2**8, "controls under x": 1}

@@ -16,7 +16,7 @@ from medprobe.core.statistics import statistics
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, rows_of
-from medprobe.metrics.significance import significance
+from medprobe.metrics.significance import by_query, significance
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.report.blocks import Block, Chapter, Folded, Paragraph, Part
 from medprobe.report.results import Results
@@ -42,7 +42,7 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
         name, _, variant = method.partition(":")
         found = summarise(table.assign(variant=variant), SCORING)
         rows += list(rows_of({"facts": found}, model, name))
-    tables = {name: weighted(table) for name, table in systems.items()}
+    tables = {name: by_query(weighted(table)) for name, table in systems.items()}
     metadata = replace(METADATA, primary_metric=metric)
     made = {
         "comparison": pd.DataFrame(rows, columns=COMPARISON),
@@ -195,7 +195,7 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
     tables = {(m, "perplexity"): values([2.0, 3, 4], "perplexity") for m in ("mlm", "gpt")}
     kinds = {"mlm": "masked", "gpt": "causal"}
     tested = significance(
-        {name: weighted(table) for name, table in tables.items()},
+        {name: by_query(weighted(table)) for name, table in tables.items()},
         *("facts", SCORING.params, 1),
         kinds=kinds,
     )
@@ -275,7 +275,7 @@ def understood(target: Mapping[str, float], negative: Mapping[str, float], n: in
         systems[asked] = pd.concat(tables)
     found = results(systems, "understand")
     tested = significance(
-        {name: weighted(table) for name, table in systems.items()},
+        {name: by_query(weighted(table)) for name, table in systems.items()},
         *("facts", SCORING.params, 1),
         contrasts=[("target", "negative")],
     )

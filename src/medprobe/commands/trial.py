@@ -16,7 +16,7 @@ import transformers
 from torch.nn.modules import module
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Progress, watching
+from medprobe.core.parts import Pace, watching
 from medprobe.engine.batching import batches
 from medprobe.methods import Method, Task
 from medprobe.stages.probe import Probing
@@ -207,14 +207,14 @@ class _Enough(Exception):
     """A stage was seen for long enough."""
 
 
-def watched(run: Callable[[], object], patience: float) -> tuple[float, Progress | None]:
+def watched(run: Callable[[], object], patience: float) -> tuple[float, Pace | None]:
     """The seconds that a stage will take, by its own progress, of which it is stopped after some
     `patience` seconds, and before it writes anything; and that progress, None where there was
     none."""
-    heard: list[Progress] = []
+    heard: list[Pace] = []
     begin = time.perf_counter()
 
-    def watch(now: Progress) -> None:
+    def watch(now: Pace) -> None:
         heard[:] = [now]
         long = now.clock() - now.begin > patience and now.left is not None
         if long or now.done == now.total:

@@ -62,8 +62,8 @@ def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
             expected += 1
 
 
-class Progress:
-    """How far work is: `done` of `total` units, such as steps; the total is None where nobody can
+class Pace:
+    """How far work is, and how fast: `done` of `total` units, such as steps; None where nobody can
     know it."""
 
     def __init__(
@@ -99,16 +99,16 @@ class Progress:
         return f"{self.title}: {', '.join(filter(None, [known, self.about, rest]))}"
 
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[Pace], None]
 # What hears of all progress beside people: it may stop the work by an exception.
 watching: Final[ContextVar[Watch | None]] = ContextVar("watching", default=None)
 
 
 @contextmanager
-def progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Progress]:
+def progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Pace]:
     """Says on standard error how far the work in the block is, as this tells by `at`: a line a
     minute, on a terminal one line that is written anew each second."""
-    now, ended, terminal = Progress(title, total, unit), threading.Event(), sys.stderr.isatty()
+    now, ended, terminal = Pace(title, total, unit), threading.Event(), sys.stderr.isatty()
 
     def say() -> None:
         print(f"\r\x1b[2K{now}" if terminal else now, end="" if terminal else "\n", file=sys.stderr)

@@ -99,9 +99,9 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
 
 
 def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
-    """A `paired_table` of a model under a method as those of its variants."""
+    """A `paired_table` of a model under a method as those of its variants, replicates averaged."""
     return {
-        (model, f"{method}:{variant}" if variant else method): rows
+        (model, f"{method}:{variant}" if variant else method): by_query(rows)
         for variant, rows in table.groupby("variant", sort=True)
     }
 
@@ -144,9 +144,7 @@ def _tests_of(params: Params, asked: tuple[list[Path], Path, Path]) -> pd.DataFr
         model, method = path.parent.parent.name, path.parent.name
         table = paired_table(path, folder, scoring)
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
-        of_variants = by_variant(table, model, method)
-        means = {name: _by_query(rows).reset_index() for name, rows in of_variants.items()}
-        systems.update(means)  # all that is kept of the replicates
+        systems.update(by_variant(table, model, method))
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,
@@ -167,12 +165,11 @@ def significance(
     kinds: Mapping[str, str] | None = None,
     contrasts: list[tuple[str, str]] | None = None,
 ) -> pd.DataFrame:
-    """Paired tests on one benchmark between systems, each with its `paired_table`, over the queries
-    that both have; replicates are averaged. `kinds` are the models' kinds: a metric that is another
-    quantity for each is compared within them. `contrasts` are pairs of subsets."""
-    means = {name: _by_query(table) for name, table in systems.items()}
+    """Paired tests on one benchmark between systems, each with its rows `by_query`, over the
+    queries that both have. `kinds` are the models' kinds: a metric that is another quantity for
+    each is compared within them. `contrasts` are pairs of subsets."""
     rows, differences = [], []
-    for subset, pair, one, other in _compared(means, contrasts or []):
+    for subset, pair, one, other in _compared(systems, contrasts or []):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
         for metric, found in _differences(one, other, across):
             numbers = (found.sums.sum() / found.sizes.sum(), permutation(found.sums))
@@ -195,20 +192,21 @@ def significance(
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
 
-def _by_query(table: pd.DataFrame) -> pd.DataFrame:
+def by_query(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over replicates, by subset and query."""
     keys = ["subset", "query_id", "cluster"]
     return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index("cluster")
 
 
 def _compared(
-    means: Mapping[System, pd.DataFrame], contrasts: list[tuple[str, str]]
+    systems: Mapping[System, pd.DataFrame], contrasts: list[tuple[str, str]]
 ) -> Iterator[tuple[str, Pair, pd.DataFrame, pd.DataFrame]]:
     """`(subset, what is compared, its rows of one side, of the other)`, subset by subset."""
     parts = {
         name: {str(subset): part.droplevel("subset") for subset, part in rows.groupby("subset")}
-        for name, rows in means.items()
+        for name, rows in systems.items()
     }
-    pairs = [pair for a, b in combinations(sorted(means), 2) if (pair := paired(a, b))]
+    pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := paired(a, b))]
     for subset in sorted({subset for of_system in parts.values() for subset in of_system}):
         for pair in pairs:
             if subset in parts[pair.a] and subset in parts[pair.b]:

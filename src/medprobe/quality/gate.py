@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Progress, progress
+from medprobe.core.parts import Pace, progress
 from medprobe.quality.checks import reasons
 from medprobe.quality.checks import tables as all_tables
 from medprobe.quality.suites import Suite
@@ -49,7 +49,7 @@ def run(
 
 
 def _run(
-    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Progress
+    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Pace
 ) -> dict[str, Any]:
     import great_expectations as gx
 

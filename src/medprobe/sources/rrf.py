@@ -92,6 +92,9 @@ def _scan(
     """A checked file, its lines split into fields; with a `sieve`, lines that have one of these
     texts as any of their fields."""
     if not path.is_file():
+        if some := sorted(path.parent.glob(f"{path.name}.a[a-z]*")):
+            join = f"{'z' if some[0].suffix == '.gz' else ''}cat {path}.a* > {path}"
+            raise BadInput(path, f"is there in {len(some)} parts", f"put them together: {join}")
         raise BadInput(path, "no such file", GET)
     if not path.stat().st_size:
         raise BadInput(path, "empty", GET)

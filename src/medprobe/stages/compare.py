@@ -12,7 +12,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, Progress, local, progress
+from medprobe.core.parts import Executor, Pace, local, progress
 from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -53,7 +53,7 @@ def compare(params: Params, out: Path = places.REPORTS, executor: Executor = loc
         _write(_results(params, now, executor), out, now)
 
 
-def _write(results: Results, out: Path, now: Progress) -> None:
+def _write(results: Results, out: Path, now: Pace) -> None:
     shown = chapters(results)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
@@ -83,7 +83,7 @@ def _write(results: Results, out: Path, now: Progress) -> None:
         _queries(results, folder, f"../../{out}/index.html", now, text=True)
 
 
-def _queries(results: Results, folder: Path, home: str, now: Progress, *, text: bool) -> None:
+def _queries(results: Results, folder: Path, home: str, now: Pace, *, text: bool) -> None:
     """Write a page of queries for each benchmark that has one."""
     folder.mkdir(parents=True)
     for name in sorted(results.benchmarks):
@@ -98,7 +98,7 @@ def _tables(benchmark: str) -> list[Path]:
     return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
-def _results(params: Params, now: Progress, executor: Executor) -> Results:
+def _results(params: Params, now: Pace, executor: Executor) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
