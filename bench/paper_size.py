@@ -12,6 +12,7 @@
 | compare | sixteen such models: their tests, the page and the pages of queries |
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
 | diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
+| biolama-score, lama-score | one model's answers to 49,000 and 51,330 queries |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
@@ -45,10 +46,17 @@ HERE = Path(__file__).parent.parent
 QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations
 SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
 PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
+FACTS = {"biolama": (36, 49_000), "lama": (61, 51_330)}  # relations and queries in all
 DISEASES, POSITIVES, NEGATIVES, SEEDS = 43, 15, 10, 3
 MODELS = [f"model-{number:02}" for number in range(16)]
 READ = ["source", "what", "name", "rows"]
-METHODS = {"medlama": "contrastive", "lipid": "mask_average", "diskne": "classifier"}
+METHODS = {
+    "medlama": "contrastive",
+    "lipid": "mask_average",
+    "diskne": "classifier",
+    "biolama": "xfactr",
+    "lama": "fill_mask",
+}
 
 
 class Row(NamedTuple):
@@ -110,6 +118,26 @@ def lipid() -> None:
             about = (f"lipid/{subset}/{number}", subset, subset, "", "")
             rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
     benchmark("lipid", rows, pd.concat(tables, ignore_index=True))
+
+
+def facts(name: str) -> None:
+    draw, offered = np.random.default_rng(0), names(12_000)
+    relations, count = FACTS[name]
+    rows = []
+    for number, place in enumerate(draw.integers(0, len(offered), count)):
+        about = (f"{name}/{number}", f"{name}/{number % relations}", "full", offered[place], "s")
+        prompt, answer = f"{offered[place]} is related to [Y] .", offered[place - 1]
+        rows.append((*about, prompt, [answer], [answer]))
+    table = pd.DataFrame({"name": offered, "id": offered, "type": "answer", "subset": "full"})
+    benchmark(name, rows, table)
+
+
+def biolama() -> None:
+    facts("biolama")
+
+
+def lama() -> None:
+    facts("lama")
 
 
 def diskne() -> None:
@@ -179,7 +207,7 @@ def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
     if name == "diskne":
         return classified(seed)
-    if name == "lipid":
+    if name != "medlama":
         return ranked(name, [""], [""], seed)
     return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
 
@@ -272,6 +300,8 @@ ROWS = {
     "compare": Row(of("medlama", MODELS), compare),
     "lipid-score": Row(of("lipid", MODELS[:1]), score),
     "lipid-compare": Row(of("lipid", MODELS), compare),
+    "biolama-score": Row(of("biolama", MODELS[:1]), score),
+    "lama-score": Row(of("lama", MODELS[:1]), score),
     "diskne-score": Row(of("diskne", MODELS[:1]), score),
     "diskne-compare": Row(of("diskne", MODELS), compare),
 }

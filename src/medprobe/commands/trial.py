@@ -22,7 +22,7 @@ from medprobe.methods import Method, Task
 from medprobe.stages.probe import Probing
 
 WARM: Final = 4  # queries that are not timed
-SLICE: Final = 16  # queries that are timed at a time
+SLICE: Final = 16  # queries that are timed first; twice as many next
 FIRST: Final = 1 / 64  # share of what is trained on that is tried first
 GROWTH: Final = 4  # times as much is tried next
 NAMES: Final = 256  # candidates that a few queries are given where tokens are what is counted
@@ -152,7 +152,7 @@ def trained(prober: Method, job: Job, patience: float) -> tuple[float, Read]:
         took, seen = _once(prober, task, task.queries, job.pass_)
         if share == 1.0:
             return took, seen
-        if before and GROWTH * took > patience:
+        if before and took + GROWTH * (took - last) > patience:
             break
         before, share = share, min(1.0, GROWTH * share)
     times = (1.0 - share) / (share - before)
@@ -171,9 +171,10 @@ def few(task: Task) -> Task:
 
 
 def timed(prober: Method, task: Task, pass_: str, patience: float) -> tuple[float, Read, int]:
-    """Seconds, what was read and how many queries were asked, of some of a task's queries. The very
-    first are not counted where there are others; where one takes longer than `patience`, the next
-    is all that is. Where a few cannot be asked alone, all are."""
+    """Seconds, what was read and how many queries were asked, of some of a task's queries: of twice
+    as many each time, for some `patience` seconds in all, and only the last time counts, whose
+    batches are most like those of all. Where one query takes longer than that, the next is all that
+    is. Where a few cannot be asked alone, all are."""
     queries = task.queries.sample(frac=1, random_state=0).reset_index(drop=True)
     few_at_a_time = [1, WARM - 1] if len(queries) > WARM else []
     start = 0
@@ -183,16 +184,15 @@ def timed(prober: Method, task: Task, pass_: str, patience: float) -> tuple[floa
             start += size
             if took > patience:
                 break
-        spent, asked, read = 0.0, 0, Read()
-        while asked + start < len(queries) and (not asked or spent < patience):
-            size = 1 if start == 1 else SLICE
-            part = queries[start + asked : start + asked + size]
-            took, seen = _once(prober, task, part, pass_)
-            spent, asked = spent + took, asked + len(part)
-            read.grow(seen, 1)
+        size = 1 if start == 1 else SLICE
+        while True:
+            part = queries[start : start + size]
+            took, read = _once(prober, task, part, pass_)
+            start, size = start + size, 2 * size
+            if 2 * took > patience or start + size > len(queries):
+                return took, read, len(part)
     except BadInput:
         return *_once(prober, task, task.queries, pass_), len(task.queries)
-    return spent, read, asked
 
 
 def _once(prober: Method, task: Task, queries: pd.DataFrame, pass_: str) -> tuple[float, Read]:
