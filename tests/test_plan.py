@@ -15,6 +15,7 @@ import probing
 import tiny
 from medprobe import methods
 from medprobe.commands import plan, trial
+from medprobe.commands.todo import Stage
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
@@ -33,6 +34,10 @@ CASES = [
     ("rank_change", "bert", "masked"),
 ]
 SETTINGS: dict[str, Any] = {"contrastive": {"sets": ["set-0"]}}
+
+
+def row_of(stage: str, cmd: str) -> plan.Left:
+    return plan.Left(stage, "now", options=Stage("now", cmd, ()).options)
 
 
 def params(method: str, kind: str) -> Params:
@@ -88,7 +93,7 @@ def test_a_stage_is_counted_and_timed_until_it_is_done(
     monkeypatch.setattr(plan, "starting", lambda modules: 1.0)
     project("bert")
     chosen, cmd = params(method, "masked"), f"probe --method {method} --model mine --benchmark toy"
-    row = plan.Left("probe", "now", options=plan.options(f"medprobe {cmd}"))
+    row = row_of("probe", f"medprobe {cmd}")
     plan.measured(row, chosen)
     jobs = 4  # two subsets by two checkpoints, or two decodings
     assert row.parts == f"0 of {jobs}"
@@ -117,7 +122,7 @@ def test_rewiring_is_counted_by_its_steps(project: Any, monkeypatch: pytest.Monk
             "rewire": {"batch": 4, "checkpoint_every": 2},
         }
     )
-    row = plan.Left("r", "now", options=plan.options("medprobe rewire --model mine --set set-1"))
+    row = row_of("r", "medprobe rewire --model mine --set set-1")
     plan.measured(row, chosen)
     with trial.reading() as read:
         rewire("mine", "set-1", chosen)
@@ -228,14 +233,14 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
         "validate --benchmark made_up": "47 checks",
     }
     for cmd, known in work.items():
-        row = plan.Left(cmd, "now", options=plan.options(f"medprobe {cmd}"))
+        row = row_of(cmd, f"medprobe {cmd}")
         plan.measured(row, chosen)
         assert (row.work, row.when) == (known, "now")
         assert row.seconds is not None and row.seconds > 1
     kept = tmp_path / "outputs/parts"  # finished parts, which the stages themselves then find
     assert {*tmp_path.rglob("*")} - files <= {kept, *kept.glob("scores-*.json")}
     score(chosen)
-    row = plan.Left("compare", "now", options=plan.options("medprobe compare"))
+    row = row_of("compare", "medprobe compare")
     plan.measured(row, chosen)
     assert row.work == "6 readings of tables"
     assert row.seconds is not None
@@ -253,7 +258,7 @@ def test_a_build_is_tried_on_the_heads_of_its_sources(
     Path("data/tables/p.csv").write_text("relation,template\ntreats,[X] might treat [Y] .\n")
     settings = {"facts": "tables/a.csv", "prompts": "tables/p.csv"}
     chosen = Params.model_validate({"benchmarks": {"table": {"drugs": settings}}})
-    row = plan.Left("b", "now", options=plan.options("medprobe build --benchmark drugs"))
+    row = row_of("b", "medprobe build --benchmark drugs")
     plan.measured(row, chosen)
     assert row.work.endswith("of sources, 1,000 queries")
     assert row.seconds is not None and row.seconds > 1
@@ -268,7 +273,7 @@ def test_a_build_is_tried_on_the_heads_of_its_sources(
 def test_what_is_not_made_yet_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     cmd = "medprobe probe --method fill_mask --model mine --benchmark toy"
-    row = plan.Left("probe-fill_mask@mine-toy", "now", options=plan.options(cmd))
+    row = row_of("probe-fill_mask@mine-toy", cmd)
     plan.measured(row, params("fill_mask", "masked"))
     assert plan.shown(row).endswith("inputs are not made yet")
 

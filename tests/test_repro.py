@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from medprobe.commands import repro
-from medprobe.commands.todo import Stage
+from medprobe.commands.todo import Stage, early
 from medprobe.core.errors import BadInput
 
 NEEDS = {
@@ -16,7 +16,7 @@ NEEDS = {
     "probe": ("build", "train"),
     "score": ("probe", "validate"),
 }
-STAGES = {name: Stage("now", "", needs) for name, needs in NEEDS.items()}
+STAGES = {name: Stage("now", f"medprobe {name}", needs) for name, needs in NEEDS.items()}
 
 
 class Recorder:
@@ -57,6 +57,24 @@ def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs
     assert recorder.ended == {"build", "train", "validate", "probe", "score"}
     assert all(recorder.before[stage] >= {*needed} for stage, needed in NEEDS.items())
     assert recorder.at_once <= jobs
+
+
+def test_first_results_come_early() -> None:
+    """Before a model is probed, only what that needs has run; among equals, the file's order."""
+    stages = {
+        "train@a": Stage("now", "medprobe train --model a", ()),
+        "train@b": Stage("now", "medprobe train --model b", ()),
+        "build": Stage("now", "medprobe build", ()),
+        "score": Stage("after build", "medprobe score", ("probe@a", "probe@b")),
+        "probe@b": Stage("after build", ["medprobe probe", "medprobe track"], ("build", "train@b")),
+        "probe@a": Stage("after build", ["medprobe probe", "medprobe track"], ("build", "train@a")),
+    }
+    assert early(stages) == ["build", "train@b", "probe@b", "train@a", "probe@a", "score"]
+
+
+def test_stages_are_taken_up_in_that_order(recorder: Recorder) -> None:
+    repro._run(STAGES, 1, {}, 7)
+    assert list(recorder.before) == early(STAGES)
 
 
 def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:

@@ -1,22 +1,20 @@
 """`medprobe plan`: what is left to run, how much of it there is, and how long it will take here."""
 
 import json
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from graphlib import TopologicalSorter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from rich.filesize import decimal
 
 from medprobe.commands.mend import check_lock
-from medprobe.commands.todo import todo
+from medprobe.commands.todo import early, todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
@@ -91,25 +89,10 @@ def planned(stage: str) -> int | None:
 
 
 def left() -> Iterator[Left]:
-    """The stages that DVC would run, each after those it depends on."""
+    """The stages that DVC would run, as `medprobe repro` takes them up."""
     stages = todo()
-    order = TopologicalSorter({name: stage.needs for name, stage in stages.items()})
-    for name in order.static_order():
-        yield Left(name, stages[name].when, options=options(stages[name].cmd))
-
-
-def options(cmd: Any) -> dict[str, str]:
-    """The options of the first command of a stage, and under "" its name; that is empty where
-    there is no command, as of data.dvc.
-
-    >>> options(['medprobe probe --method xfactr --model "a"', "medprobe track"])
-    {'': 'probe', 'method': 'xfactr', 'model': 'a'}
-    """
-    if not cmd:
-        return {"": ""}
-    words = shlex.split(cmd if isinstance(cmd, str) else cmd[0], comments=True)[1:]
-    named = zip(words[1::2], words[2::2], strict=False)
-    return {"": words[0], **{name.removeprefix("--"): value for name, value in named}}
+    for name in early(stages):
+        yield Left(name, stages[name].when, options=stages[name].options)
 
 
 def measured(row: Left, params: Params) -> None:

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from graphlib import TopologicalSorter
 from typing import Final, NoReturn
 
 from filelock import FileLock, Timeout
@@ -22,7 +21,7 @@ from medprobe import warm
 from medprobe.cluster import progress
 from medprobe.cluster.progress import Progress
 from medprobe.commands.mend import mend
-from medprobe.commands.todo import Stage, todo
+from medprobe.commands.todo import Stage, early, todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -118,18 +117,19 @@ def one_group() -> Iterator[int]:
 def _run(
     stages: Mapping[str, Stage], jobs: int, environment: Mapping[str, str], group: int
 ) -> None:
-    """Run each stage as soon as those it depends on are done, `jobs` at a time."""
-    order = TopologicalSorter({name: stage.needs for name, stage in stages.items()})
-    order.prepare()
+    """Run the stages, `jobs` at a time: the earliest of those whose needs are met."""
+    waiting, ended = early(stages), set[str]()
     running: dict[Future[None], str] = {}
     pool = ThreadPoolExecutor(jobs)
     try:
-        while order.is_active():
-            for stage in order.get_ready():
-                running[pool.submit(_dvc, ["--single-item", stage], environment, group)] = stage
+        while waiting or running:
+            ready = [name for name in waiting if ended.issuperset(stages[name].needs)]
+            for name in ready[: jobs - len(running)]:
+                waiting.remove(name)
+                running[pool.submit(_dvc, ["--single-item", name], environment, group)] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
-                order.done(running.pop(done))
+                ended.add(running.pop(done))
     finally:
         pool.shutdown(cancel_futures=True)
 

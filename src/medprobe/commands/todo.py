@@ -1,5 +1,7 @@
 """What is left to do, as far as DVC can tell beforehand."""
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,38 @@ class Stage:
     when: str  # now, or after a stage that may change what it reads
     cmd: Any  # a command or several, as dvc.yaml has it
     needs: tuple[str, ...]  # the others to run that it depends on directly
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of its first command, and under "" that command's name; that is empty where
+        there is no command, as of data.dvc.
+
+        >>> Stage("now", ['medprobe probe --model "a"', "medprobe track"], ()).options
+        {'': 'probe', 'model': 'a'}
+        """
+        if not self.cmd:
+            return {"": ""}
+        first = self.cmd if isinstance(self.cmd, str) else self.cmd[0]
+        words = shlex.split(first, comments=True)[1:]
+        named = zip(words[1::2], words[2::2], strict=False)
+        return {"": words[0], **{name.removeprefix("--"): value for name, value in named}}
+
+
+def early(stages: Mapping[str, Stage]) -> list[str]:
+    """The stages in an order that brings first results early: before each that probes a model comes
+    what it needs and no more; then all others."""
+    probes = [name for name, stage in stages.items() if stage.options[""] == "probe"]
+    placed: dict[str, None] = {}
+
+    def place(name: str) -> None:
+        if name not in placed:
+            for need in stages[name].needs:
+                place(need)
+            placed[name] = None
+
+    for name in [*probes, *stages]:
+        place(name)
+    return [*placed]
 
 
 def todo() -> dict[str, Stage]:
