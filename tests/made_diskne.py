@@ -27,6 +27,15 @@ PAIRS = [  # id, premise, hypothesis, label, disease and category where it is a 
 ]
 
 
+def other_pair(number: int) -> str:
+    """A line of MedNLI or MEDIQA-NLI that is about no disease: their files are never empty."""
+    texts = {"sentence1": "The room is quiet.", "sentence2": "The patient is well."}
+    return json.dumps({"pairID": f"other{number}", "gold_label": "neutral", **texts})
+
+
+OTHER_RELATION = "C9999998||CUI|RO|C9999999||CUI|other|R9||SNOMEDCT_US|SNOMEDCT_US|||N||"
+
+
 def write(data: Path) -> None:
     """Write all of DisKnE's sources below `data`."""
     rows = [
@@ -36,7 +45,7 @@ def write(data: Path) -> None:
     rows.append({**rows[0], "pairID": "n1", "gold_label": "neutral"})
     for name, part in (("train", rows[:6]), ("dev", rows[6:7]), ("test", rows[7:])):
         lines(data / f"mednli/mli_{name}_v1.jsonl", [json.dumps(row) for row in part])
-    lines(data / "mediqa/mednli_bionlp19_shared_task.jsonl", [])
+    lines(data / "mediqa/mednli_bionlp19_shared_task.jsonl", [other_pair(0)])
     write_csv(data / "mediqa/mednli_bionlp19_shared_task_ground_truth.csv", [["pair_id", "label"]])
     write_umls(data / "umls")
     write_vectors(data / "cui2vec/cui2vec_pretrained.csv")

@@ -66,7 +66,7 @@ def write_pairs(data: Path, positives: pd.DataFrame, *, premises: bool) -> None:
     ]
     for place, file in enumerate(mednli.MEDNLI):
         made_diskne.lines(data / "mednli" / file, lines[place::3])
-    made_diskne.lines(data / "mediqa" / mednli.MEDIQA, [])
+    made_diskne.lines(data / "mediqa" / mednli.MEDIQA, [made_diskne.other_pair(0)])
     made_diskne.write_csv(data / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
 
 
@@ -79,4 +79,4 @@ def write_umls(folder: Path, cuis: list[str]) -> None:
                 f"{cui}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US|{term}|{cui}|{own}|9|N||"
             )
     made_diskne.lines(folder / "MRCONSO.RRF", rows)
-    made_diskne.lines(folder / "MRREL.RRF", [])
+    made_diskne.lines(folder / "MRREL.RRF", [made_diskne.OTHER_RELATION])

@@ -128,7 +128,7 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
 
 def test_an_empty_resource_is_refused_and_leaves_nothing(data: Path) -> None:
     (data / "clinic.jsonl").write_text("", encoding="utf-8")
-    with pytest.raises(BadInput, match="no document in resource clinic"):
+    with pytest.raises(BadInput, match=r"clinic\.jsonl: empty"):
         make(data)
     assert not (data.parent / "documents" / "clinic").exists()
 

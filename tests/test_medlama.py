@@ -86,7 +86,7 @@ sabs = st.sampled_from(["NCI", "MED-RT", "MSH"])
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.tuples(cuis, texts), max_size=4),
-    st.lists(st.tuples(cuis, auis, cuis, auis, relas, sabs), max_size=25),
+    st.lists(st.tuples(cuis, auis, cuis, auis, relas, sabs), min_size=1, max_size=25),
     st.integers(1, 4),
     st.integers(1, 4),
 )

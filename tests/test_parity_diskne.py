@@ -54,10 +54,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in GIVEN.glob("*_annotation.csv"):
         shutil.copyfile(path, folder / "diskne" / path.name)
     pairs = (GIVEN / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
-    for name in mednli.MEDNLI:
-        made_diskne.lines(folder / "mednli" / name, [])
+    for number, name in enumerate(mednli.MEDNLI, 1):
+        made_diskne.lines(folder / "mednli" / name, [made_diskne.other_pair(number)])
     made_diskne.lines(folder / "mednli" / mednli.MEDNLI[0], pairs)
-    made_diskne.lines(folder / "mediqa" / mednli.MEDIQA, [])
+    made_diskne.lines(folder / "mediqa" / mednli.MEDIQA, [made_diskne.other_pair(0)])
     made_diskne.write_csv(folder / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
     rows = []
     for concept in json.loads((GIVEN / "concepts.json").read_text(encoding="utf-8")):
@@ -66,7 +66,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             start = f"{concept['cui']}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US"
             rows.append(f"{start}|{term}|1|{name}|9|N||")
     made_diskne.lines(folder / "umls/MRCONSO.RRF", rows)
-    made_diskne.lines(folder / "umls/MRREL.RRF", [])
+    made_diskne.lines(folder / "umls/MRREL.RRF", [made_diskne.OTHER_RELATION])
     return folder
 
 
