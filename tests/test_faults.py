@@ -17,7 +17,7 @@ from dvc.repo import Repo
 from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.mend import CLAIMS, check_lock, mend
+from medprobe.commands.mend import CLAIMS, RUNS, check_lock, mend
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.metrics.splits import times_read
@@ -112,6 +112,29 @@ with replacing(Path("outputs/models/taught")) as path:
     mend()
     assert not list(Path("outputs/models").iterdir())
     assert Path("outputs/parts/.repro.lock").exists()
+
+
+@pytest.mark.parametrize("left", [[], [".half.tmp"]])
+def test_a_run_whose_record_was_never_finished_is_run_again(here: Path, left: list[str]) -> None:
+    """DVC alone fails where it finds a stage's folder of records empty, then and ever after."""
+    Path("dvc.yaml").write_text("stages: {train: {cmd: cp code made, deps: [code], outs: [made]}}")
+    Path("code").write_text("code")
+    with Repo.init(no_scm=True) as repo:
+        repo.reproduce()
+    for path in ("made", "dvc.lock"):
+        Path(path).unlink()
+    (record,) = RUNS.glob("*/*/*")
+    record.unlink()
+    for name in left:
+        (record.parent / name).write_text("cmd: cp co")
+    mend()
+    assert not record.parent.exists()
+    with Repo() as repo:
+        assert [stage.addressing for stage in repo.reproduce()] == ["train"]
+    assert Path("made").read_text() == "code"
+    (kept,) = RUNS.glob("*/*/*")
+    mend()
+    assert kept.exists()
 
 
 def test_what_is_half_made_is_hidden_from_dvc_and_git(here: Path) -> None:

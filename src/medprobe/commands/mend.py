@@ -12,6 +12,7 @@ from medprobe.core.files import replacing, tidy
 from medprobe.tracking import lineage
 
 CLAIMS: Final = Path(".dvc/tmp/rwlock")  # which process reads and writes what, by DVC
+RUNS: Final = Path(".dvc/cache/runs")  # what stages made before, a folder for each of their inputs
 
 
 def check_lock() -> None:
@@ -37,6 +38,11 @@ def mend() -> None:
             if not kept:
                 lineage.LOCK.unlink()
             print(f"{lineage.LOCK}: was cut by a kill or a full disk; mended", file=sys.stderr)
+    for folder in RUNS.glob("*/*"):
+        for scratch in folder.glob(".*.tmp"):
+            scratch.unlink()
+        if not any(folder.iterdir()):  # where DVC would look for the newest of none, and crash
+            folder.rmdir()
     try:
         json.loads(CLAIMS.read_bytes())
     except FileNotFoundError:
