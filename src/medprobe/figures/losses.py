@@ -27,7 +27,7 @@ def table(systems: Mapping[str, Path]) -> pd.DataFrame:
         if not note.is_file():
             continue
         epochs = pd.read_csv(note, keep_default_na=False)
-        if not {"variant", "epoch", *KINDS} <= set(epochs):
+        if epochs.empty or not {"variant", "epoch", *KINDS} <= set(epochs):
             continue
         rows = epochs.melt(["variant", "epoch"], KINDS, "loss").assign(model=model)
         by = rows.groupby(KEYS, sort=True)["value"]
