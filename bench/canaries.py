@@ -20,6 +20,7 @@ import torch
 import yaml
 from lxml import etree
 from safetensors.torch import load_file, save_file
+from tests import tiny
 from tests.project import ROOT, Project
 
 TEXT: Final = re.compile(r"[^\W\d_]{2}.* .*[^\W\d_]{2}", re.DOTALL)  # two words and more
@@ -189,6 +190,7 @@ def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
     gates that fail, and by each probing stage, score, track and compare as they fail."""
     project = Project(folder)
     project.replace(**more(params))
+    tiny.model("bert", folder / "given")  # the checkpoint in a folder
     project.works("medprobe", "sample")
     planted, words = plant(folder / "data"), canaries(folder / "data")
     project.works("dvc", "add", "--quiet", "data")
