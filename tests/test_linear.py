@@ -10,6 +10,7 @@ from transformers import AutoModelForMaskedLM
 from transformers.pytorch_utils import Conv1D
 
 from medprobe.core.params import EngineParams
+from medprobe.engine import linear
 from medprobe.engine.linear import FASTER, accelerate
 from medprobe.engine.load import load
 
@@ -23,6 +24,11 @@ MAKERS: dict[str, Make] = {
     "without bias": lambda: nn.Linear(5, 7, bias=False),
     "conv1d": lambda: Conv1D(7, 5),
 }
+
+
+@pytest.fixture(autouse=True)
+def _of_another_maker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "of_intel", lambda: False)
 
 
 def pair(make: Make) -> tuple[nn.Module, nn.Module]:
@@ -100,6 +106,14 @@ def test_layers_that_are_not_float32_and_those_of_other_classes_stay_as_they_are
     network = nn.ModuleList([nn.Linear(2, 2, dtype=torch.bfloat16), Own(2, 2), nn.LayerNorm(2)])
     accelerate(network)
     assert [type(layer) for layer in network] == [nn.Linear, Own, nn.LayerNorm]
+
+
+def test_processors_of_intel_keep_the_library_made_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(linear, "of_intel", lambda: True)
+    accelerate(layer := nn.Linear(2, 2))
+    assert type(layer) is nn.Linear
 
 
 def test_accelerating_twice_changes_nothing_more() -> None:

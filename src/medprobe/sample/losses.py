@@ -7,8 +7,8 @@ the next piece.
 """
 
 import random
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ OTHER: Final = 0.08  # share of the pieces beside names that are masked
 
 
 def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
-    """Mean cross-entropy of the masked pieces; the head runs at those alone."""
+    """Mean cross-entropy of the masked pieces; the last layer and the head run at those alone."""
     inputs, labels = [], []
     for sentence in batch:
         hidden = _hidden(sentence, rng)
@@ -35,12 +35,16 @@ def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
         wanted = [piece if at in hidden else IGNORE for at, piece in enumerate(sentence.pieces)]
         inputs.append([pieces.cls_token_id, *shown, pieces.sep_token_id])
         labels.append([IGNORE, *wanted, IGNORE])
-    ids, label = _pad(inputs, 0), _pad(labels, IGNORE)
-    shift = rng.randrange(POSITIONS - ids.shape[1] + 1) if rng.random() < SHIFTED else 0
-    positions = torch.arange(shift, shift + ids.shape[1])[None]
-    states = model.bert(ids, attention_mask=_attention(inputs), position_ids=positions)[0]
-    at = label != IGNORE
-    return cross_entropy(model.cls(states[at]), label[at])
+    rows = pack(inputs, labels)
+    shift = rng.randrange(POSITIONS - rows.ids.shape[1] + 1) if rng.random() < SHIFTED else 0
+    states = model.bert.embeddings(rows.ids, position_ids=rows.positions + shift)
+    *layers, last = model.bert.encoder.layer
+    for layer in layers:
+        states = layer(states, rows.same_text)
+    at = rows.labels != IGNORE
+    attended = last.attention.self(states, rows.same_text)[0]
+    asked = last.attention.output(attended[at], states[at])
+    return cross_entropy(model.cls(last.feed_forward_chunk(asked)), rows.labels[at])
 
 
 def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
@@ -57,11 +61,12 @@ def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
 def causal_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
     """Mean cross-entropy of every next piece, the end's mark too."""
     end = pieces.eos_token_id
-    inputs = [[end, *sentence.pieces, end] for sentence in batch]
-    states = model.base_model(_pad(inputs, 0), attention_mask=_attention(inputs))[0][:, :-1]
-    label = _pad(inputs, IGNORE)[:, 1:]
-    at = label != IGNORE
-    return cross_entropy(model.lm_head(states[at]), label[at])
+    inputs = [[end, *sentence.pieces] for sentence in batch]
+    rows = pack(inputs, [[*sentence.pieces, end] for sentence in batch])
+    before = rows.same_text.tril()
+    states = model.base_model(rows.ids, attention_mask=before, position_ids=rows.positions)[0]
+    at = rows.labels != IGNORE
+    return cross_entropy(model.lm_head(states[at]), rows.labels[at])
 
 
 def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
@@ -89,6 +94,50 @@ LOSSES: Final[dict[Kind, Callable[[Any, Any, list[Sentence], random.Random], Ten
     "chat": causal_loss,
     "seq2seq": seq2seq_loss,
 }
+
+
+class Rows(NamedTuple):
+    """Texts that share rows, each [rows, longest text], so that there is little padding."""
+
+    ids: Tensor
+    labels: Tensor
+    positions: Tensor  # in the text
+    same_text: Tensor  # [rows, 1, longest, longest]: whether two pieces are of one text
+
+
+def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> Rows:
+    """Texts and the labels of their pieces in few rows: the longest text first, each in the first
+    row with room for it.
+
+    >>> rows = pack([[5, 6], [7, 8, 9], [4]], [[1, 2], [3, 4, 5], [6]])
+    >>> rows.ids.tolist(), rows.positions.tolist()
+    ([[7, 8, 9], [5, 6, 4]], [[0, 1, 2], [0, 1, 0]])
+    >>> rows.same_text[1, 0].int().tolist()
+    [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
+    """
+    order = sorted(range(len(inputs)), key=lambda at: -len(inputs[at]))
+    longest = len(inputs[order[0]])
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for at in order:
+        length = len(inputs[at])
+        row = next((row for row, left in enumerate(room) if left >= length), len(rows))
+        if row == len(rows):
+            rows.append([])
+            room.append(longest)
+        rows[row].append(at)
+        room[row] -= length
+
+    def laid(texts: Sequence[Sequence[int]], padding: int) -> Tensor:
+        return _pad([[piece for at in row for piece in texts[at]] for row in rows], padding)
+
+    owners = laid([[at] * len(text) for at, text in enumerate(inputs)], -1)
+    return Rows(
+        laid(inputs, 0),
+        laid(labels, IGNORE),
+        laid([range(len(text)) for text in inputs], 0),
+        owners[:, None, :, None] == owners[:, None, None, :],
+    )
 
 
 def _pad(rows: list[list[int]], value: int) -> Tensor:
