@@ -18,7 +18,7 @@ from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.sample import corpus, training
 from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
-from medprobe.sample.losses import _hidden, masked_loss
+from medprobe.sample.losses import LOSSES, _hidden, masked_loss
 from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
 from medprobe.sample.settings import Recipe, SampleSettings
 from medprobe.sample.world import build
@@ -151,6 +151,34 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
         assert pieces.decode(case.pieces[end:]) == "."
         assert len(case.pieces) <= POSITIONS - 2
     assert not any(one.case for batch in islice(batches(sentences, 16, rng), 20) for one in batch)
+
+
+@pytest.mark.parametrize("kind", ["masked", "causal", "chat"])
+def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str) -> None:
+    recipe = Recipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
+    texts = [path for path in Path("data/sample").glob("*-taught.txt")]
+    pieces = tokenizer(recipe.kind, texts, recipe.vocabulary)
+    known = read(Path("data/sample/corpus-taught.txt"), Path("data/sample/names.txt"), pieces)
+    batch = [known[0], join(known[:5]), known[9], replace(known[20], case=True)]
+    torch.manual_seed(0)
+    model = untrained(recipe, len(pieces))
+    rng = random.Random(0)
+    loss = LOSSES[recipe.kind](model, pieces, batch, rng)
+    rng = random.Random(0)
+    begin, end = (
+        (pieces.cls_token_id, pieces.sep_token_id)
+        if kind == "masked"
+        else (pieces.eos_token_id, pieces.eos_token_id)
+    )
+    said: list[torch.Tensor] = []
+    for sentence in batch:
+        wanted = [begin, *sentence.pieces, end]
+        hidden = {at + 1 for at in _hidden(sentence, rng)} if kind == "masked" else set[int]()
+        shown = [pieces.mask_token_id if at in hidden else p for at, p in enumerate(wanted)]
+        scores = model(torch.tensor([shown])).logits[0].log_softmax(-1)
+        for at in sorted(hidden) if kind == "masked" else range(1, len(wanted)):
+            said.append(scores[at if kind == "masked" else at - 1, wanted[at]])
+    torch.testing.assert_close(loss, -torch.stack(said).mean())
 
 
 def test_masked_models_begin_by_handing_on_what_they_read() -> None:
