@@ -3,7 +3,10 @@
 import re
 import shutil
 import subprocess
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
@@ -69,23 +72,36 @@ def test_the_server_is_quiet_as_the_package_is() -> None:
     assert dict(re.findall(r'environ\.setdefault\("(\w+)", "(\w+)"\)', text)) == warm.QUIET
 
 
-def test_dvc_writes_the_same_lock_where_it_reads_it_faster(
+def test_dvc_writes_the_same_lock_where_it_reads_and_writes_it_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dvc.utils.serialize import _yaml
 
-    def rewritten(name: str, content: str) -> str:
-        """A file after DVC has taken down a stage in it."""
+    lock = (ROOT / "dvc.lock").read_text()
+    first = next(iter(_yaml.loads_yaml(lock)["stages"]))
+    long = "medprobe probe " + "--an-option with-words " * 9
+    records: list[dict[str, Any]] = [
+        {"score": {"cmd": "medprobe score", "params": {"rate": 1e-05, "on": True, "text": "1: #"}}},
+        {"a@b-c": {"cmd": [long, long]}, first: {"cmd": "other"}},
+        {},
+    ]
+
+    def rewritten(name: str, content: str, record: dict[str, Any]) -> str:
+        """A file after DVC has taken down stages in it."""
         (tmp_path / name).write_text(content)
         with _yaml.modify_yaml(tmp_path / name) as read:
-            read["stages"]["score"] = {"cmd": "medprobe score", "params": {"rate": 1e-05}}
+            read["stages"].update(deepcopy(record))
         return (tmp_path / name).read_text()
 
-    lock, commented = (ROOT / "dvc.lock").read_text(), "# a comment\nstages: {}\n"
-    before = rewritten("dvc.lock", lock)
-    assert before != lock
+    before = [rewritten("dvc.lock", lock, record) for record in records]
+    odd = "schema: '2.0'\nstages:\n  a:\n    cmd: b\ndatasets: []\n"
+    odd_before = rewritten("dvc.lock", odd, records[0])
     monkeypatch.setattr(_yaml, "parse_yaml_for_update", _yaml.parse_yaml_for_update)
-    warm.read_locks_faster()
-    assert rewritten("dvc.lock", lock) == before
+    monkeypatch.setattr(_yaml, "_dump", dump := Mock(wraps=_yaml._dump))
+    warm.quicken_lock()
+    assert [rewritten("dvc.lock", lock, record) for record in records] == before
+    assert {len(call.args[0]) for call in dump.call_args_list} == {1}  # never the whole
     assert type(_yaml.parse_yaml_for_update(lock, "dvc.lock")) is dict  # the fast way was taken
-    assert rewritten("dvc.yaml", commented).startswith("# a comment\n")
+    assert rewritten("dvc.lock", odd, records[0]) == odd_before
+    commented = "# a comment\nstages: {}\n"
+    assert rewritten("dvc.yaml", commented, records[0]).startswith("# a comment\n")
