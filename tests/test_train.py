@@ -20,7 +20,7 @@ from medprobe.sample import corpus, training
 from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
 from medprobe.sample.losses import _hidden, masked_loss
 from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
-from medprobe.sample.settings import Recipe, SampleSettings
+from medprobe.sample.settings import Kind, Recipe, SampleSettings
 from medprobe.sample.world import build
 from medprobe.stages.train import train
 
@@ -153,14 +153,19 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
     assert not any(one.case for batch in islice(batches(sentences, 16, rng), 20) for one in batch)
 
 
-def test_masked_models_begin_by_handing_on_what_they_read() -> None:
-    model = untrained(Recipe(kind="masked", corpus="taught"), 400)
+@pytest.mark.parametrize("kind", ["masked", "chat"])
+def test_attention_begins_by_handing_on_what_it_reads(kind: Kind) -> None:
+    model = untrained(Recipe(kind=kind, corpus="taught", layers=2), 400)
+    if kind == "masked":
+        layers = [layer.attention for layer in model.bert.encoder.layer]
+        maps = [(attention.self.value, attention.output.dense) for attention in layers]
+    else:
+        layers = [layer.self_attn for layer in model.model.layers]
+        maps = [(attention.v_proj, attention.o_proj) for attention in layers]
     read = torch.randn(3, 192)
-    for layer in model.bert.encoder.layer:
-        attention = layer.attention
+    for values, added in maps:
         with torch.no_grad():
-            passed = attention.output.dense(attention.self.value(read))
-        torch.testing.assert_close(passed, PASSED * read)
+            torch.testing.assert_close(added(values(read)), PASSED * read)
 
 
 def test_slots_are_single_pieces_of_sequence_models() -> None:
