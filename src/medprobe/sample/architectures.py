@@ -112,6 +112,7 @@ def untrained(recipe: Recipe, vocabulary: int) -> Any:
 
 
 def _bert(recipe: Recipe, vocabulary: int) -> Any:
+    """Its head begins by handing on what it reads, too, and its other layers by adding little."""
     config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=recipe.hidden,
@@ -122,7 +123,7 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
         hidden_dropout_prob=recipe.dropout,
         attention_probs_dropout_prob=recipe.dropout,
     )
-    model = BertForMaskedLM(config)
+    model: Any = BertForMaskedLM(config)
     attentions = [layer.attention for layer in model.bert.encoder.layer]
     _hand_on([(attention.self.value, attention.output.dense) for attention in attentions])
     with torch.no_grad():
@@ -174,7 +175,7 @@ def _llama(recipe: Recipe, vocabulary: int) -> Any:
         eos_token_id=1,
         pad_token_id=0,
     )
-    model = LlamaForCausalLM(config)
+    model: Any = LlamaForCausalLM(config)
     attentions = [layer.self_attn for layer in model.model.layers]
     _hand_on([(attention.v_proj, attention.o_proj) for attention in attentions])
     return model
