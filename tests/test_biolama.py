@@ -105,6 +105,20 @@ def test_the_sample_world_passes_its_expectations(world, tmp_path):
     assert failing(made, tmp_path / "biolama") == []
 
 
+def test_the_sample_worlds_queries_are_read_as_often_as_all_facts(world):
+    read = {}  # of each relation: how often the facts of each subject are
+    for fact in build_world(SampleSettings(), 1).facts:
+        read.setdefault(fact.relation, {})[fact.subject.name] = fact.times
+    made = biolama.build(world, biolama.Settings(), 0)
+    codes = {code: name for names in sample.SOURCES.values() for code, name in names.items()}
+    for code, of_code in made.queries.groupby("relation"):
+        times = pd.Series(read[codes[code]])
+        asked = times[of_code["subject"]].value_counts()
+        every = times.value_counts()
+        assert (asked - every / 2).abs().max() <= 1
+        assert (times[of_code["subject"]] > 0).sum() == len(of_code) / 2
+
+
 def test_a_test_pair_in_train_stops_at_the_gate(world, tmp_path):
     made = biolama.build(world, biolama.Settings(), 0)
     others = {**made.others, "train": pd.concat([made.others["train"], made.queries.iloc[:1]])}

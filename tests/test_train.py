@@ -230,6 +230,15 @@ def test_turns_that_are_worded_alike_stand_together() -> None:
     assert changes < len(mixed) / 10
 
 
+def test_chat_models_begin_by_handing_on_what_they_read() -> None:
+    model = untrained(Recipe(kind="chat", corpus="taught", layers=2), 400)
+    read = torch.randn(3, 192)
+    for layer in model.model.layers:
+        with torch.no_grad():
+            passed = layer.self_attn.o_proj(layer.self_attn.v_proj(read))
+        torch.testing.assert_close(passed, PASSED * read)
+
+
 def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:
     for name in ("taught", "untaught"):
         train("tiny", params(corpus=name), tmp_path / name)

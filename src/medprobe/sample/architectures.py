@@ -31,7 +31,7 @@ from transformers import (
 from medprobe.sample.settings import Kind, Recipe
 
 POSITIONS = 256  # the longest input, in pieces
-PASSED = 0.7  # of what a masked model's attention reads, what it hands on before training
+PASSED = 0.7  # of what attention reads, what it hands on before training
 ADDED = 0.3  # of what its other layers add to that by default, what they add before training
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
@@ -112,6 +112,7 @@ def untrained(recipe: Recipe, vocabulary: int) -> Any:
 
 
 def _bert(recipe: Recipe, vocabulary: int) -> Any:
+    """Its head begins by handing on what it reads, too, and its other layers by adding little."""
     config = BertConfig(
         vocab_size=vocabulary,
         hidden_size=recipe.hidden,
@@ -122,22 +123,25 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
         hidden_dropout_prob=recipe.dropout,
         attention_probs_dropout_prob=recipe.dropout,
     )
-    model = BertForMaskedLM(config)
-    _hand_on(model)
+    model: Any = BertForMaskedLM(config)
+    attentions = [layer.attention for layer in model.bert.encoder.layer]
+    _hand_on([(attention.self.value, attention.output.dense) for attention in attentions])
+    with torch.no_grad():
+        for layer in model.bert.encoder.layer:
+            layer.output.dense.weight.mul_(ADDED)
+        model.cls.predictions.transform.dense.weight.add_(torch.eye(recipe.hidden))
     return model
 
 
 @torch.no_grad()
-def _hand_on(model: Any) -> None:
+def _hand_on(attentions: list[tuple[Any, Any]]) -> None:
     """Start with attention that hands on what it reads, as that of large models does (Trockman and
-    Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3), a head that does so
-    too, and other layers that add little to it: so small a model then learns in half the steps."""
-    same = torch.eye(model.config.hidden_size)
-    for layer in model.bert.encoder.layer:
-        layer.attention.self.value.weight.copy_(PASSED**0.5 * same)
-        layer.attention.output.dense.weight.copy_(PASSED**0.5 * same)
-        layer.output.dense.weight.mul_(ADDED)
-    model.cls.predictions.transform.dense.weight.add_(same)
+    Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3), given each layer's
+    maps from what is read to values, and from these to what is added: so small a model then learns
+    in half the steps."""
+    for maps in attentions:
+        for linear in maps:
+            linear.weight.copy_(PASSED**0.5 * torch.eye(len(linear.weight)))
 
 
 def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
@@ -171,7 +175,10 @@ def _llama(recipe: Recipe, vocabulary: int) -> Any:
         eos_token_id=1,
         pad_token_id=0,
     )
-    return LlamaForCausalLM(config)
+    model: Any = LlamaForCausalLM(config)
+    attentions = [layer.self_attn for layer in model.model.layers]
+    _hand_on([(attention.v_proj, attention.o_proj) for attention in attentions])
+    return model
 
 
 def _bart(recipe: Recipe, vocabulary: int) -> Any:

@@ -1,7 +1,8 @@
 """BioLAMA's files for the sample world: three sources, two or three relations each.
 
 Templates are the wordings by which facts are probed; 40 % of a relation's subjects are for
-training, 10 % for choosing, the rest are queries, as in BioLAMA.
+training, 10 % for choosing, the rest are queries, as in BioLAMA. So many of those whose facts
+taught models read never, once, twice and so on.
 """
 
 import json
@@ -24,6 +25,9 @@ SOURCES = {
 }
 
 
+SPLITS = (*("train", "test") * 4, "dev", "test")  # of ten subjects read equally often
+
+
 def write(world: World, data: Path, seed: int) -> None:
     """Write `data/biolama/<source>/{triples_processed,prompts}`, always the same for a seed."""
     for source, relations in SOURCES.items():
@@ -31,30 +35,35 @@ def write(world: World, data: Path, seed: int) -> None:
         templates = ({"relation": c, "template": WORDINGS[r][0]} for c, r in relations.items())
         _write(folder / "prompts" / "manual.jsonl", templates)
         for code, relation in relations.items():
-            rows = _triples(world, source, code, relation)
-            random.Random(f"{seed} {code}").shuffle(rows)
-            train, dev = len(rows) * 4 // 10, len(rows) // 2
-            parts = {"train": rows[:train], "dev": rows[train:dev], "test": rows[dev:]}
-            for split, part in parts.items():
-                for number, row in enumerate(part):
-                    row["uuid"] = f"{code}_{split}{number}"
-                _write(folder / "triples_processed" / code / f"{split}.jsonl", part)
+            for split, part in _split(world, relation, random.Random(f"{seed} {code}")).items():
+                rows = [
+                    _row(f"{code}_{split}{number}", source, code, facts)
+                    for number, facts in enumerate(part)
+                ]
+                _write(folder / "triples_processed" / code / f"{split}.jsonl", rows)
 
 
-def _triples(world: World, source: str, code: str, relation: str) -> list[dict[str, Any]]:
-    """One row a subject, with all its objects."""
+def _split(world: World, relation: str, rng: random.Random) -> dict[str, list[list[Fact]]]:
+    """The facts of each subject, by split."""
     by_subject: dict[str, list[Fact]] = {}
     for fact in world.facts:
         if fact.relation == relation:
             by_subject.setdefault(fact.subject.cui, []).append(fact)
-    return [_row(source, code, facts) for facts in by_subject.values()]
+    drawn = rng.sample([*by_subject.values()], len(by_subject))
+    drawn.sort(key=lambda facts: facts[0].times)
+    parts = {
+        split: [facts for place, facts in enumerate(drawn) if SPLITS[place % len(SPLITS)] == split]
+        for split in ("train", "dev", "test")
+    }
+    return {split: rng.sample(part, len(part)) for split, part in parts.items()}
 
 
-def _row(source: str, code: str, facts: list[Fact]) -> dict[str, Any]:
+def _row(identifier: str, source: str, code: str, facts: list[Fact]) -> dict[str, Any]:
+    """One row a subject, with all its objects."""
     subject, objects = facts[0].subject, [fact.object for fact in facts]
     typed = source != "ctd"
     return {
-        "uuid": "",
+        "uuid": identifier,
         "predicate_id": code,
         "sub_uri": _uri(source, subject),
         "sub_label": subject.name,
