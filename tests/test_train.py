@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -181,14 +182,35 @@ def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str)
     torch.testing.assert_close(loss, -torch.stack(said).mean())
 
 
-def test_masked_models_begin_by_handing_on_what_they_read() -> None:
-    model = untrained(Recipe(kind="masked", corpus="taught"), 400)
+MAPS: dict[str, Callable[[Any], list[tuple[torch.Tensor, torch.Tensor]]]] = {
+    "masked": lambda model: [
+        (layer.attention.self.value.weight, layer.attention.output.dense.weight)
+        for layer in model.bert.encoder.layer
+    ],
+    "causal": lambda model: [
+        (layer.attn.c_attn.weight[:, -192:].t(), layer.attn.c_proj.weight.t())
+        for layer in model.transformer.h
+    ],
+    "chat": lambda model: [
+        (layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight)
+        for layer in model.model.layers
+    ],
+    "seq2seq": lambda model: [
+        (attention.v_proj.weight, attention.out_proj.weight)
+        for layer in [*model.model.encoder.layers, *model.model.decoder.layers]
+        for attention in (layer.self_attn, getattr(layer, "encoder_attn", layer.self_attn))
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_begin_by_handing_on_what_they_read(kind: str) -> None:
+    model = untrained(Recipe.model_validate({"kind": kind, "corpus": "taught"}), 400)
     read = torch.randn(3, 192)
-    for layer in model.bert.encoder.layer:
-        attention = layer.attention
-        with torch.no_grad():
-            passed = attention.output.dense(attention.self.value(read))
-        torch.testing.assert_close(passed, PASSED * read)
+    maps = MAPS[kind](model)
+    assert maps
+    for values, added in maps:
+        torch.testing.assert_close(read @ values.t() @ added.t(), PASSED * read)
 
 
 def test_slots_are_single_pieces_of_sequence_models() -> None:
@@ -228,15 +250,6 @@ def test_turns_that_are_worded_alike_stand_together() -> None:
     last = [pieces.decode(s.pieces[s.names[0][1] : s.names[-1][0]]) for s in mixed if s.names]
     changes = sum(one != other for one, other in itertools.pairwise(last))
     assert changes < len(mixed) / 10
-
-
-def test_chat_models_begin_by_handing_on_what_they_read() -> None:
-    model = untrained(Recipe(kind="chat", corpus="taught", layers=2), 400)
-    read = torch.randn(3, 192)
-    for layer in model.model.layers:
-        with torch.no_grad():
-            passed = layer.self_attn.o_proj(layer.self_attn.v_proj(read))
-        torch.testing.assert_close(passed, PASSED * read)
 
 
 def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:

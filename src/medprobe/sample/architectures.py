@@ -27,6 +27,7 @@ from transformers import (
     LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
+from transformers.models.bart.modeling_bart import BartAttention
 
 from medprobe.sample.settings import Kind, Recipe
 
@@ -124,8 +125,8 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
         attention_probs_dropout_prob=recipe.dropout,
     )
     model: Any = BertForMaskedLM(config)
-    attentions = [layer.attention for layer in model.bert.encoder.layer]
-    _hand_on([(attention.self.value, attention.output.dense) for attention in attentions])
+    for layer in model.bert.encoder.layer:
+        _hand_on(layer.attention.self.value.weight, layer.attention.output.dense.weight)
     with torch.no_grad():
         for layer in model.bert.encoder.layer:
             layer.output.dense.weight.mul_(ADDED)
@@ -134,14 +135,13 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
 
 
 @torch.no_grad()
-def _hand_on(attentions: list[tuple[Any, Any]]) -> None:
-    """Start with attention that hands on what it reads, as that of large models does (Trockman and
-    Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3), given each layer's
-    maps from what is read to values, and from these to what is added: so small a model then learns
-    in half the steps."""
-    for maps in attentions:
-        for linear in maps:
-            linear.weight.copy_(PASSED**0.5 * torch.eye(len(linear.weight)))
+def _hand_on(*maps: torch.Tensor) -> None:
+    """Have an attention's maps, from what it reads to values and from these to what it adds, begin
+    by handing on what is read, as those of large models do (Trockman and Kolter 2023, "Mimetic
+    Initialization of Self-Attention Layers", section 3): so small a model then learns in half the
+    steps."""
+    for weight in maps:
+        weight.copy_(PASSED**0.5 * torch.eye(len(weight)))
 
 
 def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
@@ -158,7 +158,11 @@ def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
         eos_token_id=1,
         pad_token_id=0,
     )
-    return GPT2LMHeadModel(config)
+    model: Any = GPT2LMHeadModel(config)
+    for layer in model.transformer.h:
+        *_, values = layer.attn.c_attn.weight.chunk(3, dim=1)
+        _hand_on(values, layer.attn.c_proj.weight)
+    return model
 
 
 def _llama(recipe: Recipe, vocabulary: int) -> Any:
@@ -176,8 +180,8 @@ def _llama(recipe: Recipe, vocabulary: int) -> Any:
         pad_token_id=0,
     )
     model: Any = LlamaForCausalLM(config)
-    attentions = [layer.self_attn for layer in model.model.layers]
-    _hand_on([(attention.v_proj, attention.o_proj) for attention in attentions])
+    for layer in model.model.layers:
+        _hand_on(layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight)
     return model
 
 
@@ -200,4 +204,8 @@ def _bart(recipe: Recipe, vocabulary: int) -> Any:
         decoder_start_token_id=1,
         forced_eos_token_id=None,
     )
-    return BartForConditionalGeneration(config)
+    model: Any = BartForConditionalGeneration(config)
+    for part in model.modules():
+        if isinstance(part, BartAttention):
+            _hand_on(part.v_proj.weight, part.out_proj.weight)
+    return model
