@@ -170,6 +170,13 @@ def test_the_page_says_what_the_numbers_say(reports: Path) -> None:
     assert "<svg" not in page
 
 
+def test_every_heading_has_an_address(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    addresses = re.findall(r'<h[1-6] id="([^"]+)"', page)
+    assert len(addresses) == len(set(addresses)) == len(re.findall(r"<h[1-6]\b", page)) > 8
+    assert {"top", "made_up/made_up", "reading/all-metrics"} <= set(addresses)
+
+
 def test_the_explorer_holds_the_numbers_of_the_table(reports: Path) -> None:
     page = (reports / "index.html").read_text()
     [found] = re.findall(

@@ -244,7 +244,7 @@ def _value(name: str, row: pd.Series, note: str = "") -> Cell:
     """A row's value, its interval and a further note below it."""
     plain = cell(name, row["value"])
     notes = [_interval(name, row).strip(), note]
-    return Cell(plain.text, plain.sort, plain.shade, ", ".join(filter(None, notes)))
+    return Cell(plain.text, plain.sort, plain.shade, "\n".join(filter(None, notes)))
 
 
 def _next(one: Standing) -> list[str | Cell]:
