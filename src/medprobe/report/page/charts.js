@@ -24,7 +24,8 @@ const charts = (() => {
       if (box[0] < area.left || box[2] > area.right || box[1] < area.top || box[3] > area.bottom
         || taken.some(b => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3])) continue;
       taken.push(box);
-      ctx.fillText(name, left, y + 4);
+      ctx.textBaseline = "middle";
+      ctx.fillText(name, left, y);
       if (far > FAR[0]) {
         ctx.lineWidth = 0.5;
         ctx.beginPath(); ctx.moveTo(mark.x, mark.y); ctx.lineTo(x, y); ctx.stroke();
