@@ -135,6 +135,10 @@ const charts = (() => {
     if (kind === "curves") {
       Object.assign(scales.x, lines ? { type: "category", labels: lines, offset: true } : { type: "linear" });
     }
+    // An axis that reaches four, such as one of ranks, needs no fractions.
+    for (const axis of [scales.x, scales.y]) {
+      if (axis.suggestedMax >= 4) axis.ticks = { precision: 0, ...axis.ticks };
+    }
     if (kind === "points") { scales.x.type = "logarithmic"; scales.x.ticks = { maxRotation: 0 }; scales.y.grace = "8%"; }
     const said = ({ dataset, raw }) => {
       const value = across || kind === "stacked" ? raw.x : raw.y;

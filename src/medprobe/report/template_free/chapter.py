@@ -136,11 +136,11 @@ def _overconfidence(results: Results) -> list[Part]:
         return []
     drawn = often.assign(value=often["share"], low=often["share"], high=often["share"])
     drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
-    labels = ("the most frequent entities, by place", "queries with it in the top ten, per cent")
+    labels = ("the most frequent entities, by place", "queries with it, per cent")
     drawings: list[Block] = []
     for model, some in drawn.groupby("model", sort=True):
         plot = plots.curves(some, "place", "name", labels, True)
-        caption = f"How often {model} has the same entities among its ten best answers."
+        caption = f"How often {model} has the same entity among its ten best answers."
         drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
     columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share", "chance"]
     sentences = [
