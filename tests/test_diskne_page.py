@@ -1,5 +1,6 @@
 """DisKnE's part of the page: its tables in the paper's form, and the training curves."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
