@@ -165,7 +165,7 @@ def _widest(standings: list[Standing]) -> Iterator[str]:
             shown(one.name, each["value"]) + _interval(one.name, each) for each in (one.best, row)
         )
         yield (
-            f"The widest such lead is on {one.benchmark}: under {one.best['method']} "
+            f"The widest significant lead is on {one.benchmark}: under {one.best['method']} "
             f"{one.best['model']} has {a} {metric(one.name).title}, {row['model']} {b} "
             f"({p_value(test.p)})."
         )
