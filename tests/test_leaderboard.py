@@ -74,8 +74,8 @@ def test_the_best_is_named_with_the_next_and_their_test() -> None:
     said, best, tables = shown(chapter)
     assert said == (
         "On facts good is best; there it is significantly better than all other models of the "
-        "same method. On more fair is best, but not significantly. The widest significant lead is on "
-        "facts: under fill_mask good has 90.0 % [85.0, 95.0] acc@1, fair 50.0 % [45.0, 55.0] "
+        "same method. On more fair is best, but not significantly. The widest significant lead is "
+        "on facts: under fill_mask good has 90.0 % [85.0, 95.0] acc@1, fair 50.0 % [45.0, 55.0] "
         "(corrected p < 0.001)."
     )
     assert best[0] == [
