@@ -18,7 +18,7 @@ from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON, comparison, sweep
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
-from medprobe.report.explore import KEYS, VALUES
+from medprobe.report.explore import KEYS, VALUES, numbers
 from medprobe.report.numbers import shown
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
@@ -170,6 +170,13 @@ def test_the_page_says_what_the_numbers_say(reports: Path) -> None:
     assert "<svg" not in page
 
 
+def test_every_heading_has_an_address(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    addresses = re.findall(r'<h[1-6] id="([^"]+)"', page)
+    assert len(addresses) == len(set(addresses)) == len(re.findall(r"<h[1-6]\b", page)) > 8
+    assert {"top", "made_up/made_up", "reading/all-metrics"} <= set(addresses)
+
+
 def test_the_explorer_holds_the_numbers_of_the_table(reports: Path) -> None:
     page = (reports / "index.html").read_text()
     [found] = re.findall(
@@ -183,13 +190,20 @@ def test_the_explorer_holds_the_numbers_of_the_table(reports: Path) -> None:
     }
     table = pd.read_csv(reports / "comparison.csv").set_index(KEYS)
     assert len(rows) == len(held["rows"]) > 20
-    for key, numbers in rows.items():
-        assert numbers == pytest.approx(
-            (table.loc[key, VALUES] * [100, 100, 100, 1]).tolist(), 1e-3
-        )
+    for key, held_numbers in rows.items():
+        *values, count = held_numbers
+        assert values == [round(100 * value, 1) for value in table.loc[key, VALUES]]
+        assert count == table.loc[key, "n"]
     assert not any("step" in key[3] or key[4].endswith("_tied") for key in rows)
     assert ("full", "may_treat", "taught", "contrastive", "acc_at_1") in rows
     assert "that is significant" in held["sentences"]["full"]["acc_at_1"]
+
+
+def test_the_explorer_counts_more_queries_than_ten_thousand() -> None:
+    rows = [("facts", "full", "macro", "mine", "x", "acc_at_1", 0.04, 0.03, 0.05, 19_003, None)]
+    table = pd.DataFrame(rows, columns=COMPARISON)
+    results = Results(comparison=table, benchmarks={"facts": METADATA})
+    assert numbers(results, "facts")["rows"] == [[0, 0, 0, 0, 0, 4.0, 3.0, 5.0, 19_003]]
 
 
 def test_how_large_a_benchmark_is_comes_from_its_own_count() -> None:
@@ -255,7 +269,7 @@ def test_every_text_is_escaped() -> None:
     results = Results(pd.DataFrame(columns=COMPARISON))
     page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
     assert "<b>&'" not in page
-    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 13
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 14
 
 
 def test_an_untaught_twin_is_whatever_params_say(reports: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(found: Resul
     markdown = export(found, "made_up", "markdown")
     assert "**75.0** [" in markdown and "5.0† [" in markdown
     latex = export(found, "made_up", "latex")
-    assert r"\textbf{75.0} {\scriptsize [" in latex and r"5.0$^\dagger$ {\scriptsize [" in latex
+    assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\dagger$\\{\scriptsize [" in latex
 
 
 def test_latex_is_well_formed(found: Results) -> None:
@@ -103,11 +103,12 @@ def test_latex_is_well_formed(found: Results) -> None:
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex is installed")
 def test_tex_sets_it(found: Results, tmp_path: Path) -> None:
     body = "\n".join(export(found, view, "latex") for view in ("made_up", "leaderboard"))
-    head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+    head = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}"
     (tmp_path / "paper.tex").write_text(f"{head}\n{body}\n\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout, "no table is wider than the text"
     assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 

@@ -74,8 +74,8 @@ def test_the_best_is_named_with_the_next_and_their_test() -> None:
     said, best, tables = shown(chapter)
     assert said == (
         "On facts good is best; there it is significantly better than all other models of the "
-        "same method. On more fair is best, but not significantly. The widest such lead is on "
-        "facts: under fill_mask good has 90.0 % [85.0, 95.0] acc@1, fair 50.0 % [45.0, 55.0] "
+        "same method. On more fair is best, but not significantly. The widest significant lead is "
+        "on facts: under fill_mask good has 90.0 % [85.0, 95.0] acc@1, fair 50.0 % [45.0, 55.0] "
         "(corrected p < 0.001)."
     )
     assert best[0] == [
@@ -102,7 +102,7 @@ def test_no_lead_is_sure_over_a_model_that_no_test_compares() -> None:
     assert "there it is significantly better than all other models of the same method" in said
     assert "On facts the next model does best under another method, and no test compares" in said
     assert best[0][3:] == ["other | likelihood", "89.0 | [84.0, 94.0]", "+1.0 | not tested", "–"]
-    assert texts(tables[BEST])[1] == ["other", "89.0 | [84.0, 94.0], likelihood"]
+    assert texts(tables[BEST])[1] == ["other", "89.0 | [84.0, 94.0]\nlikelihood"]
     assert [line[0] for line in texts(tables[COMMON])] == ["good", "poor"]
     assert "likelihood" not in tables, "it asks one model only"
 

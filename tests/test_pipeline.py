@@ -194,10 +194,11 @@ def test_params_are_refused_before_anything_runs(project: Project) -> None:
     content = yaml.safe_load(before)
     content["methods"]["masked"]["contrastive"]["medlama"]["stepp"] = 2
     path.write_text(yaml.safe_dump(content))
-    refused = project.run("medprobe", "doctor")
+    refused = project.run("dvc", "repro")
     path.write_text(before)
-    assert refused.returncode == 2
+    assert refused.returncode
     assert "unknown key stepp (did you mean 'step'?)" in refused.stdout
+    assert re.findall(r"Running stage '([^']+)'", refused.stdout) == ["check"]
 
 
 def test_a_filled_sheet_is_picked_up(project: Project) -> None:
@@ -233,3 +234,32 @@ def test_a_filled_sheet_is_picked_up(project: Project) -> None:
     ran = set(re.findall(r"Running stage '([^']+)'", said))
     assert ran == {"build-ratings@experts", "score"}
     assert "Running stage" not in project.works("dvc", "repro", "score")
+
+
+def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> None:
+    """A table of a stranger's own: a CSV, two lines of params.yaml, `dvc repro`."""
+    before = project.params()
+    names = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain"]
+    facts = [f"drug {i},treats,{names[i % 4]}" for i in range(40)]
+    folder = project.folder / "data/tables"
+    folder.mkdir()
+    (folder / "drugs.csv").write_text("\n".join(["subject,relation,object", *facts, ""]))
+    (folder / "prompts.csv").write_text("relation,template\ntreats,[X] might treat [Y] .\n")
+    params = project.params()
+    drugs = {"facts": "tables/drugs.csv", "prompts": "tables/prompts.csv"}
+    params["benchmarks"]["table"] = {"drugs": drugs}
+    params["methods"]["masked"]["mask_average"]["drugs"] = {}
+    project.write_params(params)
+    ran = re.findall(r"Running stage '([^']+)'", project.works("dvc", "repro"))
+    project.write_params(before)
+    probed = {f"probe-mask_average@{model}-drugs" for model in ("taught", "untaught")}
+    built = {"check", "build-table@drugs", "validate-table@drugs"}
+    assert set(ran) == built | probed | {"score", "track", "compare"}
+    table = pd.read_csv(project.folder / "reports/comparison.csv")
+    rows = table[(table["benchmark"] == "drugs") & (table["metric"] == "acc_at_10")]
+    assert len(rows) and (rows["value"] == 1).all()  # four names, ten answers
+    page = (project.folder / "reports/index.html").read_text()
+    leaderboard = page[page.index('id="leaderboard"') : page.index('id="drugs"')]
+    assert "<td>drugs<small>full, acc@1 (%)</small></td>" in leaderboard
+    shown = project.works("medprobe", "export", "leaderboard", "--format", "markdown")
+    assert "drugs (full), acc@1 by mask_average" in shown

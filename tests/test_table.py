@@ -1,18 +1,15 @@
-"""A benchmark from a table of one's own: its forms, its rules, what is refused, and its way to the
-comparison."""
+"""A benchmark from a table of one's own: its forms, its rules, and what is refused. Its way to the
+leaderboard is in test_pipeline.py."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
-from click.testing import CliRunner
 
 import gated
 from medprobe.benchmarks import table
-from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import facts
@@ -183,48 +180,6 @@ def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
         "something to choose from",
         "no prompt is asked twice",
     ]
-
-
-def test_forty_rows_and_two_lines_reach_the_comparison(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each command as `dvc repro` runs it."""
-    names = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain"]
-    rows = [
-        {"subject": f"drug {i}", "relation": "treats", "object": names[i % 4]} for i in range(40)
-    ]
-    write(tmp_path / "data", csv(rows))
-    params = {
-        "seed": 1,
-        "engine": {"precision": "float32"},
-        "models": {"masked": {"mine": {}}},
-        "folders": {"mine": str(tiny_model("bert"))},
-        "benchmarks": {
-            "table": {"drugs": {"facts": "tables/facts.csv", "prompts": "tables/prompts.csv"}}
-        },
-        "methods": {"masked": {"mask_average": {"drugs": {}}}},
-        "rewire": {"steps": 1},
-        "score": {"bootstrap": 20},
-        "track": {},
-    }
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    expectations = tmp_path / "expectations"
-    expectations.symlink_to(gated.EXPECTATIONS)
-    monkeypatch.chdir(tmp_path)
-    for command in (
-        "build --benchmark drugs",
-        "validate --benchmark drugs",
-        "fetch --model mine",
-        "probe --model mine --method mask_average --benchmark drugs",
-        "score",
-        "compare",
-    ):
-        done = CliRunner().invoke(main, command.split())
-        assert done.exit_code == 0, (command, done.output, done.exception)
-    table = pd.read_csv("reports/comparison.csv")
-    rows = table[(table["benchmark"] == "drugs") & (table["metric"] == "acc_at_10")]
-    assert (rows["value"] == 1).all() and len(rows)  # four names, ten answers
-    assert "drugs" in Path("reports/index.html").read_text()
 
 
 def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:

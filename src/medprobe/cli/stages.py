@@ -66,18 +66,12 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
 
 @main.command("check")
 def check_() -> None:
-    """Check params.yaml: by hand to its leaves; as the first stage, which all others wait for, its
-    names and sections. The rest is checked by every command."""
+    """Check params.yaml to its leaves: by hand, and as the stage that all others wait for."""
+    from medprobe import check
     from medprobe.core.files import replacing
-    from medprobe.core.params import load
 
-    if "DVC_STAGE" in os.environ:
-        load()
-    else:
-        from medprobe import check
-
-        check.loaded()
-        click.echo("params.yaml: nothing is wrong")
+    check.loaded()
+    click.echo("params.yaml: nothing is wrong")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 

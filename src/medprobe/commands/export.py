@@ -5,7 +5,8 @@ under one method, which is what the paired tests do. The best of each column is 
 are significantly worse carry a mark.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,8 @@ from medprobe.report.verdicts import verdict
 LEADERBOARD: Final = "leaderboard"
 BEST: Final = "The best of each column is bold; intervals stand in brackets."
 TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
+HEAD: Final = re.compile(r", | by |(?<=:)")  # where a column's head is broken
+NARROW: Final = 4  # columns that fit into the width of a text
 DAGGER: Final = r"$^\dagger$"
 SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
@@ -165,18 +168,37 @@ def _escaped(text: str) -> str:
 
 
 def _latex(columns: list[Column], note: str) -> str:
+    """A table for booktabs: heads and intervals in lines of their own, since what stands beside
+    each other runs off the paper, and scaled to the text's width (graphicx) where there are many.
+    """
+
     def cell(value: str, interval: str, best: bool, worse: bool) -> str:
         number = f"\\textbf{{{value}}}" if best else value
         mark = DAGGER if worse else ""
-        return f"{number}{mark} {{\\scriptsize {interval}}}" if interval else f"{number}{mark}"
+        return _lines([f"{number}{mark}", f"{{\\scriptsize {interval}}}" if interval else ""])
 
     frame = _cells(columns, cell)
     frame["model"] = frame["model"].map(_escaped)
-    frame.columns = pd.Index([_escaped(name) for name in frame])
+    frame.columns = pd.Index([_lines(HEAD.split(_escaped(name))) for name in frame])
     caption = _escaped(note)
     form = "l" + "r" * len(columns)
     text = frame.replace("–", "--").to_latex(index=False, column_format=form, caption=caption)
+    text = text.replace("\\caption", "\\centering\n\\caption", 1)
+    if len(columns) > NARROW:
+        start, end = "\\begin{tabular}", "\\end{tabular}"
+        text = text.replace(start, f"\\resizebox{{\\linewidth}}{{!}}{{%\n{start}")
+        text = text.replace(end, f"{end}}}")
     return str(text)
+
+
+def _lines(texts: Sequence[str]) -> str:
+    """Texts one below another, to the right, as LaTeX sets them in a cell.
+
+    >>> print(_lines(["5.0", "(1.0 to 9.0)"]), _lines(["5.0", ""]))
+    \\shortstack[r]{5.0\\\\(1.0 to 9.0)} 5.0
+    """
+    there = [text for text in texts if text]
+    return "".join(there) if len(there) < 2 else "\\shortstack[r]{" + r"\\".join(there) + "}"
 
 
 def _markdown(columns: list[Column], note: str) -> str:

@@ -3,6 +3,7 @@ page draws them from."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 
 import pandas as pd
@@ -18,6 +19,12 @@ COLOURS: Final = [
 ]
 MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES: Final = ["-", "--", ":"]
+
+# Where a point's name may stand, as in report/page/charts.js: to its right, left, above, below,
+# and at its corners; so many points away from it, and the point's own half width.
+SIDES: Final = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
+FAR: Final = [6, 14, 24, 36]
+POINT: Final = 4
 
 
 @dataclass(frozen=True)
@@ -132,9 +139,6 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
             part = rows[rows[series] == name]
             mark, colour = _mark(index), _colour(index)
             axes.scatter(part[x], part[y], marker=mark, s=36, color=colour, label=name)
-        for row in rows.to_dict("records"):
-            at = (row[x], row[y])
-            axes.annotate(row["name"], at, xytext=(5, 3), textcoords="offset points", fontsize=8)
         axes.set_xscale("log")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
@@ -145,7 +149,37 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
             if (part := rows[rows[series] == name].to_dict("records"))
         ]
         numbers = {"kind": "points", **dict(zip("xy", labels, strict=True)), "series": found}
-        return Plot(finish(names), numbers)
+        named = [(row[x], row[y], row["name"]) for row in rows.to_dict("records")]
+        return Plot(finish(names, lambda: _name(axes, named)), numbers)
+
+
+def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
+    """Put each point's name in the nearest place beside it where it meets no point and no other
+    name, with a line to it where that is far; the axes are laid out before. A name for which there
+    is no such place is left out."""
+    from matplotlib.transforms import Bbox
+
+    places = axes.transData.transform([point[:2] for point in points])
+    reach = POINT * axes.figure.dpi / 72
+    taken = [Bbox([place - reach, place + reach]) for place in places]
+    for x, y, name in points:
+        for far, (right, up) in product(FAR, SIDES):
+            place = {"xytext": (far * right, far * up), "textcoords": "offset points"}
+            text = axes.annotate(
+                name,
+                (x, y),
+                fontsize=8,
+                ha={1: "left", 0: "center", -1: "right"}[right],
+                va={1: "bottom", 0: "center", -1: "top"}[up],
+                **place,
+            )
+            box = text.get_window_extent()
+            if axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and not box.count_overlaps(taken):
+                taken.append(box)
+                if far > FAR[0]:
+                    axes.annotate("", (x, y), arrowprops={"arrowstyle": "-", "lw": 0.5}, **place)
+                break
+            text.remove()
 
 
 def stacked(shares: pd.DataFrame, label: str) -> Plot:

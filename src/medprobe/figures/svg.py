@@ -29,19 +29,22 @@ STYLE: Any = {
 
 
 @contextmanager
-def drawing(height: float) -> Iterator[tuple[Any, Callable[[list[str]], str]]]:
+def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
     """A set of axes to draw on, and the function that ends the drawing as SVG, given the names of
-    its series."""
+    its series and, where something must know the places of all others, what draws it last."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.6, height), layout="constrained")
 
-        def finish(names: list[str]) -> str:
+        def finish(names: list[str], last: Callable[[], None] | None = None) -> str:
             if len(names) > 1:
                 columns = 80 // (max(map(len, names)) + 6)
                 figure.legend(loc="outside upper left", ncols=min(len(names), max(columns, 1)))
+            if last is not None:
+                figure.draw_without_rendering()
+                last()
             stream = io.StringIO()
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
             return plain(stream.getvalue())

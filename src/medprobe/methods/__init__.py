@@ -141,7 +141,8 @@ def find(name: str) -> type[Method]:
     ('masked', 'encoder')
     """
     if name not in names():
-        raise BadInput("methods", f"no method '{name}'{nearest(name, names())}")
+        problem = f"no method '{name}'{nearest(name, names())}"
+        raise BadInput("methods", problem, f"one of {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
     found: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
     return found

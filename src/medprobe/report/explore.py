@@ -11,17 +11,17 @@ from medprobe.report.results import Results
 from medprobe.report.verdicts import chance
 
 KEYS: Final = ["subset", "relation", "model", "method", "metric"]
-VALUES: Final = ["value", "low", "high", "n"]
+VALUES: Final = ["value", "low", "high"]
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared: a check, not a choice
 
 
 def numbers(results: Results, benchmark: str) -> dict[str, Any]:
     """All means of the benchmark, and its main metric by relation and by part of a subset.
 
-    `keys` names the values of each of KEYS; a row of `rows` has their places in it, then VALUES,
-    four significant digits each, shares in per cent. `metrics` says how a metric is called, its
-    `unit` and which direction is better on which subset; `chance` what names in random order
-    reach. Sweeps are left out; they have drawings of their own.
+    `keys` names the values of each of KEYS; a row of `rows` has their places in it, then VALUES as
+    tables show them, shares in per cent, and the number of queries. `metrics` says how a metric is
+    called, its `unit` and which direction is better on which subset; `chance` what names in random
+    order reach. Sweeps are left out; they have drawings of their own.
     """
     main, about = results.primary(benchmark), results.benchmarks[benchmark]
     rows = without_sweeps(results.rows(benchmark))
@@ -35,14 +35,12 @@ def numbers(results: Results, benchmark: str) -> dict[str, Any]:
     keys["subset"].sort(key=_in_order([*results.subsets(benchmark)]))
     names = keys["metric"] = sorted(keys["metric"], key=_in_order([main]))
     places = pd.DataFrame({key: rows[key].map(keys[key].index) for key in KEYS})
-    scale = rows["metric"].map(lambda name: 100.0 if metric(name).share else 1.0)
-    values = rows[VALUES].astype(float).mul(scale, axis=0).assign(n=rows["n"].astype(float))
     whole = results.subsets(benchmark)
     return {
         "keys": keys,
         "rows": [
-            [*place, *(None if pd.isna(x) else float(f"{x:.4g}") for x in value)]
-            for place, value in zip(places.to_numpy().tolist(), values.to_numpy(), strict=True)
+            [*place, *(_rounded(row["metric"], row[value]) for value in VALUES), row["n"]]
+            for place, row in zip(places.to_numpy().tolist(), rows.to_dict("records"), strict=True)
         ],
         "metrics": {
             name: {
@@ -61,6 +59,18 @@ def numbers(results: Results, benchmark: str) -> dict[str, Any]:
             for subset in whole
         },
     }
+
+
+def _rounded(name: str, value: float | None) -> float | None:
+    """A metric's value, rounded once: the page, which writes one digit after a share's point, shows
+    what tables do.
+
+    >>> _rounded("acc_at_1", 0.311512), _rounded("perplexity", 12345.6), _rounded("f1", None)
+    (31.2, 12350.0, None)
+    """
+    if value is None or pd.isna(value):
+        return None
+    return float(f"{100 * value:.1f}" if metric(name).share else f"{value:.4g}")
 
 
 def _in_order(first: list[str]) -> Any:

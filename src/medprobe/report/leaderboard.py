@@ -165,7 +165,7 @@ def _widest(standings: list[Standing]) -> Iterator[str]:
             shown(one.name, each["value"]) + _interval(one.name, each) for each in (one.best, row)
         )
         yield (
-            f"The widest such lead is on {one.benchmark}: under {one.best['method']} "
+            f"The widest significant lead is on {one.benchmark}: under {one.best['method']} "
             f"{one.best['model']} has {a} {metric(one.name).title}, {row['model']} {b} "
             f"({p_value(test.p)})."
         )
@@ -244,7 +244,7 @@ def _value(name: str, row: pd.Series, note: str = "") -> Cell:
     """A row's value, its interval and a further note below it."""
     plain = cell(name, row["value"])
     notes = [_interval(name, row).strip(), note]
-    return Cell(plain.text, plain.sort, plain.shade, ", ".join(filter(None, notes)))
+    return Cell(plain.text, plain.sort, plain.shade, "\n".join(filter(None, notes)))
 
 
 def _next(one: Standing) -> list[str | Cell]:

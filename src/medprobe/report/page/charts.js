@@ -11,7 +11,29 @@ const charts = (() => {
   let ink = null; // another than the page's own, while it is printed
 
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  // Lines from low to high, chance, and the names of points that have room.
+  // A point's name stands in the nearest place beside it where it meets no point and no other name,
+  // with a line to it where that is far: as in figures/plots.py.
+  const SIDES = [[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
+  const FAR = [7, 17, 29, 43];
+  function write({ ctx, chartArea: area }, name, mark, taken) {
+    const width = ctx.measureText(name).width;
+    for (const far of FAR) for (const [right, down] of SIDES) {
+      const x = mark.x + far * right, y = mark.y + (right ? far : far + 4) * down;
+      const left = x + width * (right - 1) / 2;
+      const box = [left, y - 7, left + width, y + 7];
+      if (box[0] < area.left || box[2] > area.right || box[1] < area.top || box[3] > area.bottom
+        || taken.some(b => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3])) continue;
+      taken.push(box);
+      ctx.textBaseline = "middle";
+      ctx.fillText(name, left, y);
+      if (far > FAR[0]) {
+        ctx.lineWidth = 0.5;
+        ctx.beginPath(); ctx.moveTo(mark.x, mark.y); ctx.lineTo(x, y); ctx.stroke();
+      }
+      return;
+    }
+  }
+  // Lines from low to high, chance, and the names of points.
   const additions = {
     id: "additions",
     afterDatasetsDraw(chart) {
@@ -33,14 +55,7 @@ const charts = (() => {
             else { ctx.moveTo(mark.x, y.getPixelForValue(low)); ctx.lineTo(mark.x, y.getPixelForValue(high)); }
             ctx.stroke();
           }
-          if (name) {
-            const width = ctx.measureText(name).width;
-            const right = mark.x + 7 + width <= area.right;
-            const left = right ? mark.x + 7 : mark.x - 7 - width;
-            const box = [left, mark.y - 7, left + width, mark.y + 7];
-            const free = taken.every(b => box[0] > b[2] || box[2] < b[0] || box[1] > b[3] || box[3] < b[1]);
-            if (free) { taken.push(box); ctx.fillText(name, left, mark.y + 4); }
-          }
+          if (name) write(chart, name, mark, taken);
         });
       });
       if (typeof chance === "number") {
@@ -70,14 +85,14 @@ const charts = (() => {
     series.forEach(([, points], index) => points.forEach(([at]) => there.get(at)?.push(index)));
     const starts = new Map();
     let height = 0;
-    const middles = lines.map(line => {
+    const ys = lines.map(line => {
       const room = Math.max(there.get(line).length, 1.2);
       starts.set(line, height + 0.9);
       height += room + 0.8;
       return height - room / 2 - 0.4;
     });
     const place = (line, index) => starts.get(line) + there.get(line).indexOf(index);
-    return { height, middles, place };
+    return { height, ys, place };
   }
 
   function settings(numbers, look) {
@@ -112,13 +127,17 @@ const charts = (() => {
       if (kind === "stacked") scales.x.max = 100;
       scales.y = across
         ? { grid: { display: false }, reverse: true, min: 0, max: rows.height,
-          afterBuildTicks: axis => { axis.ticks = rows.middles.map(value => ({ value })); },
+          afterBuildTicks: axis => { axis.ticks = rows.ys.map(value => ({ value })); },
           ticks: { autoSkip: false, callback: (_, at) => wrapped(lines[at] ?? "") } }
         : { type: "category", labels: lines, stacked: true, grid: { display: false },
           ticks: { autoSkip: false, callback: value => wrapped(lines[value]) } };
     }
     if (kind === "curves") {
       Object.assign(scales.x, lines ? { type: "category", labels: lines, offset: true } : { type: "linear" });
+    }
+    // An axis that reaches four, such as one of ranks, needs no fractions.
+    for (const axis of [scales.x, scales.y]) {
+      if (axis.suggestedMax >= 4) axis.ticks = { precision: 0, ...axis.ticks };
     }
     if (kind === "points") { scales.x.type = "logarithmic"; scales.x.ticks = { maxRotation: 0 }; scales.y.grace = "8%"; }
     const said = ({ dataset, raw }) => {

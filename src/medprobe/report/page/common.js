@@ -31,8 +31,20 @@ function table(heads, rows, caption) {
     node("th", { scope: "col" }, node("button", { textContent: text })))));
   const body = node("tbody", {}, ...rows.map(row => node("tr", {}, ...row.map(cell))));
   const made = node("table", {}, ...(caption ? [node("caption", { textContent: caption })] : []), head, body);
+  align(made);
   return node("div", { className: "scroll", tabIndex: 0 }, made);
 }
+
+// A column that holds numbers stands to the right, with its head and what is missing.
+function align(made) {
+  const rows = [...made.tBodies[0].rows];
+  [...made.tHead.rows[0].cells].forEach((head, at) => {
+    const column = rows.map(row => row.cells[at]);
+    if (!column.some(cell => cell.classList.contains("number"))) return;
+    [head, ...column].forEach(cell => cell.classList.add("number"));
+  });
+}
+$("table").forEach(align);
 
 // Sorting: numbers from the highest, words from A; what is missing comes last.
 document.addEventListener("click", event => {

@@ -231,7 +231,10 @@ function show() {
   const carried = new URLSearchParams(models.length ? { models: models.join(",") } : {});
   $("#views a").forEach(one => {
     const to = one.dataset.view ??= one.hash.slice(1);
-    if (to === view) one.setAttribute("aria-current", "page"); else one.removeAttribute("aria-current");
+    if (to === view) {
+      one.setAttribute("aria-current", "page");
+      one.parentElement.scrollLeft = one.offsetLeft - one.parentElement.offsetLeft - 40;
+    } else one.removeAttribute("aria-current");
     one.hash = link(to, carried);
   });
   $(".parts a", open).forEach(one => {

@@ -216,13 +216,12 @@ def _typical(table: pd.DataFrame, found: pd.DataFrame) -> str:
     always, never = int((both["sum"] == both["size"]).sum()), int((both["sum"] == 0).sum())
     other = both.index[both["apart"] != (both["sum"] > both["size"] / 2)]
     named = [f"{method} by {metric(name).title}" for method, name, _ in other]
-    here = (
-        f"otherwise than on most in {listed(named)}" if named else "as on most of them throughout"
-    )
+    here = f"differs from most of them in {listed(named)}" if named else "agrees with most of them"
     return (
-        f"How typical is this? {len(both)} of {len(asked)} comparisons were made on sample worlds "
-        f"of two seeds or more: intervals are apart on every one in {always}, on some in "
-        f"{len(both) - always - never}, on none in {never}; here it is {here}."
+        f"How typical is this? {len(both)} of {len(asked)} comparisons were also made on sample "
+        f"worlds of other seeds: taught and untaught have intervals apart under every seed in "
+        f"{always}, under some in {len(both) - always - never}, under none in {never}; this page "
+        f"{here}."
     )
 
 
@@ -237,7 +236,7 @@ def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     rows = rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
     axes = ("times that the fact was read in training", plots.label(name))
     plot = plots.curves(rows, "times", "method", axes, metric(name).share)
-    caption = f"{metric(name).title} of {model} by how often it has read the fact."
+    caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
     return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
 
 

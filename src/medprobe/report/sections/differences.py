@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
+from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import metric, shown, signed
 from medprobe.report.results import LEVEL, Results
 from medprobe.report.verdicts import units
@@ -23,8 +23,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
     blocks: list[Block] = []
     for subset in results.subsets(benchmark):
         if len(tests := results.tests(benchmark, subset, name)):
-            told = paragraph(f"{subset}:", *_told(tests, name, units(results, benchmark)))
-            blocks += [*told, *folded(f"All pairs, {subset}", [_table(tests, name)])]
+            told = paragraph(*_told(tests, name, units(results, benchmark)))
+            blocks += [Tag(subset), *told, *folded(f"All pairs, {subset}", [_table(tests, name)])]
     unit = units(results, benchmark)
     whole = unit if unit == "queries" else f"whole {unit}"
     how = (

@@ -11,7 +11,7 @@ import pandas as pd
 from medprobe.figures import losses
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import published
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 
@@ -26,16 +26,16 @@ def section(results: Results, benchmark: str) -> list[Part]:
     diseases: list[Block] = []
     for category, some in rows[~is_mean].groupby("subset", sort=True):
         table = _table(results, some, {"relation": "disease", "method": "method"})
-        diseases += folded(str(category), table)
-    heads = {"subset": "category", "method": "method", "relation": "mean"}
+        diseases += folded(str(category), [table])
+    heads = {"subset": "category", "method": "method"}
     learnt = results.losses.get(benchmark)
     ranked: list[Block] = []
     for name in RANKED:
         means = results.rows(benchmark, metric=name)
         means = means[means["relation"].isin(MEANS)]
-        ranked += folded(f"{metric(name).title} by category", _table(results, means, heads))
+        ranked += folded(f"{metric(name).title} by category", _means(results, means, heads))
     return [
-        *part("F1 by category", _table(results, rows[is_mean], heads), ranked),
+        *part("F1 by category", _means(results, rows[is_mean], heads), ranked),
         *part("F1 by disease", diseases),
         *part(
             "How the classifiers learn", [] if learnt is None else losses.drawn(learnt, benchmark)
@@ -43,10 +43,17 @@ def section(results: Results, benchmark: str) -> list[Part]:
     ]
 
 
-def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> list[Block]:
+def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[Block]:
+    """The table of each mean over diseases, of which one is shown."""
+    tables = {
+        str(mean): _table(results, some, heads)
+        for mean, some in rows.groupby("relation", sort=True)
+    }
+    return [Choice("Mean", tables)] if tables else []
+
+
+def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
-    if rows.empty:
-        return []
     title = metric(rows["metric"].iloc[0]).title
     models = sorted(rows["model"].unique())
     body: list[list[str | Cell]] = []
@@ -54,7 +61,7 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> list[B
         found = {row.model: _cell(results, row) for row in some.itertuples()}
         body.append([*names, *(found.get(model, MISSING) for model in models)])
     caption = f"{title}, per cent; a paper's own number in brackets"
-    return [Table([*keys.values(), *models], body, caption)]
+    return Table([*keys.values(), *models], body, caption)
 
 
 def _cell(results: Results, row: Any) -> Cell:

@@ -32,7 +32,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         rules = folded("What its rules left out", [table_of(left_out)])
     return part(
         "The benchmark in numbers",
-        folded("Show", own) if len(counted) > LONG else own,
+        folded(f"All counts, {len(counted)} rows", own) if len(counted) > LONG else own,
         rules,
         answers,
     )

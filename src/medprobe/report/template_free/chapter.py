@@ -1,6 +1,9 @@
 """The chapter on template-based and template-free probing, across data sets: analyses, each a table
 and a drawing (Shaier et al., section 5)."""
 
+from collections.abc import Hashable, Mapping
+from typing import Any, Final
+
 import pandas as pd
 
 from medprobe.figures import plots
@@ -12,6 +15,12 @@ from medprobe.report.results import LEVEL, Results
 from medprobe.report.template_free import METHOD, WITH_MORE
 from medprobe.report.template_free.data_sets import PARALLEL, data_sets, home
 from medprobe.report.verdicts import listed
+
+EDGES: Final = {  # the interval of a column
+    "value": ("low", "high"),
+    "value_more": ("low_more", "high_more"),
+    "difference": ("low", "high"),
+}
 
 
 def chapter(results: Results) -> list[Chapter]:
@@ -74,10 +83,11 @@ def _parallel(results: Results) -> list[Part]:
         f"differences are significant at {LEVEL:g} (paired permutation test, Holm's correction)"
         + (f"; in {higher} of these the sentence scores higher." if len(clear) else ".")
     )
-    columns = ["template_based", "template_free", "difference", "low", "high"]
+    columns = ["template_based", "template_free", "difference"]
     formats = {**dict.fromkeys(columns, "{:.1%}"), "p": "{:.4f}", "p_holm": "{:.4f}"}
+    about = {"template_based": "by template", "template_free": "by sentence", "pairs": "facts"}
     drawing = Drawing("template-free-parallel", plot, caption)
-    blocks: list[Block] = [drawing, _table(table, formats)]
+    blocks: list[Block] = [drawing, _table(table, formats, **about)]
     return part("Scores over the same facts", paragraph(text), blocks)
 
 
@@ -99,8 +109,11 @@ def _perplexity(results: Results) -> list[Part]:
         "Perplexity and accuracy",
         paragraph(*sentences),
         [Drawing("template-free-perplexity", plot, caption)],
-        [_table(found.dropna(subset="r"), {"r": "{:.2f}", "p": "{:.3f}"})],
-        folded("By model", [by_model]),
+        folded("By data set and model", [by_model]),
+        folded(
+            "Correlation, by kind and by data set",
+            [_table(found.dropna(subset="r"), {"r": "{:.2f}", "p": "{:.3f}"}, n="points")],
+        ),
     )
 
 
@@ -110,10 +123,11 @@ def _templates(results: Results) -> list[Part]:
         return []
     named = table.assign(relation=table["relation"].str.replace("_", " "))
     plot = plots.intervals(named, "relation", "model", plots.label("acc_at_10"), True)
-    formats = {**dict.fromkeys(["value", "low", "high"], "{:.1%}"), "n": "{:.0f}"}
+    formats = {"value": "{:.1%}", "n": "{:.0f}"}
     caption = "acc@10 of each template of Google-RE."
     drawing = Drawing("template-free-templates", plot, caption)
-    return part("Template by template", [drawing, _table(table, formats)])
+    shown_as = {"relation": "template", "value": "acc@10", "n": "queries"}
+    return part("Template by template", [drawing, _table(named, formats, **shown_as)])
 
 
 def _overconfidence(results: Results) -> list[Part]:
@@ -122,11 +136,11 @@ def _overconfidence(results: Results) -> list[Part]:
         return []
     drawn = often.assign(value=often["share"], low=often["share"], high=often["share"])
     drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
-    labels = ("the most frequent entities, by place", "queries with it in the top ten, per cent")
+    labels = ("the most frequent entities, by place", "queries with it, per cent")
     drawings: list[Block] = []
     for model, some in drawn.groupby("model", sort=True):
         plot = plots.curves(some, "place", "name", labels, True)
-        caption = f"How often {model} has the same entities among its ten best answers."
+        caption = f"How often {model} has the same entity among its ten best answers."
         drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
     columns = ["distinct_at_1", "distinct_at_5", "distinct_at_10", "favourite_share", "chance"]
     sentences = [
@@ -156,48 +170,67 @@ def _distractors(results: Results) -> list[Part]:
     drawn = drawn.assign(line=drawn["name"] + " · " + drawn["model"])
     plot = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
     named = table.drop(columns=["benchmark", "subset"])
-    formats = dict.fromkeys([*edges, *(f"{edge}_more" for edge in edges)], "{:.1%}")
+    formats = dict.fromkeys(["value", "value_more"], "{:.1%}")
+    about = {
+        **{"value": "among its own", "value_more": "with distractors"},
+        **{"entities": "its own entities", "entities_more": "with distractors, entities"},
+    }
     caption = f"The same queries among more entities ({METHOD} and {WITH_MORE})."
     drawing = Drawing("template-free-distractors", plot, caption)
-    return part("The number of entities", [drawing, _table(named, formats)])
+    return part("The number of entities", [drawing, _table(named, formats, **about)])
 
 
 def _lipid(results: Results) -> list[Part]:
     """Its entities, its annotators, and which models may have read its sentences."""
     blocks: list[Block] = []
     if (counts := results.template_free.get("appearances")) is not None:
-        about = "Prompts, entities, and how many prompts an entity has."
-        blocks += [*paragraph(about), _table(counts, {"mean": "{:.2f}", "std": "{:.2f}"})]
+        formats = {"mean": "{:.2f}", "std": "{:.2f}"}
+        heads = {"mean": "prompts an entity, mean", "std": "deviation"}
+        heads |= {"max": "at most", "min": "at least"}
+        blocks.append(_table(counts, formats, **heads))
     if (said := results.template_free.get("agreement")) is not None:
         formats = dict.fromkeys(["yes_first", "yes_second", "agreed"], "{:.1%}")
         about = "Two annotators on whether prompts state facts; kappa is Cohen's."
         blocks += [*paragraph(about), _table(said, {**formats, "kappa": "{:.2f}"})]
     if (table := results.template_free.get("cut-off")) is not None:
-        late = table[table["verdict"] != "unseen"]
-        head = "Sentences are unseen by a model whose training ended before their cut-off."
-        flags = [
-            f"{listed(models)}: {said}."
-            for said, models in late.groupby("verdict", sort=False)["model"].unique().items()
-        ]
-        blocks += [*paragraph(head, *flags), _table(table, {})]
+        models = table.groupby("verdict")["model"].agg(listed)
+        told = ["Sentences are unseen by a model whose training ended before their cut-off."]
+        if "may be read" in models:
+            told.append(f"Trained later, so that they may be read: {models['may be read']}.")
+        if "unknown" in models:
+            told.append(
+                f"Nothing says when the training of {models['unknown']} ended; trained_until in "
+                "params.yaml would."
+            )
+        blocks += [*paragraph(*told), _table(table, {})]
     return part("LIPID: entities, annotators, and who may have read it", blocks)
 
 
-def _table(table: pd.DataFrame, formats: dict[str, str]) -> Table:
-    """A table as it is, numbers in the given formats (shares as `{:.1%}`)."""
+def _table(table: pd.DataFrame, formats: dict[str, str], **heads: str) -> Table:
+    """A table of numbers in the given formats, shares (`{:.1%}`) with their unit in the head, an
+    interval beside its value."""
     titles = {name: one.title for name, one in catalog().items()}
     table = table.replace({"metric": titles}) if "metric" in table else table
+    heads = {"name": "data set", "p_holm": "p, corrected", **titles, **heads}
+    shares = {name for name, form in formats.items() if form.endswith("%}")}
+    units = {name: ", points" if name == "difference" else ", %" for name in shares}
+    columns = [name for name in map(str, table) if not name.startswith(("low", "high"))]
     body = [
-        [_cell(value, formats.get(str(name), "{:g}")) for name, value in row.items()]
+        [_cell(row, name, formats.get(name, "{:g}")) for name in columns]
         for row in table.to_dict("records")
     ]
-    heads = {**titles, "p_holm": "p, corrected"}
-    return Table([heads.get(str(name), str(name).replace("_", " ")) for name in table], body)
+    found = [heads.get(name, name.replace("_", " ")) + units.get(name, "") for name in columns]
+    return Table(found, body)
 
 
-def _cell(value: object, form: str) -> str | Cell:
+def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
+    """A number, and its interval where the row has one of it."""
+    value = row[name]
     if not isinstance(value, int | float):
         return str(value)
     if pd.isna(value):
         return MISSING
-    return Cell(form.format(value).replace("%", " %"), float(value))
+    edges = [row.get(edge) for edge in EDGES.get(name, ())]
+    numbers = [value, *edges] if edges and not any(pd.isna(edge) for edge in edges) else [value]
+    said, *interval = (form.format(number).removesuffix("%") for number in numbers)
+    return Cell(f"{said}  [{', '.join(interval)}]" if interval else said, float(value))

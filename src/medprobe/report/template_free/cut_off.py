@@ -12,7 +12,8 @@ from medprobe.core.tables import QUERY_COLUMNS, read_table
 
 def cut_off(models: Models, folder: Path, probed: list[str]) -> pd.DataFrame:
     """A row for each probed model: `model, trained_until, cut_off, verdict`; empty where no LIPID
-    was built in `folder`. The verdict is `unseen` where training ended at the cut-off or before it.
+    was built in `folder`. The verdict is `unseen` where training ended at the cut-off or before it,
+    `may be read` where it ended later, `unknown` where nothing says when.
 
     Raises BadInput for a `trained_until` that is no date.
     """
@@ -31,10 +32,10 @@ def cut_off(models: Models, folder: Path, probed: list[str]) -> pd.DataFrame:
 
 def _verdict(model: str, until: str | None, day: date) -> str:
     if until is None:
-        return "training date not declared, set trained_until"
+        return "unknown"
     try:
         late = date.fromisoformat(until) > day
     except ValueError:
         where = f"params.yaml: models: {model}.trained_until"
         raise BadInput(where, f"no date: {until}", "write YYYY-MM-DD") from None
-    return "trained after the cut-off, may have read the sentences" if late else "unseen"
+    return "may be read" if late else "unseen"
