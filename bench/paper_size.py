@@ -9,14 +9,14 @@
 | validate | the gate on MedLAMA: 19 relations, 1,000 queries each and 807 hard ones, 22,923 names |
 | score | one model's 13.7 million predictions: ten sentence sets at four checkpoints |
 | track | the same into MLflow |
-| compare | sixteen such models: their tests, the page and the pages of queries |
+| compare | eight such models: their tests, the page and the pages of queries |
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
 | diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
 | biolama-score, lama-score | one model's answers to 49,000 and 51,330 queries |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
-disk is used.
+disk is used. Where there is a browser, it then opens the page.
 """
 
 import os
@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,8 +281,16 @@ def score() -> None:
 
 def track() -> None:
     from medprobe.stages.track import track as stage
+    from medprobe.tracking import store
 
     stage(params())
+    client = store.connect()
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    runs = [run.data for run in client.search_runs(experiments, max_results=1_000)]
+    most = {part: max(len(getattr(run, part)) for run in runs) for part in ("metrics", "params")}
+    files = [path.stat().st_size for path in store.folder().rglob("artifacts/**/*.*")]
+    largest = f"{len(files)} artefacts, the largest of {max(files) / 1e6:.1f} MB"
+    print(f"  {len(runs)} runs, {most} at most, {largest}")
 
 
 def compare() -> None:
@@ -292,12 +301,26 @@ def compare() -> None:
         print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")
 
 
+def opened() -> None:
+    """Print how long a browser takes to open the page, where a row made one."""
+    from bench.browser import browser, missing
+
+    page = Path(places.REPORTS / "index.html")
+    if not page.is_file() or missing():
+        return
+    with browser() as driver:
+        begin = time.perf_counter()
+        driver.get(page.absolute().as_uri())
+        driver.execute_script("return document.body.offsetHeight")
+        print(f"  opened in {time.perf_counter() - begin:.1f} s")
+
+
 ROWS = {
     "build": Row(umls, build),
     "validate": Row(medlama, validate),
     "score": Row(of("medlama", MODELS[:1]), score),
     "track": Row(of("medlama", MODELS[:1]), track),
-    "compare": Row(of("medlama", MODELS), compare),
+    "compare": Row(of("medlama", MODELS[:8]), compare),
     "lipid-score": Row(of("lipid", MODELS[:1]), score),
     "lipid-compare": Row(of("lipid", MODELS), compare),
     "biolama-score": Row(of("biolama", MODELS[:1]), score),
@@ -317,6 +340,8 @@ def main(rows: Sequence[str]) -> None:
             for part in ("prepare", "run"):
                 command = [sys.executable, "-m", "bench.paper_size", row, part]
                 subprocess.run(command, check=True, cwd=scratch, env=way)
+            with chdir(scratch):
+                opened()
 
 
 if __name__ == "__main__":

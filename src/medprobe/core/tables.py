@@ -192,7 +192,8 @@ def read_predictions(
     where a column is missing or a score is no number."""
     check_columns(path, PREDICTION_COLUMNS)
     keys = ["variant", "replicate"]
-    runs = pq.read_table(path, columns=keys, read_dictionary=keys).group_by(keys).aggregate([])
+    runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
+    runs = runs.group_by(keys).aggregate([])
     replicates: dict[str, list[str]] = {}
     for variant, replicate in zip(*(runs[key].to_pylist() for key in keys), strict=True):
         replicates.setdefault(variant, []).append(replicate)
