@@ -102,6 +102,8 @@ class Pace:
 Watch = Callable[[Pace], None]
 # What hears of all progress beside people: it may stop the work by an exception.
 watching: Final[ContextVar[Watch | None]] = ContextVar("watching", default=None)
+# What hears of each batch that a model of this process has read how many tokens it was.
+reading: Final[ContextVar[Callable[[int], None] | None]] = ContextVar("reading", default=None)
 
 
 @contextmanager

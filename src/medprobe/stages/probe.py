@@ -25,6 +25,7 @@ from medprobe.core.parts import (
     local,
     part,
     progress,
+    reading,
     table_fingerprint,
 )
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
@@ -213,14 +214,34 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     share what they compute, which are done together or not at all."""
     parts = probing.parts()
     missing = [one for one in parts if not all(path.is_file() for path in one[1])]
-    sizes = [sum(len(probing.tasks[n].queries) for n in asked.tasks) for asked, _ in missing]
-    with progress(probing.title, sum(sizes), "queries") as now:
+    sizes, unit = _sizes(probing, [asked for asked, _ in missing])
+    ended = 0
+    with progress(probing.title, sum(sizes), unit) as now:
+
+        def read(tokens: int) -> None:
+            now.at(min(now.done + tokens, sum(sizes)))
+
         now.at(0)
-        for number, tables in executor(probing, [probing.job(asked) for asked, _ in missing]):
-            for table, path in zip(tables, missing[number][1], strict=True):
-                keep(table, path)
-            now.at(now.done + sizes[number])
+        token = reading.set(read if unit == "tokens" else None)
+        try:
+            for number, tables in executor(probing, [probing.job(asked) for asked, _ in missing]):
+                for table, path in zip(tables, missing[number][1], strict=True):
+                    keep(table, path)
+                ended += sizes[number]
+                now.at(ended)
+        finally:
+            reading.reset(token)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
+
+
+def _sizes(probing: Probing, asked: list[Asked]) -> tuple[list[int], str]:
+    """How much there is to do, and of what: tokens to read where they are known beforehand, so that
+    progress is heard of batch by batch, else queries."""
+    prober, tasks = probing.prober, probing.tasks
+    lengths = [[prober.reads(tasks[n], one.pass_) for n in one.tasks] for one in asked]
+    if all(some is not None for of_job in lengths for some in of_job):
+        return [sum(sum(some or ()) for some in of_job) for of_job in lengths], "tokens"
+    return [sum(len(tasks[n].queries) for n in one.tasks) for one in asked], "queries"
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
