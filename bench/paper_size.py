@@ -13,6 +13,7 @@
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
 | diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
 | biolama-score, lama-score | one model's answers to 49,000 and 51,330 queries |
+| context-score, context-compare | 1,000 documents of each of three resources, one model and four |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
@@ -28,6 +29,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +51,9 @@ SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
 PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
 FACTS = {"biolama": (36, 49_000), "lama": (61, 51_330)}  # relations and queries in all
 DISEASES, POSITIVES, NEGATIVES, SEEDS = 43, 15, 10, 3
+RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
+KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
+WORDS = 20  # of a segment
 MODELS = [f"model-{number:02}" for number in range(16)]
 READ = ["source", "what", "name", "rows"]
 METHODS = {
@@ -57,7 +62,9 @@ METHODS = {
     "diskne": "classifier",
     "biolama": "xfactr",
     "lama": "fill_mask",
+    "context": "rank_change",
 }
+FAMILIES = {"diskne": b"f1", "context": b"ucm"}
 
 
 class Row(NamedTuple):
@@ -83,10 +90,14 @@ def names(count: int) -> list[str]:
 
 
 def benchmark(name: str, rows: Sequence[tuple[Any, ...]], offered: pd.DataFrame) -> None:
-    """Write a benchmark's tables and what to know of it; `rows` are its queries."""
+    """Write a benchmark whose queries are these rows."""
     columns = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
-    queries = pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids"])
-    read = pd.DataFrame([("made up", "rows", name, len(rows))], columns=READ)
+    written(name, pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids"]), offered)
+
+
+def written(name: str, queries: pd.DataFrame, offered: pd.DataFrame) -> None:
+    """Write a benchmark's tables and what to know of it."""
+    read = pd.DataFrame([("made up", "rows", name, len(queries))], columns=READ)
     queries = queries.assign(benchmark=name)
     tables = BenchmarkTables(queries, offered, others={"sources": read}, builder=name)
     tables.notes["statistics"] = statistics(tables)
@@ -153,6 +164,79 @@ def diskne() -> None:
     benchmark("diskne", rows, table.assign(type="disease", subset="full"))
 
 
+def context() -> None:
+    """Eight contexts a document, of which every other segment adds a correct object."""
+    draw, offered = np.random.default_rng(0), names(4_000)
+    text = " ".join(draw.choice(offered, 10_000)).split()
+    rows = []
+    for document in range(len(RESOURCES) * DOCUMENTS):
+        told = draw.choice(len(offered), 1 + SEGMENTS, replace=False)
+        segments = [" ".join(text[at : at + WORDS]) for at in draw.integers(0, 10_000, SEGMENTS)]
+        own = {
+            "relation": f"relation-{document % 3}",
+            "subject": f"subject {document % 500}",
+            "subject_id": f"S{document % 500:06}",
+            "fact_id": f"C{told[0]:07}",
+            "pair_id": f"pair-{document}",
+            "resource": RESOURCES[document % len(RESOURCES)],
+            "document": str(document),
+            "target": offered[told[0]],
+            "target_id": f"C{told[0]:07}",
+            "answers": [offered[place] for place in told[::2]],
+            "answer_ids": [f"C{place:07}" for place in told[::2]],
+            "objects": 6,
+            "frequency": document % 40,
+        }
+        for number, (centre, kind) in enumerate(product(("target", "negative"), KINDS)):
+            for step in range(1 + SEGMENTS):
+                subset = "alone" if step == 0 else "full" if step == SEGMENTS else "steps"
+                added = told[step]
+                rows.append(
+                    own
+                    | {
+                        "query_id": f"{document}-{number}/{step}",
+                        "context_id": f"{document}-{number}",
+                        "centre": centre,
+                        "kind": kind,
+                        "subset": subset if (centre, kind) == ("target", "real") else "steps",
+                        "step": step,
+                        "prompt": " ".join([*segments[:step], "subject has [Y] ."]),
+                        "added": offered[added] if step else "",
+                        "added_id": f"C{added:07}" if step else "",
+                        "added_role": ("incorrect" if step % 2 else "correct") if step else "",
+                    }
+                )
+    table = pd.DataFrame({"name": offered, "id": [f"C{i:07}" for i in range(len(offered))]})
+    subsets = [table.assign(type="", subset=subset) for subset in ("alone", "full", "steps")]
+    written("context", pd.DataFrame(rows), pd.concat(subsets, ignore_index=True))
+
+
+def moved(seed: int) -> Iterator[dict[str, Any]]:
+    """The ranks of all that a context names, after each of its steps."""
+    draw = np.random.default_rng(seed)
+    steps = pd.read_parquet(places.BENCHMARKS / "context/queries.parquet")
+    told = steps[["context_id", "added", "added_id", "added_role"]].where(steps["step"] > 0)
+    told = told.dropna().rename(columns={"added": "prediction", "added_id": "prediction_id"})
+    targets = steps[steps["step"] == 0].rename(
+        columns={"target": "prediction", "target_id": "prediction_id"}
+    )
+    told = pd.concat([targets.assign(added_role="correct")[told.columns], told])
+    for variant in ("", "copy"):
+        for some in np.array_split(steps["context_id"].unique(), 10):
+            own = steps.loc[steps["context_id"].isin(some), ["query_id", "context_id"]]
+            table = own.merge(told, on="context_id")
+            yield {
+                "variant": np.repeat(variant, len(table)),
+                "replicate": np.repeat("", len(table)),
+                "query_id": table["query_id"],
+                "rank": (rank := draw.integers(1, 4_000, len(table))),
+                "prediction": table["prediction"],
+                "prediction_id": table["prediction_id"],
+                "score": -rank.astype(float),
+                "hit": table["added_role"] == "correct",
+            }
+
+
 def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -> Iterator[Any]:
     """Predictions of ten names for each query of a benchmark, a variant and replicate at a time."""
     draw = np.random.default_rng(seed)
@@ -206,8 +290,8 @@ def classified(seed: int) -> Iterator[dict[str, Any]]:
 
 def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
-    if name == "diskne":
-        return classified(seed)
+    if name in FAMILIES:
+        return classified(seed) if name == "diskne" else moved(seed)
     if name != "medlama":
         return ranked(name, [""], [""], seed)
     return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
@@ -215,7 +299,7 @@ def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
 
 def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
     """Write prediction tables: of two models anew, of others as links to these."""
-    family = {FAMILY: b"f1" if name == "diskne" else b"accuracy"}
+    family = {FAMILY: FAMILIES.get(name, b"accuracy")}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -325,6 +409,8 @@ ROWS = {
     "lipid-compare": Row(of("lipid", MODELS), compare),
     "biolama-score": Row(of("biolama", MODELS[:1]), score),
     "lama-score": Row(of("lama", MODELS[:1]), score),
+    "context-score": Row(of("context", MODELS[:1]), score),
+    "context-compare": Row(of("context", MODELS[:4]), compare),
     "diskne-score": Row(of("diskne", MODELS[:1]), score),
     "diskne-compare": Row(of("diskne", MODELS), compare),
 }
