@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import reading
+from medprobe.core.parts import tell
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -55,8 +55,7 @@ def in_batches(
             continue
         for i, result in zip(batch, computed, strict=True):
             results[i] = result
-        if read := reading.get():
-            read(sum(lengths[i] for i in batch))
+        tell(sum(lengths[i] for i in batch), "tokens")
     return results
 
 

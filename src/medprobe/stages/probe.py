@@ -20,12 +20,12 @@ from medprobe.core.parts import (
     Executor,
     Job,
     code_fingerprint,
+    counted,
     fingerprint,
     keep,
     local,
     part,
     progress,
-    reading,
     table_fingerprint,
 )
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
@@ -215,22 +215,12 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     parts = probing.parts()
     missing = [one for one in parts if not all(path.is_file() for path in one[1])]
     sizes, unit = _sizes(probing, [asked for asked, _ in missing])
-    ended = 0
+    jobs = [probing.job(asked) for asked, _ in missing]
     with progress(probing.title, sum(sizes), unit) as now:
-
-        def read(tokens: int) -> None:
-            now.at(min(now.done + tokens, sum(sizes)))
-
         now.at(0)
-        token = reading.set(read if unit == "tokens" else None)
-        try:
-            for number, tables in executor(probing, [probing.job(asked) for asked, _ in missing]):
-                for table, path in zip(tables, missing[number][1], strict=True):
-                    keep(table, path)
-                ended += sizes[number]
-                now.at(ended)
-        finally:
-            reading.reset(token)
+        for number, tables in counted(executor(probing, jobs), sizes, now):
+            for table, path in zip(tables, missing[number][1], strict=True):
+                keep(table, path)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 
