@@ -55,6 +55,8 @@ RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
 KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
 WORDS = 20  # of a segment
 MODELS = [f"model-{number:02}" for number in range(16)]
+ASKED = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
+ASKED += ["answers", "answer_ids"]
 READ = ["source", "what", "name", "rows"]
 METHODS = {
     "medlama": "contrastive",
@@ -91,8 +93,7 @@ def names(count: int) -> list[str]:
 
 def benchmark(name: str, rows: Sequence[tuple[Any, ...]], offered: pd.DataFrame) -> None:
     """Write a benchmark whose queries are these rows."""
-    columns = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
-    written(name, pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids"]), offered)
+    written(name, pd.DataFrame(rows, columns=ASKED), offered)
 
 
 def written(name: str, queries: pd.DataFrame, offered: pd.DataFrame) -> None:
@@ -129,7 +130,8 @@ def lipid() -> None:
         for number, place in enumerate(draw.integers(0, len(own), count)):
             about = (f"lipid/{subset}/{number}", subset, subset, "", "")
             rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
-    benchmark("lipid", rows, pd.concat(tables, ignore_index=True))
+    queries = pd.DataFrame(rows, columns=ASKED).assign(cut_off="2021-06-01")
+    written("lipid", queries, pd.concat(tables, ignore_index=True))
 
 
 def facts(name: str) -> None:
