@@ -9,14 +9,15 @@
 | validate | the gate on MedLAMA: 19 relations, 1,000 queries each and 807 hard ones, 22,923 names |
 | score | one model's 13.7 million predictions: ten sentence sets at four checkpoints |
 | track | the same into MLflow |
-| compare | sixteen such models: their tests, the page and the pages of queries |
+| compare | eight such models: their tests, the page and the pages of queries |
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
 | diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
 | biolama-score, lama-score | one model's answers to 49,000 and 51,330 queries |
+| context-score, context-compare | 1,000 documents of each of three resources, one model and four |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
-disk is used.
+disk is used. Where there is a browser, it then opens the page.
 """
 
 import os
@@ -27,6 +28,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +51,12 @@ SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
 PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
 FACTS = {"biolama": (36, 49_000), "lama": (61, 51_330)}  # relations and queries in all
 DISEASES, POSITIVES, NEGATIVES, SEEDS = 43, 15, 10, 3
+RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
+KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
+WORDS = 20  # of a segment
 MODELS = [f"model-{number:02}" for number in range(16)]
+ASKED = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
+ASKED += ["answers", "answer_ids"]
 READ = ["source", "what", "name", "rows"]
 METHODS = {
     "medlama": "contrastive",
@@ -56,7 +64,9 @@ METHODS = {
     "diskne": "classifier",
     "biolama": "xfactr",
     "lama": "fill_mask",
+    "context": "rank_change",
 }
+FAMILIES = {"diskne": b"f1", "context": b"ucm"}
 
 
 class Row(NamedTuple):
@@ -82,10 +92,13 @@ def names(count: int) -> list[str]:
 
 
 def benchmark(name: str, rows: Sequence[tuple[Any, ...]], offered: pd.DataFrame) -> None:
-    """Write a benchmark's tables and what to know of it; `rows` are its queries."""
-    columns = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
-    queries = pd.DataFrame(rows, columns=[*columns, "answers", "answer_ids"])
-    read = pd.DataFrame([("made up", "rows", name, len(rows))], columns=READ)
+    """Write a benchmark whose queries are these rows."""
+    written(name, pd.DataFrame(rows, columns=ASKED), offered)
+
+
+def written(name: str, queries: pd.DataFrame, offered: pd.DataFrame) -> None:
+    """Write a benchmark's tables and what to know of it."""
+    read = pd.DataFrame([("made up", "rows", name, len(queries))], columns=READ)
     queries = queries.assign(benchmark=name)
     tables = BenchmarkTables(queries, offered, others={"sources": read}, builder=name)
     tables.notes["statistics"] = statistics(tables)
@@ -117,7 +130,8 @@ def lipid() -> None:
         for number, place in enumerate(draw.integers(0, len(own), count)):
             about = (f"lipid/{subset}/{number}", subset, subset, "", "")
             rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
-    benchmark("lipid", rows, pd.concat(tables, ignore_index=True))
+    queries = pd.DataFrame(rows, columns=ASKED).assign(cut_off="2021-06-01")
+    written("lipid", queries, pd.concat(tables, ignore_index=True))
 
 
 def facts(name: str) -> None:
@@ -150,6 +164,79 @@ def diskne() -> None:
     table = pd.DataFrame({"name": [f"disease {i}" for i in range(DISEASES)]})
     table["id"] = [f"C{i:07}" for i in range(DISEASES)]
     benchmark("diskne", rows, table.assign(type="disease", subset="full"))
+
+
+def context() -> None:
+    """Eight contexts a document, of which every other segment adds a correct object."""
+    draw, offered = np.random.default_rng(0), names(4_000)
+    text = " ".join(draw.choice(offered, 10_000)).split()
+    rows = []
+    for document in range(len(RESOURCES) * DOCUMENTS):
+        told = draw.choice(len(offered), 1 + SEGMENTS, replace=False)
+        segments = [" ".join(text[at : at + WORDS]) for at in draw.integers(0, 10_000, SEGMENTS)]
+        own = {
+            "relation": f"relation-{document % 3}",
+            "subject": f"subject {document % 500}",
+            "subject_id": f"S{document % 500:06}",
+            "fact_id": f"C{told[0]:07}",
+            "pair_id": f"pair-{document}",
+            "resource": RESOURCES[document % len(RESOURCES)],
+            "document": str(document),
+            "target": offered[told[0]],
+            "target_id": f"C{told[0]:07}",
+            "answers": [offered[place] for place in told[::2]],
+            "answer_ids": [f"C{place:07}" for place in told[::2]],
+            "objects": 6,
+            "frequency": document % 40,
+        }
+        for number, (centre, kind) in enumerate(product(("target", "negative"), KINDS)):
+            for step in range(1 + SEGMENTS):
+                subset = "alone" if step == 0 else "full" if step == SEGMENTS else "steps"
+                added = told[step]
+                rows.append(
+                    own
+                    | {
+                        "query_id": f"{document}-{number}/{step}",
+                        "context_id": f"{document}-{number}",
+                        "centre": centre,
+                        "kind": kind,
+                        "subset": subset if (centre, kind) == ("target", "real") else "steps",
+                        "step": step,
+                        "prompt": " ".join([*segments[:step], "subject has [Y] ."]),
+                        "added": offered[added] if step else "",
+                        "added_id": f"C{added:07}" if step else "",
+                        "added_role": ("incorrect" if step % 2 else "correct") if step else "",
+                    }
+                )
+    table = pd.DataFrame({"name": offered, "id": [f"C{i:07}" for i in range(len(offered))]})
+    subsets = [table.assign(type="", subset=subset) for subset in ("alone", "full", "steps")]
+    written("context", pd.DataFrame(rows), pd.concat(subsets, ignore_index=True))
+
+
+def moved(seed: int) -> Iterator[dict[str, Any]]:
+    """The ranks of all that a context names, after each of its steps."""
+    draw = np.random.default_rng(seed)
+    steps = pd.read_parquet(places.BENCHMARKS / "context/queries.parquet")
+    told = steps[["context_id", "added", "added_id", "added_role"]].where(steps["step"] > 0)
+    told = told.dropna().rename(columns={"added": "prediction", "added_id": "prediction_id"})
+    targets = steps[steps["step"] == 0].rename(
+        columns={"target": "prediction", "target_id": "prediction_id"}
+    )
+    told = pd.concat([targets.assign(added_role="correct")[told.columns], told])
+    for variant in ("", "copy"):
+        for some in np.array_split(steps["context_id"].unique(), 10):
+            own = steps.loc[steps["context_id"].isin(some), ["query_id", "context_id"]]
+            table = own.merge(told, on="context_id")
+            yield {
+                "variant": np.repeat(variant, len(table)),
+                "replicate": np.repeat("", len(table)),
+                "query_id": table["query_id"],
+                "rank": (rank := draw.integers(1, 4_000, len(table))),
+                "prediction": table["prediction"],
+                "prediction_id": table["prediction_id"],
+                "score": -rank.astype(float),
+                "hit": table["added_role"] == "correct",
+            }
 
 
 def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -> Iterator[Any]:
@@ -205,8 +292,8 @@ def classified(seed: int) -> Iterator[dict[str, Any]]:
 
 def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
-    if name == "diskne":
-        return classified(seed)
+    if name in FAMILIES:
+        return classified(seed) if name == "diskne" else moved(seed)
     if name != "medlama":
         return ranked(name, [""], [""], seed)
     return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
@@ -214,7 +301,7 @@ def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
 
 def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
     """Write prediction tables: of two models anew, of others as links to these."""
-    family = {FAMILY: b"f1" if name == "diskne" else b"accuracy"}
+    family = {FAMILY: FAMILIES.get(name, b"accuracy")}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -280,8 +367,16 @@ def score() -> None:
 
 def track() -> None:
     from medprobe.stages.track import track as stage
+    from medprobe.tracking import store
 
     stage(params())
+    client = store.connect()
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    runs = [run.data for run in client.search_runs(experiments, max_results=1_000)]
+    most = {part: max(len(getattr(run, part)) for run in runs) for part in ("metrics", "params")}
+    files = [path.stat().st_size for path in store.folder().rglob("artifacts/**/*.*")]
+    largest = f"{len(files)} artefacts, the largest of {max(files) / 1e6:.1f} MB"
+    print(f"  {len(runs)} runs, {most} at most, {largest}")
 
 
 def compare() -> None:
@@ -292,16 +387,32 @@ def compare() -> None:
         print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")
 
 
+def opened() -> None:
+    """Print how long a browser takes to open the page, where a row made one."""
+    from bench.browser import browser, missing
+
+    page = Path(places.REPORTS / "index.html")
+    if not page.is_file() or missing():
+        return
+    with browser() as driver:
+        begin = time.perf_counter()
+        driver.get(page.absolute().as_uri())
+        driver.execute_script("return document.body.offsetHeight")
+        print(f"  opened in {time.perf_counter() - begin:.1f} s")
+
+
 ROWS = {
     "build": Row(umls, build),
     "validate": Row(medlama, validate),
     "score": Row(of("medlama", MODELS[:1]), score),
     "track": Row(of("medlama", MODELS[:1]), track),
-    "compare": Row(of("medlama", MODELS), compare),
+    "compare": Row(of("medlama", MODELS[:8]), compare),
     "lipid-score": Row(of("lipid", MODELS[:1]), score),
     "lipid-compare": Row(of("lipid", MODELS), compare),
     "biolama-score": Row(of("biolama", MODELS[:1]), score),
     "lama-score": Row(of("lama", MODELS[:1]), score),
+    "context-score": Row(of("context", MODELS[:1]), score),
+    "context-compare": Row(of("context", MODELS[:4]), compare),
     "diskne-score": Row(of("diskne", MODELS[:1]), score),
     "diskne-compare": Row(of("diskne", MODELS), compare),
 }
@@ -317,6 +428,8 @@ def main(rows: Sequence[str]) -> None:
             for part in ("prepare", "run"):
                 command = [sys.executable, "-m", "bench.paper_size", row, part]
                 subprocess.run(command, check=True, cwd=scratch, env=way)
+            with chdir(scratch):
+                opened()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from medprobe.commands.todo import Stage
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.core.parts import watching
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
 from medprobe.methods import Method
@@ -79,11 +80,16 @@ def test_texts_and_tokens_are_those_that_a_stage_then_reads(
     probing = ready("mine", method, "toy", params(method, kind))
     prober, jobs = probing.prober, trial.jobs(probing)
     ahead = [prober.reads(job.task, job.pass_) for job in jobs]
+    told: list[int] = []
+    watch = watching.set(lambda now: told.append(now.done))
     with trial.reading() as read:
         probe("mine", method, "toy", params(method, kind))
+    watching.reset(watch)
     assert read.texts == sum(len(lengths or ()) for lengths in ahead) > 4
     tokens = sum(sum(lengths or ()) for lengths in ahead)
     assert read.tokens >= tokens if kind == "causal" else read.tokens == tokens  # padding, no mask
+    assert (told[0], told[-1]) == (0, tokens) and told == sorted(told)
+    assert len(told) > 1 + len(probing.parts())  # of batches too, not only of what is ended
 
 
 @pytest.mark.parametrize("method", ["contrastive", "xfactr"])

@@ -6,7 +6,7 @@ from itertools import repeat
 import pytest
 
 from medprobe.core import parts
-from medprobe.core.parts import Pace, progress, until, watching
+from medprobe.core.parts import Job, Pace, counted, local, progress, tell, until, watching
 
 
 class Clock:
@@ -92,3 +92,23 @@ def test_who_watches_may_stop_the_work() -> None:
     finally:
         watching.reset(token)
     assert seen == [0, 1, 2]
+
+
+def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
+    def work(more: int) -> int:
+        tell(2, "tokens")
+        tell(100, "queries")
+        tell(more, "tokens")
+        return more
+
+    seen: list[int] = []
+    token = watching.set(lambda pace: seen.append(pace.done))
+    try:
+        with progress("probe", 12, "tokens") as now:
+            now.at(0)
+            found = counted(local(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
+            assert dict(found) == {0: 2, 1: 50}
+            tell(1, "tokens")  # of nothing that is counted
+    finally:
+        watching.reset(token)
+    assert seen == [0, 2, 4, 5, 7, 12, 12]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from afar import afar
@@ -85,6 +86,20 @@ def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.Monke
     assert SCORES.read_text() != numbers
     score(Params(score=ScoreParams(bootstrap=50)))
     assert len(scored) == 2 * len(others) + 3
+
+
+def test_of_each_variant_the_first_replicate_is_read_alone_where_that_is_enough() -> None:
+    """Also of a file in many pieces, each of which knows other replicates."""
+    table = read_table(TABLE, []).sort_values("replicate", ascending=False)
+    write_predictions(table, TABLE, "accuracy")
+    content = pq.read_table(TABLE)
+    pq.write_table(content, TABLE, row_group_size=max(1, len(content) // 40))
+    for piece, whole in zip(
+        read_predictions(TABLE, first=True), read_predictions(TABLE), strict=True
+    ):
+        own = whole[whole["replicate"] == whole["replicate"].min()]
+        pd.testing.assert_frame_equal(piece, own.reset_index(drop=True))
+    assert table["replicate"].nunique() > 1
 
 
 def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:

@@ -1,13 +1,18 @@
 """What `medprobe plan` and `medprobe repro` take to be left, in a small project of DVC's."""
 
+import os
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
+import yaml
 from dvc.repo import Repo
 
-from medprobe.commands.plan import left
+from medprobe.commands.plan import left, plan
 from medprobe.commands.todo import Stage, todo
 from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
 
 STAGES = """\
 stages:
@@ -25,6 +30,12 @@ stages:
     outs: [probed]
 """
 PROBE = "cat built trained > probed"
+REPRO = """
+import contextlib, os
+from medprobe.commands import repro
+repro.warm.server = lambda *_: contextlib.nullcontext(os.environ)  # soon there
+repro.repro(jobs=1)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +77,28 @@ def test_what_dvc_cannot_read_is_one_line() -> None:
     Path("dvc.yaml").write_text(STAGES.replace("deps: [code]", "deps: {code"))
     with pytest.raises(BadInput, match=r"dvc\.yaml"):
         todo()
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["in-a-stage", "while-dvc-writes-its-lock"])
+def test_after_a_kill_the_plan_says_what_is_left(
+    cut: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo("pipe")
+    Path("dvc.yaml").write_text(STAGES.replace(PROBE, "cat built trained pipe > probed"))
+    Path("code").write_text("other code")
+    Path("data/facts").write_text("other facts")
+    with psutil.Popen([sys.executable, "-c", REPRO]) as running, Path("pipe").open("w"):
+        started = running.children(recursive=True)  # the last stage is: it reads from the pipe
+        running.kill()
+        psutil.wait_procs(started)
+    lock = Path("dvc.lock").read_text()
+    last = [*yaml.safe_load(lock)["stages"]][-1]
+    if cut:
+        Path("dvc.lock").write_text(lock[:-9])
+    plan(Params.model_validate({}), measure=False)
+    said = capsys.readouterr()
+    assert {line.split()[0] for line in said.out.splitlines()[:-1]} == {
+        "probe",
+        last if cut else "probe",
+    }
+    assert ("dvc.lock: was cut" in said.err) == cut

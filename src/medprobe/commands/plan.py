@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from filelock import FileLock, Timeout
 from rich.filesize import decimal
 
-from medprobe.commands.mend import check_lock
+from medprobe.commands.mend import check_lock, mend
 from medprobe.commands.todo import early, todo
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -60,7 +61,7 @@ class Left:
 def plan(params: Params, measure: bool) -> None:
     """Print a line a stage that is left, and the sum. Where `measure`, models are loaded: what
     probing and rewiring will read is counted, and tried for seconds each on this device."""
-    check_lock()
+    after_a_kill()
     rows = list(left())
     for row in rows:
         if measure:
@@ -69,6 +70,17 @@ def plan(params: Params, measure: bool) -> None:
     print(summed(rows))
     if measure:
         keep(rows)
+
+
+def after_a_kill() -> None:
+    """Mend what a kill left half-made, unless a `medprobe repro` is running and makes it now.
+    Raises BadInput where that is writing dvc.lock."""
+    places.PARTS.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(places.PARTS / ".repro.lock", timeout=0):
+            mend()
+    except Timeout:
+        check_lock()
 
 
 def keep(rows: list[Left]) -> None:

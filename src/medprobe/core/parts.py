@@ -102,6 +102,36 @@ class Pace:
 Watch = Callable[[Pace], None]
 # What hears of all progress beside people: it may stop the work by an exception.
 watching: Final[ContextVar[Watch | None]] = ContextVar("watching", default=None)
+# What hears how much more of a part is done, and in what unit.
+hearing: Final[ContextVar[Callable[[int, str], None] | None]] = ContextVar("hearing", default=None)
+
+
+def tell(amount: int, unit: str) -> None:
+    """So much more of the part under way is done: whoever makes parts says it to its stage."""
+    if hear := hearing.get():
+        hear(amount, unit)
+
+
+def counted(
+    results: Iterable[tuple[int, Any]], sizes: Sequence[int], now: Pace
+) -> Iterator[tuple[int, Any]]:
+    """What an executor gives, while `now` counts what is done: of parts made in this process as
+    they `tell` it in the unit of `now`, of others when they end. `sizes` are those of the jobs."""
+    ended = now.done
+    most = ended + sum(sizes)
+
+    def hear(amount: int, unit: str) -> None:
+        if unit == now.unit:
+            now.at(min(now.done + amount, most))
+
+    token = hearing.set(hear)
+    try:
+        for number, result in results:
+            yield number, result
+            ended += sizes[number]
+            now.at(ended)
+    finally:
+        hearing.reset(token)
 
 
 @contextmanager

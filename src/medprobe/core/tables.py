@@ -185,14 +185,23 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
 
 
 def read_predictions(
-    path: Path, wanted: Callable[[str], bool] = lambda variant: True
+    path: Path, wanted: Callable[[str], bool] = lambda variant: True, *, first: bool = False
 ) -> Iterator[pd.DataFrame]:
-    """A prediction table, the rows of one of the `wanted` variants at a time, by name: no more of
-    it need be in memory. Raises BadInput where a column is missing or a score is no number."""
+    """A prediction table, the rows of one of the `wanted` variants at a time, by name, and of its
+    `first` replicate only where that is meant: no more of it need be in memory. Raises BadInput
+    where a column is missing or a score is no number."""
     check_columns(path, PREDICTION_COLUMNS)
-    variants = pq.read_table(path, columns=["variant"], read_dictionary=["variant"])["variant"]
-    for variant in sorted(filter(wanted, variants.unique().to_pylist())):
-        table = pd.read_parquet(path, filters=[("variant", "==", variant)])
+    keys = ["variant", "replicate"]
+    runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
+    runs = runs.group_by(keys).aggregate([])
+    replicates: dict[str, list[str]] = {}
+    for variant, replicate in zip(*(runs[key].to_pylist() for key in keys), strict=True):
+        replicates.setdefault(variant, []).append(replicate)
+    for variant in sorted(filter(wanted, replicates)):
+        filters = [("variant", "==", variant)]
+        if first:
+            filters.append(("replicate", "==", min(replicates[variant])))
+        table = pd.read_parquet(path, filters=filters)
         check_scores(table, path)
         yield table
 

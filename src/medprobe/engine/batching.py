@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput
+from medprobe.core.parts import tell
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -54,6 +55,7 @@ def in_batches(
             continue
         for i, result in zip(batch, computed, strict=True):
             results[i] = result
+        tell(sum(lengths[i] for i in batch), "tokens")
     return results
 
 

@@ -6,12 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.tables import (
-    PREDICTION_COLUMNS,
-    QUERY_COLUMNS,
-    metric_of_predictions,
-    read_table,
-)
+from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_table
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 
@@ -39,8 +34,8 @@ def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFram
     added = list(dict.fromkeys([target, *steps["added"].iloc[1:]]))[:SHOWN]
     parts = []
     for model, path in used.items():
-        ranks = read_table(path, PREDICTION_COLUMNS)
-        ranks = ranks[(ranks["variant"] == "") & ranks["prediction"].isin(added)]
+        asked = [("variant", "==", ""), ("query_id", "in", [*steps["query_id"]])]
+        ranks = pd.read_parquet(path, filters=[*asked, ("prediction", "in", added)])
         part = ranks.merge(steps[["query_id", "step", "added", "added_id"]], on="query_id")
         role = part["hit"].map({True: "correct", False: "incorrect"})
         role = role.mask(part["prediction"] == target, "target")

@@ -45,14 +45,16 @@ class Accuracy(Scorer):
         return summarise(by_query, scoring)
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
+        queries = read_queries(benchmark, scoring.cluster)
+        return weighted(values(predictions, queries, ties=False))
 
 
-def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = True) -> pd.DataFrame:
     """One row a variant, replicate and query of the subsets that were probed.
 
     Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers for
-    each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where all predictions carry scores;
+    each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all
+    predictions carry scores;
     `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`; `subject_at_1`. `queries`
     are as `read_queries` gives them. Raises BadInput where a prediction's query is not among them.
     """
@@ -60,7 +62,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     for query in predictions.loc[strange, "query_id"].head(1):
         problem = "a prediction's query is not in the benchmark"
         raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark anew")
-    scored = bool(predictions["score"].notna().all())
+    scored = ties and bool(predictions["score"].notna().all())
     runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
     tables = [_of_run(rows, queries, scored) for rows in runs or [predictions]]
     return pd.concat(tables, ignore_index=True)

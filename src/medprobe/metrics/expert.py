@@ -21,7 +21,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_table
+from medprobe.core.tables import (
+    QUERY_COLUMNS,
+    metric_of_predictions,
+    read_predictions,
+    read_table,
+)
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.intervals import interval, resampled_means
@@ -214,7 +219,7 @@ def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=CONFUSION)]
     for path in paths if evaluation.asked == "predictions" else ():
         if metric_of_predictions(path) == "accuracy":
-            table = confusion(evaluation, read_table(path, []))
+            table = confusion(evaluation, next(read_predictions(path)))
             about = {"model": path.parent.parent.name, "method": path.parent.name}
             parts.append(table.assign(**about)[CONFUSION])
     return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
@@ -222,11 +227,10 @@ def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
 
 def confusion(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
     """Ratings against the benchmark's answers: columns `k, rating, gold, count`, how many ratings
-    of the main variant's predictions at ranks up to k = 1 and 10, by rating and by whether the
+    of a variant's predictions at ranks up to k = 1 and 10, by rating and by whether the
     prediction is a hit (`gold`). With one rater it is the paper's Figure 8; of several each rating
     counts."""
-    main = predictions[predictions["variant"] == predictions["variant"].min()]
-    table = asked_about(evaluation, main)
+    table = asked_about(evaluation, predictions)
     said = evaluation.ratings[["query_id", "prediction", "rating"]]
     both = table.merge(said, on=["query_id", "prediction"])
     rows = [

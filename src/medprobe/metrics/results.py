@@ -11,7 +11,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import code_fingerprint, fingerprint, tell
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring, catalog
@@ -30,6 +30,7 @@ COMPARISON: Final = [
     "n",
     "std",  # over replicates: sentence sets, seeds
 ]
+PREDICTIONS: Final = "predictions"  # what scoring counts
 
 
 def prediction_tables(folder: Path) -> Iterator[Path]:
@@ -58,6 +59,7 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
                 raise BadInput(path, str(error)) from None
             for variant, subsets in found.items():
                 scores.setdefault(variant, {}).update(subsets)
+        tell(len(predictions), PREDICTIONS)
     return scores
 
 

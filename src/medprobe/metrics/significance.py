@@ -6,7 +6,7 @@ model, a model with the control of its method, and a system with itself on two s
 correction is for a family: it answers one question that a reader asks.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -19,7 +19,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
-from medprobe.core.parts import Executor, Job, local
+from medprobe.core.parts import Executor, Job, Pace, counted, local, tell
 from medprobe.core.places import ABOUT
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scoring
@@ -52,6 +52,7 @@ SIGNIFICANCE: Final = [
 ]
 CONTROLS: Final = ("copy", "always-true")  # variants that answer without a model
 LEVEL: Final = 0.05  # of significance
+READINGS: Final = "readings of tables"  # what is counted
 
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
 
@@ -113,11 +114,11 @@ def paired_tests(
     only: str | None = None,
     *,
     about: Path = ABOUT,
-    done: Callable[[int], None] = lambda tables: None,
+    now: Pace | None = None,
     executor: Executor = local,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark, or of `only` one: a table with columns SIGNIFICANCE.
-    `about` holds what is known of each benchmark; `done` hears how many tables more were read."""
+    `about` holds what is known of each benchmark; `now` counts readings of tables."""
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
         if only in (None, path.stem):
@@ -126,10 +127,10 @@ def paired_tests(
     for name, some in sorted(paths.items()):
         known = (benchmarks / name, about / f"{name}.json")
         jobs.append(Job(f"paired tests of {name}", (some, *known), (*some, *known)))
-    tables = {}
-    for number, table in executor(partial(_tests_of, params), jobs):
-        tables[number] = table
-        done(len(jobs[number].argument[0]))
+    found = executor(partial(_tests_of, params), jobs)
+    if now:
+        found = counted(found, [len(job.argument[0]) for job in jobs], now)
+    tables = dict(found)
     ordered = [tables[number] for number in range(len(jobs))]
     return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
 
@@ -145,6 +146,7 @@ def _tests_of(params: Params, asked: tuple[list[Path], Path, Path]) -> pd.DataFr
         table = paired_table(path, folder, scoring)
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         systems.update(by_variant(table, model, method))
+        tell(1, READINGS)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,

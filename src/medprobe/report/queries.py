@@ -79,7 +79,7 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | No
     systems, judged, parts = [], [], []
     for path, family in shown.items():
         cells = {**form.cells, **form.numbers}[family]
-        for every in read_predictions(path, compared):
+        for every in read_predictions(path, compared, first=True):
             variant = every["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
             rows = cells(every, queries)
@@ -124,7 +124,6 @@ def _ranked(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What one system answered, the places in `names` and which are right [queries, cells]; new
     names join `names`."""
-    rows = rows[rows["replicate"] == rows["replicate"].min()]
     rows = rows.assign(at=pd.Index(queries).get_indexer(rows["query_id"]))
     rows = rows[rows["at"] >= 0].sort_values(["at", "rank"])
     pairs = rows.groupby(["prediction", "prediction_id"], sort=False)

@@ -31,13 +31,13 @@ def build(name: str, params: Params, executor: Executor = local) -> None:
     more = (executor,) if benchmark.many_files else ()
     with progress(f"build {name}"):
         tables = benchmark.build(places.DATA, settings, params.seed, *more)
-    tables = replace(
-        tables,
-        queries=tables.queries.assign(benchmark=name),
-        notes={**tables.notes, "statistics": statistics(tables)},
-        builder=builder,
-    )
-    tables.write(places.BENCHMARKS / name)
+        tables = replace(
+            tables,
+            queries=tables.queries.assign(benchmark=name),
+            notes={**tables.notes, "statistics": statistics(tables)},
+            builder=builder,
+        )
+        tables.write(places.BENCHMARKS / name)
     benchmark.metadata.write(places.ABOUT / f"{name}.json")
 
 

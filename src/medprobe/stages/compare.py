@@ -23,7 +23,7 @@ from medprobe.metrics.results import (
     prediction_tables,
     write_csv,
 )
-from medprobe.metrics.significance import paired_tests
+from medprobe.metrics.significance import READINGS, paired_tests
 from medprobe.papers import concepts
 from medprobe.report import forms, made, queries
 from medprobe.report.blocks import drawings
@@ -36,7 +36,7 @@ MADE: Final = [  # what the page says of how a result was made
     *("seconds", "tokens_per_second", "device", "precision", "python"),
     *(f"version.{name}" for name in lineage.LIBRARIES),
 ]
-READINGS: Final = 3  # of a prediction table: for tests, and for the two pages of queries
+TIMES: Final = 3  # that a prediction table is read: for tests, and for the two pages of queries
 
 
 def compare(params: Params, out: Path = places.REPORTS, executor: Executor = local) -> None:
@@ -48,7 +48,7 @@ def compare(params: Params, out: Path = places.REPORTS, executor: Executor = loc
     where there are no scores. The same input gives the same bytes.
     """
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with progress("compare", READINGS * tables, "readings of tables") as now:
+    with progress("compare", TIMES * tables, READINGS) as now:
         now.at(0)
         _write(_results(params, now, executor), out, now)
 
@@ -116,8 +116,8 @@ def _results(params: Params, now: Pace, executor: Executor) -> Results:
             places.PREDICTIONS,
             places.BENCHMARKS,
             params,
+            now=now,
             executor=executor,
-            done=lambda read: now.at(now.done + read),
         ),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,

@@ -20,6 +20,7 @@ from medprobe.core.parts import (
     Executor,
     Job,
     code_fingerprint,
+    counted,
     fingerprint,
     keep,
     local,
@@ -213,14 +214,24 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     share what they compute, which are done together or not at all."""
     parts = probing.parts()
     missing = [one for one in parts if not all(path.is_file() for path in one[1])]
-    sizes = [sum(len(probing.tasks[n].queries) for n in asked.tasks) for asked, _ in missing]
-    with progress(probing.title, sum(sizes), "queries") as now:
+    sizes, unit = _sizes(probing, [asked for asked, _ in missing])
+    jobs = [probing.job(asked) for asked, _ in missing]
+    with progress(probing.title, sum(sizes), unit) as now:
         now.at(0)
-        for number, tables in executor(probing, [probing.job(asked) for asked, _ in missing]):
+        for number, tables in counted(executor(probing, jobs), sizes, now):
             for table, path in zip(tables, missing[number][1], strict=True):
                 keep(table, path)
-            now.at(now.done + sizes[number])
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
+
+
+def _sizes(probing: Probing, asked: list[Asked]) -> tuple[list[int], str]:
+    """How much there is to do, and of what: tokens to read where they are known beforehand, so that
+    progress is heard of batch by batch, else queries."""
+    prober, tasks = probing.prober, probing.tasks
+    lengths = [[prober.reads(tasks[n], one.pass_) for n in one.tasks] for one in asked]
+    if all(some is not None for of_job in lengths for some in of_job):
+        return [sum(sum(some or ()) for some in of_job) for of_job in lengths], "tokens"
+    return [sum(len(tasks[n].queries) for n in one.tasks) for one in asked], "queries"
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:

@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, Job, local, progress
+from medprobe.core.parts import Executor, Job, counted, local, progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
+    PREDICTIONS,
     keep_scores,
     prediction_tables,
     primary,
@@ -47,11 +48,11 @@ def score(params: Params, executor: Executor = local) -> None:
     left = [number for number, part in enumerate(parts) if not part.is_file()]
     jobs = [Job(f"score {paths[number]}", asked[number], _reads(*asked[number])) for number in left]
     sizes = [pq.read_metadata(path).num_rows for path in paths]
-    with progress("score", sum(sizes), "predictions") as now:
-        now.at(sum(sizes) - sum(sizes[number] for number in left))
-        for number, found in executor(_scored, jobs):
+    ahead = [sizes[number] for number in left]
+    with progress("score", sum(sizes), PREDICTIONS) as now:
+        now.at(sum(sizes) - sum(ahead))
+        for number, found in counted(executor(_scored, jobs), ahead, now):
             keep_scores(found, parts[left[number]])
-            now.at(now.done + sizes[left[number]])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         own: Scores = json.loads(parts[number].read_text(encoding="utf-8"))

@@ -20,7 +20,8 @@ TRACKED: Final = Path("outputs/tracked.json")
 def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
     """Log one result that was just made."""
     path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    store.record(store.connect(), runs.of(path, params, fresh=True))
+    with progress(f"track {model}, {method}, {benchmark}"):
+        store.record(store.connect(), runs.of(path, params, fresh=True))
 
 
 def track(params: Params) -> None:

@@ -1,13 +1,14 @@
 """Analyses of predictions: the same facts asked in both ways, and how varied predictions are."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, read_table
+from medprobe.core.tables import read_table
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.summary import read_queries
 from medprobe.report.template_free import METHOD
@@ -16,7 +17,16 @@ from medprobe.report.template_free.scores import sizes
 
 FREQUENT: Final = 15  # entities of the paper's Figure 1
 
-OfDataSet = tuple[str, DataSet, pd.DataFrame, int]  # model, data set, predictions, entities
+
+class Named(NamedTuple):
+    """What a model named for a data set's queries."""
+
+    model: str
+    data: DataSet
+    entities: int  # that it could name
+    queries: int
+    distinct: dict[int, int]  # entities among the first k, by k
+    often: pd.Series  # how often each is among the ten best, the most frequent first
 
 
 def parallel(
@@ -64,63 +74,64 @@ def hits_at(predictions: pd.DataFrame) -> pd.Series:
     return ranks.groupby(predictions["query_id"]).min()
 
 
-def overconfidence(found: list[OfDataSet]) -> pd.DataFrame:
+def overconfidence(found: list[Named]) -> pd.DataFrame:
     """How varied predictions are: the share of a data set's entities that a model predicts at all
     within the top 1, 5 and 10, and the share of queries whose top ten hold its favourite entity,
     beside that of any entity where ten stand in random order (`chance`): lists of different length
     are compared by how many times as often it is (`times_chance`)."""
     rows = []
-    for model, data, table, size in found:
-        distinct = {f"distinct_at_{k}": _distinct(table, k) / size for k in (1, 5, 10)}
-        top = table[table["rank"] <= 10]["prediction"].value_counts()
-        share = float(top.iloc[0]) / table["query_id"].nunique()
-        about = {"name": data.name, "kind": data.kind, "model": model, "entities": size}
-        chance = min(1.0, 10 / size)
+    for one in found:
+        distinct = {f"distinct_at_{k}": n / one.entities for k, n in one.distinct.items()}
+        share = float(one.often.iloc[0]) / one.queries
+        about = {"name": one.data.name, "kind": one.data.kind, "model": one.model}
+        chance = min(1.0, 10 / one.entities)
         often = {"favourite_share": share, "chance": chance, "times_chance": share / chance}
-        rows.append({**about, **distinct, "favourite": top.index[0], **often})
+        favourite = {"favourite": one.often.index[0], **often}
+        rows.append({**about, "entities": one.entities, **distinct, **favourite})
     return pd.DataFrame(rows)
 
 
-def _distinct(predictions: pd.DataFrame, k: int) -> int:
-    return int(predictions[predictions["rank"] <= k]["prediction"].nunique())
-
-
-def frequent(found: list[OfDataSet]) -> pd.DataFrame:
+def frequent(found: list[Named]) -> pd.DataFrame:
     """The fifteen entities that are most often among a model's ten best, and in what share of the
     queries (the paper's Figure 1): `name, kind, model, place, entity, share`."""
     rows = []
-    for model, data, table, _ in found:
-        counts = table[table["rank"] <= 10]["prediction"].value_counts()
-        order = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
-        n = table["query_id"].nunique()
+    for one in found:
+        order = sorted(one.often.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
         rows += [
-            (data.name, data.kind, model, place, entity, count / n)
+            (one.data.name, one.data.kind, one.model, place, entity, count / one.queries)
             for place, (entity, count) in enumerate(order, start=1)
         ]
     return pd.DataFrame(rows, columns=["name", "kind", "model", "place", "entity", "share"])
 
 
-def by_data_set(predictions: Path, benchmarks: Path, sets: list[DataSet]) -> list[OfDataSet]:
-    """`(model, data set, its predictions, the number of its entities)`, in the paper's order."""
-    found: list[OfDataSet] = []
+def by_data_set(predictions: Path, benchmarks: Path, sets: list[DataSet]) -> list[Named]:
+    """What each model named for each data set, benchmark by benchmark in the paper's order."""
+    found: list[Named] = []
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
-        tables = _tables(predictions, benchmark)
-        if not tables:
-            continue
-        folder = benchmarks / benchmark
-        queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
-        for data in (data for data in sets if data.benchmark == benchmark):
-            ids = queries.loc[queries["subset"] == data.subset, "query_id"]
-            size, _ = sizes(folder, data.subset)
-            parts = [(model, table[table["query_id"].isin(ids)]) for model, table in tables]
-            found += [(model, data, part, size) for model, part in parts if len(part)]
+        folder, named = benchmarks / benchmark, []
+        for model, table in _tables(predictions, benchmark):
+            queries = read_table(folder / "queries.parquet", ["query_id", "subset"])
+            subset = table["query_id"].map(queries.set_index("query_id")["subset"])
+            for data in (data for data in sets if data.benchmark == benchmark):
+                own = table[subset == data.subset]
+                if len(own):
+                    size, _ = sizes(folder, data.subset)
+                    named.append(_named(model, data, own, size))
+        found += sorted(named, key=lambda one: sets.index(one.data))
     return found
 
 
-def _tables(predictions: Path, benchmark: str) -> list[tuple[str, pd.DataFrame]]:
-    """`(model, its predictions)` of entity ranking over a benchmark's own entities."""
-    found = []
+def _named(model: str, data: DataSet, predictions: pd.DataFrame, entities: int) -> Named:
+    first = {k: predictions[predictions["rank"] <= k]["prediction"] for k in (1, 5, 10)}
+    distinct = {k: int(names.nunique()) for k, names in first.items()}
+    asked = predictions["query_id"].nunique()
+    return Named(model, data, entities, asked, distinct, first[10].value_counts())
+
+
+def _tables(predictions: Path, benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """`(model, its predictions)` of entity ranking over a benchmark's own entities, one after
+    another: no two are in memory."""
+    columns = ["query_id", "rank", "prediction", "hit"]
     for path in sorted(predictions.glob(f"*/{METHOD}/{benchmark}.parquet")):
-        table = read_table(path, PREDICTION_COLUMNS)
-        found.append((path.parent.parent.name, table[table["variant"] == ""]))
-    return found
+        own = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
+        yield path.parent.parent.name, own
