@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shards
 from afar import afar
 from medprobe.core.errors import BadInput
 from medprobe.core.parts import Job, local
@@ -196,3 +197,19 @@ def test_workers_need_no_file_and_small_files_go_to_none(
 
 def none(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
     raise AssertionError("nothing is to be done by workers")
+
+
+@pytest.mark.parametrize("builder", shards.SETTINGS)
+def test_benchmarks_are_the_same_from_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shards.write(builder)
+    asked: list[str] = []
+
+    def there(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        asked.extend(job.name for job in jobs)
+        return afar(work, jobs)
+
+    assert shards.built(builder, there) == shards.built(builder, local)
+    assert "data/umls/MRCONSO.RRF, part 2" in asked
