@@ -11,7 +11,7 @@ Source: UMLS Reference Manual, chapter "Metathesaurus, Rich Release Format".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import polars as pl
 
@@ -154,14 +154,20 @@ class _Shard:
 
     def read(self) -> bytes:
         with self.path.open("rb") as file:
-            if self.begin:
-                file.seek(self.begin - 1)
-                file.readline()  # the end of a line that began before
-            content = file.read(max(self.begin + SHARD - file.tell(), 0))
-            return content + (file.readline() if content and content[-1:] != b"\n" else b"")
+            first, end = (_next_line(file, at) for at in (self.begin, self.begin + SHARD))
+            file.seek(first)
+            return file.read(end - first)
 
     def __reduce__(self) -> Any:
         return bytes, (self.read(),)
+
+
+def _next_line(file: BinaryIO, at: int) -> int:
+    """Where the first line begins that begins at this byte or later."""
+    if at:
+        file.seek(at - 1)
+        file.readline()
+    return file.tell()
 
 
 class _Wrong(NamedTuple):
