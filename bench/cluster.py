@@ -1,7 +1,7 @@
 """The executor of a Ray cluster: what it costs, and how busy it keeps its workers.
 
     pip install '.[ray]'
-    python -m bench.cluster                                # four minutes on two cores
+    python -m bench.cluster                                # five minutes on two cores
     python -m bench.cluster --section probing
     python -m bench.cluster --section busy --workers 64    # as many processes
 
@@ -31,7 +31,7 @@ from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import Job, local
 
-SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
+SECTIONS = ("tiny", "busy", "probing", "fine-tuning", "umls")
 ENGINE = EngineParams(device="cpu", executor="ray")
 STORE = 200 * 2**20
 TINY, ROWS = 1_000, 2_000 * 10  # parts; rows of a large relation's table
@@ -143,6 +143,25 @@ def compare(what: str) -> None:
     print(f"ratio {took[1] / took[2]:.2f} (wanted: 1.7)")
 
 
+def umls() -> None:
+    """A tenth of the UMLS, read in shards by two workers against read here: seconds, and the CPU
+    seconds of this process."""
+    from bench import rrf
+
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        rrf.generate(places.DATA, rrf.TENTH)
+        with cluster([1, 1]), Cluster(ENGINE) as workers:
+            found = []
+            for name, executor in (("here", local), ("by two workers", workers)):
+                begin, cpu = time.monotonic(), time.process_time()
+                found.append(rrf.triples(places.DATA, executor))
+                took, cpu = time.monotonic() - begin, time.process_time() - cpu
+                print(f"UMLS {name}: {took:.1f} s, {cpu:.1f} CPU s here", flush=True)
+    assert found[0].equals(found[1])
+    for line in workers.staff.costs():
+        print(line)
+
+
 def timed(executor: Any, work: Any, jobs: Sequence[Job]) -> float:
     begin = time.monotonic()
     list(executor(work, jobs))
@@ -162,6 +181,8 @@ def main() -> None:
             tiny()
         elif section == "busy":
             busy(asked.workers)
+        elif section == "umls":
+            umls()
         else:
             compare(section)
 

@@ -72,9 +72,9 @@ def _ratings(ending: str) -> tuple[str, Read]:
 
 
 READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
-    "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.english_names(d / "umls").collect()),
-    "MRREL": ("umls/MRREL.RRF", lambda d: rrf.scan_mrrel(d / "umls", ["may_treat"]).collect()),
-    "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.scan_mrsty(d / "umls").collect()),
+    "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.english_names(d / "umls")),
+    "MRREL": ("umls/MRREL.RRF", lambda d: rrf.mrrel(d / "umls", ["CUI1"], relations=["may_treat"])),
+    "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.mrsty(d / "umls", rrf.MRSTY)),
     "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
     "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
     "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),

@@ -24,6 +24,7 @@ import polars as pl
 
 from medprobe.benchmarks import medlama
 from medprobe.benchmarks.medlama.prompts import RELATIONS
+from medprobe.core.parts import Executor, local
 from medprobe.sources import rrf
 
 TENTH = 8_000_000  # rows of MRREL; MRCONSO has a fifth of that
@@ -96,7 +97,12 @@ def _write(table: pl.DataFrame, columns: list[str], file: Any) -> None:
 
 def ours(data: Path) -> Queries:
     """As `medprobe build medlama` does it, all checks included."""
-    return _plain(medlama._queries(medlama._triples(data / "umls", CHOICES), CHOICES))
+    return _plain(medlama._queries(triples(data), CHOICES))
+
+
+def triples(data: Path, executor: Executor = local) -> pl.DataFrame:
+    """What MedLAMA takes of the files."""
+    return medlama._triples(data / "umls", CHOICES, executor)
 
 
 def pandas_in_chunks(data: Path) -> Queries:

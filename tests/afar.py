@@ -16,7 +16,7 @@ def afar(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int,
     with chdir("."):
         worker.hello(versions([]), pickle.dumps(work))
     for number in reversed(range(len(jobs))):
-        job = jobs[number]
+        job = pickle.loads(pickle.dumps(jobs[number]))
         stamps = {path.as_posix(): fingerprint([path]) for path in job.reads}
         contents = [pack(path) for path in job.reads]
         with chdir(worker.folder):

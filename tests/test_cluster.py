@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import probing
+import shards
 import test_classifier
 import test_rewire
 from faulty import Faulty
@@ -170,6 +171,20 @@ def test_a_node_lost_in_the_middle_of_fine_tuning(project: Path) -> None:
         faulty = Faulty(made, project / "begun", {3: "node"})
         assert probed("classifier", "diseases", faulty) == here
     assert faulty.begun == 8 + 1  # two variants, two seeds, two diseases
+
+
+@pytest.mark.parametrize("builder", shards.SETTINGS)
+def test_files_of_the_umls_are_read_in_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: Callable[[], None], builder: str
+) -> None:
+    nodes()
+    monkeypatch.chdir(tmp_path)
+    shards.write(builder)
+    here = shards.built(builder, local)
+    with Cluster(RAY) as made:
+        assert shards.built(builder, made) == here
+    done = [job for one in made.staff.gone for job in one.jobs]
+    assert "data/umls/MRCONSO.RRF, part 2" in done
 
 
 def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:

@@ -18,6 +18,7 @@ from medprobe.sample import context, corpus, names, umls
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf
+from medprobe.sources.hierarchy import Hierarchy
 
 SEED = 2021
 
@@ -242,7 +243,7 @@ def test_release_files_have_the_real_columns(data: Path, name: str, columns: int
 
 
 def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
-    concepts = rrf.scan_mrconso(data / "umls").collect()
+    concepts = rrf.mrconso(data / "umls", rrf.MRCONSO)
     assert {"ENG", "SPA"} <= set(concepts["LAT"])
     assert "O" in set(concepts["SUPPRESS"])
     assert {"SNOMEDCT_US", "NCI", "MED-RT", "MSH"} <= set(concepts["SAB"])
@@ -252,16 +253,18 @@ def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
     assert any(not text.isascii() for text in strings)
     atoms = concepts["AUI"].to_list()
     assert len(set(atoms)) == len(atoms)
-    relations = rrf.scan_mrrel(data / "umls").collect()
+    relations = rrf.mrrel(data / "umls", rrf.MRREL)
     assert set(relations["AUI1"]) - set(atoms), "some atoms have no name"
     assert {"PAR", "CHD", "RO"} == set(relations["REL"])
     assert {"may_be_treated_by", "interacts_with", ""} <= set(relations["RELA"])
-    assert {"T047", "T191", "T121"} <= set(rrf.scan_mrsty(data / "umls").collect()["TUI"])
+    assert {"T047", "T191", "T121"} <= set(rrf.mrsty(data / "umls", ["TUI"])["TUI"])
 
 
 def test_the_disease_hierarchy_is_read_back(world: World, data: Path) -> None:
-    read = set(rrf.parents(data / "umls").collect().rows())
-    assert read == {(cui, up) for cui, above in world.parents.items() for up in above}
+    made = Hierarchy((cui, up) for cui, above in world.parents.items() for up in above)
+    read = Hierarchy.read(data / "umls")
+    assert all(read.ancestors(cui) == made.ancestors(cui) for cui in world.parents)
+    assert any(made.ancestors(cui) for cui in world.parents)
 
 
 def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from medprobe.sources.rrf import scan_mrrel
+from medprobe.core.parts import Executor, local
+from medprobe.sources.rrf import mrrel
 
 
 class Hierarchy:
@@ -27,13 +28,16 @@ class Hierarchy:
             self._children[parent].append(child)
 
     @classmethod
-    def read(cls, folder: Path, vocabulary: str = "SNOMEDCT_US") -> "Hierarchy":
+    def read(
+        cls, folder: Path, vocabulary: str = "SNOMEDCT_US", executor: Executor = local
+    ) -> "Hierarchy":
         """From the PAR and CHD rows of `folder/MRREL.RRF` whose SAB is `vocabulary`."""
-        rows = scan_mrrel(folder).filter(pl.col("SAB") == vocabulary)
+        where = (pl.col("SAB") == vocabulary) & pl.col("REL").is_in(["PAR", "CHD"])
+        where &= pl.col("CUI1") != pl.col("CUI2")
+        rows = mrrel(folder, ["CUI1", "CUI2", "REL"], where, executor=executor)
         up = rows.filter(pl.col("REL") == "PAR").select(child="CUI1", parent="CUI2")
         down = rows.filter(pl.col("REL") == "CHD").select(child="CUI2", parent="CUI1")
-        edges = pl.concat([up, down]).filter(pl.col("child") != pl.col("parent")).unique()
-        return cls(edges.collect(engine="streaming").iter_rows())
+        return cls(pl.concat([up, down]).unique().iter_rows())
 
     def ancestors(self, cui: str) -> frozenset[str]:
         """All concepts above, at any distance."""

@@ -2,22 +2,27 @@
 
 RRF has no quoting: `|` alone separates fields (and ends the last one), `\\n` alone ends a line, and
 any value is text, also `NA`, `"`, or an empty field. Files are read as a stream and only what a
-query asks for is kept, so that a full release needs minutes and a few GiB at most.
+query asks for is kept, so that a full release needs minutes and a few GiB at most; by an executor
+other than `local` a large file is read in shards.
 
 Source: UMLS Reference Manual, chapter "Metathesaurus, Rich Release Format".
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import polars as pl
 
 from medprobe.core.errors import BadInput
+from medprobe.core.parts import Executor, Job, in_order, local
 from medprobe.sources.records import ANEW
 from medprobe.sources.records import lines as read_lines
 
 GET: Final = "put a UMLS release's RRF files there, or run `medprobe sample`"
+SHARD: Final = 64 * 2**20  # bytes of a file that a worker elsewhere reads at a time
+ALL: Final = pl.lit(True)  # rows
 
 # fmt: off
 MRCONSO: Final = [
@@ -32,35 +37,58 @@ MRSTY: Final = ["CUI", "TUI", "STN", "STY", "ATUI", "CVF"]
 # fmt: on
 
 
-def scan_mrconso(folder: Path) -> pl.LazyFrame:
-    """Every row of `folder/MRCONSO.RRF`: its 18 fields as text, and its `line` number from 1.
+def mrconso(
+    folder: Path,
+    columns: Sequence[str],
+    where: pl.Expr = ALL,
+    among: pl.DataFrame | None = None,
+    executor: Executor = local,
+) -> pl.DataFrame:
+    """Rows of `folder/MRCONSO.RRF`: their `line` from 1 and these of its 18 `columns`, all text, in
+    the file's order. Of the rows, those for which `where` holds, and, with `among`, those whose
+    fields in its columns are together a row of it.
 
-    Raises BadInput with file and line for a wrong number of fields, an empty CUI, or bad UTF-8.
+    Raises BadInput with file and line for a wrong number of fields, an empty CUI, or bad UTF-8,
+    anywhere in the file.
 
-    >>> scan_mrconso(Path("data/umls")).select("CUI", "STR").head(1).collect()  # doctest: +SKIP
+    >>> mrconso(Path("data/umls"), ["CUI", "STR"], pl.col("LAT") == "ENG")  # doctest: +SKIP
     """
-    return _scan(folder / "MRCONSO.RRF", MRCONSO, ["CUI"])
+    query = _Query(MRCONSO, ["CUI"], columns, where, among)
+    return _read(folder / "MRCONSO.RRF", query, executor)
 
 
-def scan_mrrel(folder: Path, relations: Sequence[str] = ()) -> pl.LazyFrame:
-    """Every row of `folder/MRREL.RRF`, or those only whose RELA is one of `relations`, which is
-    faster: its 16 fields as text, and its `line` number from 1.
+def mrrel(
+    folder: Path,
+    columns: Sequence[str],
+    where: pl.Expr = ALL,
+    relations: Sequence[str] = (),
+    executor: Executor = local,
+) -> pl.DataFrame:
+    """Rows of `folder/MRREL.RRF`, with `relations` those only whose RELA is one of them, which is
+    faster than to say so by `where`. Otherwise as `mrconso`; there are 16 columns.
 
     A relation (RELA) holds *from CUI2 to CUI1*: CUI2 is its head, CUI1 its tail. REL=PAR says that
-    CUI2 is the parent of CUI1, REL=CHD that CUI2 is its child. Errors as in `scan_mrconso`.
+    CUI2 is the parent of CUI1, REL=CHD that CUI2 is its child.
     """
-    rows = _scan(folder / "MRREL.RRF", MRREL, ["CUI1", "CUI2"], relations)
-    return rows.filter(pl.col("RELA").is_in(relations)) if relations else rows
+    if relations:
+        where &= pl.col("RELA").is_in(list(relations))
+    query = _Query(MRREL, ["CUI1", "CUI2"], columns, where, sieve=relations)
+    return _read(folder / "MRREL.RRF", query, executor)
 
 
-def scan_mrsty(folder: Path) -> pl.LazyFrame:
-    """Every row of `folder/MRSTY.RRF`: its 6 fields as text (STY is the semantic type's name), and
-    its `line` number from 1. Errors as in `scan_mrconso`."""
-    return _scan(folder / "MRSTY.RRF", MRSTY, ["CUI"])
+def mrsty(
+    folder: Path, columns: Sequence[str], where: pl.Expr = ALL, executor: Executor = local
+) -> pl.DataFrame:
+    """Rows of `folder/MRSTY.RRF`, as of `mrconso`; there are 6 columns, and STY is the semantic
+    type's name."""
+    return _read(folder / "MRSTY.RRF", _Query(MRSTY, ["CUI"], columns, where), executor)
 
 
-def preferred_names(folder: Path) -> pl.LazyFrame:
-    """`CUI, STR`: each concept's preferred English name; concepts without one have no row."""
+def preferred_names(
+    folder: Path, among: pl.DataFrame | None = None, executor: Executor = local
+) -> pl.DataFrame:
+    """`CUI, STR`: the preferred English name of each concept `among` (`CUI`) these, or of all;
+    concepts without one have no row."""
     english_preferred = (
         (pl.col("LAT") == "ENG")
         & (pl.col("TS") == "P")
@@ -68,29 +96,45 @@ def preferred_names(folder: Path) -> pl.LazyFrame:
         & (pl.col("ISPREF") == "Y")
         & (pl.col("SUPPRESS") == "N")
     )
-    named = scan_mrconso(folder).filter(english_preferred)
+    named = mrconso(folder, ["CUI", "STR"], english_preferred, among, executor)
     return named.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).sort("CUI")
 
 
-def english_names(folder: Path) -> pl.LazyFrame:
-    """`CUI, STR`: all English names in use (not suppressed), each once, in the file's order."""
-    named = scan_mrconso(folder).filter((pl.col("LAT") == "ENG") & (pl.col("SUPPRESS") == "N"))
+def english_names(
+    folder: Path, among: pl.DataFrame | None = None, executor: Executor = local
+) -> pl.DataFrame:
+    """`CUI, STR`: all English names in use (not suppressed) of the concepts `among` (`CUI`) these,
+    or of all, each once, in the file's order."""
+    in_use = (pl.col("LAT") == "ENG") & (pl.col("SUPPRESS") == "N")
+    named = mrconso(folder, ["CUI", "STR"], in_use, among, executor)
     return named.group_by("CUI", "STR").agg(pl.col("line").min()).sort("line").drop("line")
 
 
-def parents(folder: Path) -> pl.LazyFrame:
-    """`CUI, parent`: the edges of the hierarchy, from PAR and CHD rows alike, each once."""
-    rows = scan_mrrel(folder).filter(pl.col("CUI1") != pl.col("CUI2"))
-    up = rows.filter(pl.col("REL") == "PAR").select(CUI="CUI1", parent="CUI2")
-    down = rows.filter(pl.col("REL") == "CHD").select(CUI="CUI2", parent="CUI1")
-    return pl.concat([up, down]).unique().sort("CUI", "parent")
+def _read(path: Path, query: "_Query", executor: Executor) -> pl.DataFrame:
+    """What the query finds in a file: as a whole in this process, or a large one in shards, each by
+    a worker."""
+    _there(path)
+    sources: list[Any] = [path]
+    if executor is local or path.stat().st_size <= SHARD:
+        executor = local
+    else:
+        sources = [_Shard(path, begin) for begin in range(0, path.stat().st_size, SHARD)]
+    jobs = [Job(f"{path}, part {number}", one) for number, one in enumerate(sources, start=1)]
+    tables: list[pl.DataFrame] = []
+    before = 0  # lines
+    for _, (table, lines, wrong) in in_order(executor(query, jobs)):
+        if wrong and not wrong.line:
+            for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
+                pass
+            raise BadInput(path, wrong.problem, ANEW)
+        if wrong:
+            raise BadInput(f"{path}, line {before + wrong.line}", wrong.problem, ANEW)
+        tables.append(table.with_columns(pl.col("line") + before))
+        before += lines
+    return pl.concat(tables)
 
 
-def _scan(
-    path: Path, columns: list[str], keys: list[str], sieve: Sequence[str] = ()
-) -> pl.LazyFrame:
-    """A checked file, its lines split into fields; with a `sieve`, lines that have one of these
-    texts as any of their fields."""
+def _there(path: Path) -> None:
     if not path.is_file():
         if some := sorted(path.parent.glob(f"{path.name}.a[a-z]*")):
             join = f"{'z' if some[0].suffix == '.gz' else ''}cat {path}.a* > {path}"
@@ -98,37 +142,100 @@ def _scan(
         raise BadInput(path, "no such file", GET)
     if not path.stat().st_size:
         raise BadInput(path, "empty", GET)
-    lines = pl.scan_lines(path, name="text", row_index_name="line", row_index_offset=1, glob=False)
-    _check(path, lines, columns, keys)
-    if sieve:
-        lines = lines.filter(pl.col("text").str.contains_any([f"|{value}|" for value in sieve]))
-    fields = pl.col("text").str.split_exact("|", len(columns)).struct
-    rows = lines.select("line", fields=fields.rename_fields([*columns, "end"]))
-    return rows.unnest("fields").drop("end")
 
 
-def _check(path: Path, lines: pl.LazyFrame, columns: list[str], keys: list[str]) -> None:
-    """Raise BadInput for the first line that is no row of such a file."""
-    text = pl.col("text").str
-    last_key = max(columns.index(key) for key in keys)
-    keys_filled = r"\|".join(
-        "[^|]+" if name in keys else "[^|]*" for name in columns[: last_key + 1]
-    )
-    good = (
-        (text.count_matches("|", literal=True) == len(columns))
-        & text.ends_with("|")
-        & text.contains(f"^{keys_filled}")
-    )
-    try:
+@dataclass(frozen=True)
+class _Shard:
+    """The lines of a file that begin in its `SHARD` bytes from `begin` on. Elsewhere, where the
+    file may not be, it is their bytes: a pickle of it holds these."""
+
+    path: Path
+    begin: int
+
+    def read(self) -> bytes:
+        with self.path.open("rb") as file:
+            first, end = (_next_line(file, at) for at in (self.begin, self.begin + SHARD))
+            file.seek(first)
+            return file.read(end - first)
+
+    def __reduce__(self) -> Any:
+        return bytes, (self.read(),)
+
+
+def _next_line(file: BinaryIO, at: int) -> int:
+    """Where the first line begins that begins at this byte or later."""
+    if at:
+        file.seek(at - 1)
+        file.readline()
+    return file.tell()
+
+
+class _Wrong(NamedTuple):
+    line: int  # from 1; 0 where no line is known
+    problem: str
+
+
+class _Found(NamedTuple):
+    table: pl.DataFrame
+    lines: int  # that were read; 0 for a whole file
+    wrong: _Wrong | None
+
+
+@dataclass(frozen=True)
+class _Query:
+    """Checks all lines of a file or of a shard, and finds the rows that are wanted. With a `sieve`
+    only lines that have one of its texts as any of their fields are split."""
+
+    fields: Sequence[str]
+    keys: Sequence[str]  # fields that must not be empty
+    columns: Sequence[str]
+    where: pl.Expr
+    among: pl.DataFrame | None = None
+    sieve: Sequence[str] = ()
+
+    def __call__(self, source: Path | _Shard | bytes) -> _Found:
+        if isinstance(source, _Shard):
+            source = source.read()
+        count = source.count(b"\n") if isinstance(source, bytes) else 0
+        lines = pl.scan_lines(
+            source, name="text", row_index_name="line", row_index_offset=1, glob=False
+        )
+        try:
+            if wrong := self._wrong(lines):
+                return _Found(pl.DataFrame(), count, wrong)
+        except pl.exceptions.ComputeError as error:
+            return _Found(pl.DataFrame(), count, _Wrong(0, f"cannot be read: {error}"))
+        return _Found(self._rows(lines).collect(engine="streaming"), count, None)
+
+    def _rows(self, lines: pl.LazyFrame) -> pl.LazyFrame:
+        if self.sieve:
+            texts = [f"|{value}|" for value in self.sieve]
+            lines = lines.filter(pl.col("text").str.contains_any(texts))
+        fields = pl.col("text").str.split_exact("|", len(self.fields)).struct
+        rows = lines.select("line", fields=fields.rename_fields([*self.fields, "end"]))
+        rows = rows.unnest("fields").filter(self.where)
+        if self.among is not None:
+            rows = rows.join(self.among.lazy(), on=self.among.columns, how="semi").sort("line")
+        return rows.select("line", *self.columns)
+
+    def _wrong(self, lines: pl.LazyFrame) -> _Wrong | None:
+        """The first line that is no row of such a file, and what is wrong with it."""
+        text = pl.col("text").str
+        last_key = max(self.fields.index(key) for key in self.keys)
+        keys_filled = r"\|".join(
+            "[^|]+" if name in self.keys else "[^|]*" for name in self.fields[: last_key + 1]
+        )
+        good = (
+            (text.count_matches("|", literal=True) == len(self.fields))
+            & text.ends_with("|")
+            & text.contains(f"^{keys_filled}")
+        )
         found = lines.filter(~good).bottom_k(1, by="line").collect(engine="streaming")
-    except pl.exceptions.ComputeError as error:
-        for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
-            pass
-        raise BadInput(path, f"cannot be read: {error}", ANEW) from None
-    for number, row in found.rows():
-        *fields, end = row.split("|")
-        problem = f"{len(fields)} fields ending in |, expected {len(columns)}"
-        if len(fields) == len(columns):
-            empty = [key for key in keys if not fields[columns.index(key)]]
-            problem = "the last field does not end in |" if end else f"empty {empty[0]}"
-        raise BadInput(f"{path}, line {number}", problem, ANEW)
+        for number, row in found.rows():
+            *fields, end = row.split("|")
+            problem = f"{len(fields)} fields ending in |, expected {len(self.fields)}"
+            if len(fields) == len(self.fields):
+                empty = [key for key in self.keys if not fields[self.fields.index(key)]]
+                problem = "the last field does not end in |" if end else f"empty {empty[0]}"
+            return _Wrong(number, problem)
+        return None

@@ -56,7 +56,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
     """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
     no document gives a context."""
     dropped: Counter[str] = Counter()
-    known = load(data / "umls", settings.relations, dropped)
+    known = load(data / "umls", settings.relations, dropped, executor)
     indexes = {
         name: index(name, resource, data, known.terms, INDEXES, executor=executor)
         for name, resource in settings.resources.items()

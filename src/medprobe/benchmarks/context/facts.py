@@ -10,6 +10,7 @@ import polars as pl
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
+from medprobe.core.parts import Executor, local
 from medprobe.core.tables import SLOT
 from medprobe.sources import rrf
 
@@ -40,7 +41,12 @@ class Knowledge:
     objects: dict[str, set[str]]
 
 
-def load(folder: Path, relations: dict[str, Relation], dropped: Counter[str]) -> Knowledge:
+def load(
+    folder: Path,
+    relations: dict[str, Relation],
+    dropped: Counter[str],
+    executor: Executor = local,
+) -> Knowledge:
     """Read MRCONSO, MRREL and MRSTY. What the types leave out is counted in `dropped`, by rule.
 
     Raises BadInput for a prompt without its two slots, for a semantic type that no concept has,
@@ -50,12 +56,12 @@ def load(folder: Path, relations: dict[str, Relation], dropped: Counter[str]) ->
         if about.prompt.count(SUBJECT) != 1 or about.prompt.count(SLOT) != 1:
             where = f"params.yaml: benchmarks.context.relations.{relation}"
             raise BadInput(where, f"the prompt needs one {SUBJECT} and one {SLOT}")
-    typed = _typed(folder, relations)
-    concepts = typed.select("CUI").unique().lazy()
-    preferred = rrf.preferred_names(folder).join(concepts, on="CUI", how="semi").collect()
+    typed = _typed(folder, relations, executor)
+    concepts = typed.select("CUI").unique()
+    preferred = rrf.preferred_names(folder, concepts, executor)
     one = dict(preferred.select("CUI", pl.col("CUI").min().over("STR").alias("one")).iter_rows())
     names = {cui: name for cui, name in preferred.iter_rows() if one[cui] == cui}
-    rows = rrf.english_names(folder).join(concepts, on="CUI", how="semi").collect().iter_rows()
+    rows = rrf.english_names(folder, concepts, executor).iter_rows()
     terms = sorted({(name, one[cui]) for cui, name in rows if cui in one})
     of_type = {
         kind: {one[cui] for cui in part["CUI"] if cui in one}
@@ -68,19 +74,19 @@ def load(folder: Path, relations: dict[str, Relation], dropped: Counter[str]) ->
         }
         for side in ("subjects", "objects")
     )
-    facts = _facts(folder, one, subjects, objects, dropped)
+    facts = _facts(folder, one, subjects, objects, dropped=dropped, executor=executor)
     return Knowledge(facts, names, terms, objects)
 
 
-def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
+def _typed(folder: Path, relations: dict[str, Relation], executor: Executor) -> pl.DataFrame:
     """`CUI, STY` of all concepts of the types that the relations name."""
-    types = rrf.scan_mrsty(folder).select("CUI", "STY").collect()
+    types = rrf.mrsty(folder, ["CUI", "STY"], executor=executor)
     known = types["STY"].unique().to_list()
     wanted = {kind for about in relations.values() for kind in about.subjects + about.objects}
     for kind in sorted(wanted - set(known)):
         problem = f"no concept of the semantic type '{kind}'{nearest(kind, known)}"
         raise BadInput(folder / "MRSTY.RRF", problem, "correct benchmarks.context.relations")
-    return types.filter(pl.col("STY").is_in(wanted))
+    return types.filter(pl.col("STY").is_in(wanted)).drop("line")
 
 
 def _facts(
@@ -88,11 +94,14 @@ def _facts(
     one: dict[str, str],
     subjects: dict[str, set[str]],
     objects: dict[str, set[str]],
+    *,
     dropped: Counter[str],
+    executor: Executor,
 ) -> pd.DataFrame:
     """`relation, subject_id, fact_id`, each once, sorted."""
-    rows = rrf.scan_mrrel(folder).filter(pl.col("RELA").is_in(list(objects)))
-    found = rows.select("RELA", "CUI2", "CUI1").unique().collect()  # from CUI2 to CUI1
+    columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
+    rows = rrf.mrrel(folder, columns, relations=list(objects), executor=executor)
+    found = rows.select(columns).unique()
     facts = set()
     for relation, head, tail in found.iter_rows():
         subject, fact = one.get(head, ""), one.get(tail, "")

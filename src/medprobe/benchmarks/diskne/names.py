@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 
 from medprobe.benchmarks.diskne.negatives import surfaces
+from medprobe.core.parts import Executor, local
 from medprobe.sources import rrf
 
 
@@ -19,23 +20,24 @@ def read(
     positives: pd.DataFrame,
     negatives: pd.DataFrame,
     dropped: Counter[str],
+    executor: Executor = local,
 ) -> pd.DataFrame:
     """`cui, name, preferred`: all English names of the diseases of these rows, those that UMLS has
     suppressed too, and what the texts call them. One name of each is preferred: UMLS's, else what
     most texts say, which is counted in `dropped`. Who has neither has no row."""
     cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
-    wanted = pl.col("CUI").is_in(cuis)
-    english = rrf.scan_mrconso(umls).filter(wanted & (pl.col("LAT") == "ENG"))
+    wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
+    english = rrf.mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted, executor)
     listed = english.select(cui="CUI", name="STR").unique(maintain_order=True)
-    first = rrf.preferred_names(umls).filter(wanted).collect(engine="streaming").to_pandas()
-    used = rrf.english_names(umls).filter(wanted).collect(engine="streaming").to_pandas()
+    first = rrf.preferred_names(umls, wanted, executor).to_pandas()
+    used = rrf.english_names(umls, wanted, executor).to_pandas()
     said = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
     said = said[said["name"] != ""]
     best = said.groupby("cui")["name"].agg(lambda own: own.mode().iloc[0]).to_dict()
     dropped["disease: named by the texts only"] += len(set(best) - set(used["CUI"]))
     best |= used.groupby("CUI")["STR"].first().to_dict()
     best |= dict(zip(first["CUI"], first["STR"], strict=True))
-    every = pd.concat([listed.collect(engine="streaming").to_pandas(), said]).drop_duplicates()
+    every = pd.concat([listed.to_pandas(), said]).drop_duplicates()
     every = every[every["cui"].isin(best)]
     every["preferred"] = every["name"] == every["cui"].map(best)
     return every.sort_values(["cui", "name"], kind="stable").reset_index(drop=True)
@@ -46,9 +48,11 @@ def preferred(names: pd.DataFrame) -> dict[str, str]:
     return names[names["preferred"]].set_index("cui")["name"].to_dict()
 
 
-def labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
+def labels(
+    umls: Path, cuis: list[str], vocabulary: str, executor: Executor = local
+) -> dict[str, str]:
     """What a vocabulary calls these concepts: its first preferred term (TTY=PT) in the file."""
     own = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
-    rows = rrf.scan_mrconso(umls).filter(own & pl.col("CUI").is_in(cuis))
-    first = rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first())
-    return dict(first.collect(engine="streaming").rows())
+    wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
+    rows = rrf.mrconso(umls, ["CUI", "STR"], own, wanted, executor)
+    return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())
