@@ -5,6 +5,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -257,6 +258,22 @@ def test_a_worker_that_no_node_holds(project: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     with Cluster(RAY) as made, pytest.raises(BadInput, match="no node has 64 CPUs"):
         probed("mask_average", "toy", made)
+
+
+def test_stages_at_the_same_time_share_the_nodes(nodes: Callable[[], None]) -> None:
+    nodes()
+
+    def stage(first: int) -> tuple[dict[int, int], int]:
+        jobs = [Job(f"part {number}", number) for number in range(first, first + 20)]
+        with Cluster(RAY) as made:
+            return dict(made(abs, jobs)), made.staff.sums()[0]
+
+    with ThreadPoolExecutor() as threads:
+        found = list(threads.map(stage, (-20, -40, -60)))
+    assert [one for one, _ in found] == [
+        {i: -first - i for i in range(20)} for first in (-20, -40, -60)
+    ]
+    assert all(workers for _, workers in found)
 
 
 def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

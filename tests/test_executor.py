@@ -15,6 +15,7 @@ from medprobe.cluster import progress
 from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.run import Needs
+from medprobe.cluster.staff import Hired, Staff
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.commands.repro import told
 from medprobe.core.errors import BadInput
@@ -211,6 +212,15 @@ def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
     assert re.fullmatch(r"cpu: 2 workers, 9 jobs, 0 s, 45 tokens, busy \d+%", total)
     assert [line[:17] for line in each] == ["worker 1 on here:", "worker 2 on here:"]
     assert made.staff.devices() == "cpu"
+
+
+def test_of_several_devices_it_is_said_which_computed_what() -> None:
+    one = Hired(None, None, device="H100", since=1.0, jobs=["part 1"])
+    two = Hired(None, None, device="cpu", since=1.0, jobs=["part 2", "part 0"])
+    never = Hired(None, None, device="", since=0.0)
+    assert Staff([one, never], [two]).devices() == "H100: part 1; cpu: part 0, part 2"
+    assert Staff([one], [never]).devices() == "H100"
+    assert Staff().devices() == "unknown"
 
 
 def test_all_stages_that_use_the_cluster_are_one_progress(
