@@ -254,7 +254,9 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> Non
     project.write_params(before)
     probed = {f"probe-mask_average@{model}-drugs" for model in ("taught", "untaught")}
     built = {"check", "build-table@drugs", "validate-table@drugs"}
-    assert set(ran) == built | probed | {"score", "track", "compare"}
+    assert built | probed | {"score", "track", "compare"} <= set(ran)
+    costly = {name for name in ran if name.startswith(("train", "rewire", "probe"))}
+    assert costly == probed
     table = pd.read_csv(project.folder / "reports/comparison.csv")
     rows = table[(table["benchmark"] == "drugs") & (table["metric"] == "acc_at_10")]
     assert len(rows) and (rows["value"] == 1).all()  # four names, ten answers
