@@ -1,5 +1,7 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
+import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -10,6 +12,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pandas as pd
+import psutil
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -112,6 +115,22 @@ with replacing(Path("outputs/models/taught")) as path:
     mend()
     assert not list(Path("outputs/models").iterdir())
     assert Path("outputs/parts/.repro.lock").exists()
+
+
+def test_claims_of_the_dead_are_dropped_though_nobody_waited_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    CLAIMS.parent.mkdir(parents=True)
+    dead = subprocess.Popen(["true"])
+    while psutil.Process(dead.pid).status() != psutil.STATUS_ZOMBIE:
+        pass
+    ended, living = ({"pid": pid, "cmd": "dvc repro"} for pid in (dead.pid, os.getpid()))
+    claims = {"write": {"a": ended, "b": living}, "read": {"c": [ended], "d": [ended, living]}}
+    CLAIMS.write_text(json.dumps(claims))
+    mend()
+    assert json.loads(CLAIMS.read_text()) == {"write": {"b": living}, "read": {"d": [living]}}
+    dead.wait()
 
 
 @pytest.mark.parametrize("left", [[], [".half.tmp"]])

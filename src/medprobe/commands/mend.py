@@ -6,6 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing, tidy
@@ -43,10 +45,34 @@ def mend() -> None:
             scratch.unlink()
         if not any(folder.iterdir()):  # where DVC would look for the newest of none, and crash
             folder.rmdir()
+    _free()
+
+
+def _free() -> None:
+    """Drop the claims of processes that are dead. DVC does so itself, but takes for alive what was
+    killed and has no parent that waits for it."""
     try:
-        json.loads(CLAIMS.read_bytes())
+        claims = json.loads(CLAIMS.read_bytes())
     except FileNotFoundError:
-        pass
+        return
     except ValueError:
         CLAIMS.unlink()
         print(f"{CLAIMS}: was cut by a kill or a full disk; removed", file=sys.stderr)
+        return
+    write = {path: one for path, one in claims.get("write", {}).items() if _lives(one["pid"])}
+    read = {
+        path: living
+        for path, readers in claims.get("read", {}).items()
+        if (living := [one for one in readers if _lives(one["pid"])])
+    }
+    kept = {"write": write, "read": read}
+    if kept != claims:
+        with replacing(CLAIMS) as path:
+            path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def _lives(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
