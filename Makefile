@@ -1,6 +1,7 @@
 # `make repro` and `make test` do all the set-up there is.
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports
 READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 
