@@ -1,7 +1,10 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
+import errno
 import json
 import os
+import random
+import resource
 import shutil
 import signal
 import sqlite3
@@ -10,10 +13,13 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pandas as pd
 import psutil
 import pytest
+import torch
 import yaml
 from click.testing import CliRunner
 from dvc.repo import Repo
@@ -21,9 +27,12 @@ from safetensors import SafetensorError
 
 from medprobe.cli import main
 from medprobe.commands.mend import CLAIMS, RUNS, check_lock, mend
+from medprobe.core import files
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
+from medprobe.engine import rewiring
 from medprobe.metrics.splits import times_read
+from medprobe.sample import training
 from medprobe.tracking import lineage, store
 
 ROOT = Path(__file__).parents[1]
@@ -252,3 +261,27 @@ def test_a_full_disk_under_a_library_is_one_line(
     assert result.exit_code == 2
     assert "the file system: No space left on device; make room" in result.output
     assert result.output.count("\n") == 1
+
+
+def test_what_torch_writes_says_when_there_is_no_room(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "FULL", {errno.EFBIG})  # a limit stands in for the disk
+    network = torch.nn.Linear(300, 300)
+    adam = torch.optim.Adam(network.parameters())
+    loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
+    loaded.model.save_pretrained = loaded.tokenizer.save_pretrained = lambda path: path.mkdir(
+        exist_ok=True
+    )
+    network(torch.zeros(300)).sum().backward()
+    adam.step()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/step-1'"):
+            rewiring._keep(loaded, adam, [], Path("outputs/parts/step-1"))
+        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):
+            training._save(Path("outputs/parts/state.pt"), 1, {"model": network}, random.Random(1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [*Path("outputs/parts").iterdir()] == []

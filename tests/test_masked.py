@@ -33,6 +33,15 @@ def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeyp
         )
 
 
+@pytest.mark.parametrize("arch", ["bert", "roberta", "electra", "deberta-v2"])
+def test_the_last_layer_works_at_the_asked_positions_alone(arch, tiny_model):
+    model, seen = load(tiny_model(arch), "masked"), []
+    last = model.model.base_model.encoder.layer[-1]
+    last.intermediate.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape[-2]))
+    masked.logits_at(model, rows_of(tiny_model(arch)), [[1], [0, 2], [1]])
+    assert seen == [4]
+
+
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 @pytest.mark.parametrize("size", [1, 2])  # tokens masked together
 def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model, monkeypatch):

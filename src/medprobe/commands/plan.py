@@ -77,7 +77,7 @@ def after_a_kill() -> None:
     Raises BadInput where that is writing dvc.lock."""
     places.PARTS.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(places.PARTS / ".repro.lock", timeout=0):
+        with FileLock(places.REPRO, timeout=0):
             mend()
     except Timeout:
         check_lock()

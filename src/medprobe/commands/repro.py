@@ -53,15 +53,14 @@ def alone() -> Iterator[None]:
     """One `medprobe repro` at a time: a second one says who runs, and waits. The lock dies with its
     process."""
     places.PARTS.mkdir(parents=True, exist_ok=True)
-    path = places.PARTS / ".repro.lock"
-    lock = FileLock(path)
+    lock = FileLock(places.REPRO)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        who = f"another `medprobe repro` is running here, process {path.read_text()}"
+        who = f"another `medprobe repro` is running here, process {places.REPRO.read_text()}"
         print(f"{who}; waiting for its end", file=sys.stderr)
         lock.acquire()
-    path.write_text(str(os.getpid()))
+    places.REPRO.write_text(str(os.getpid()))
     try:
         yield
     finally:

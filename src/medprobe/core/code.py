@@ -66,21 +66,25 @@ def _runs(path: Path) -> bool:
     return any(not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant)) for x in body)
 
 
-def _nodes(path: Path) -> Iterator[ast.AST]:
-    """All nodes of a file's syntax tree, without what only a type checker runs."""
-    waiting: list[ast.AST] = [_tree(path, path.stat().st_mtime_ns)]
+@cache
+def _nodes(path: Path, changed: int) -> list[ast.AST]:
+    """The nodes of a file's syntax tree that may import, without what only a type checker runs."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [_tree(path, changed)]
     while waiting:
         node = waiting.pop()
-        yield node
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute):
+            found.append(node)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             waiting += node.orelse
         else:
             waiting += ast.iter_child_nodes(node)
+    return found
 
 
 def _imports(root: Path, path: Path) -> Iterator[str]:
     """The modules of the package that a file imports."""
-    for node in _nodes(path):
+    for node in _nodes(path, path.stat().st_mtime_ns):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -94,7 +98,8 @@ def _imports(root: Path, path: Path) -> Iterator[str]:
 
 def _imports_by_name(path: Path) -> bool:
     return any(
-        isinstance(node, ast.Attribute) and node.attr == "import_module" for node in _nodes(path)
+        isinstance(node, ast.Attribute) and node.attr == "import_module"
+        for node in _nodes(path, path.stat().st_mtime_ns)
     )
 
 

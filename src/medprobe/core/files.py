@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 
 
 @contextmanager
@@ -30,13 +33,23 @@ def replacing(target: Path) -> Iterator[Path]:
         if target.is_dir():
             target.rename(scratch / "before")
         os.replace(scratch / target.name, target)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise OSError(error.errno, error.strerror, str(target)) from error
+    except Exception as error:
+        if full := _full(error):
+            raise OSError(full.errno, full.strerror, str(target)) from error
         raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         os.close(held)
+
+
+def _full(error: BaseException | None) -> OSError | None:
+    """That a disk is full, where an error says so or was met with on the way from one that did, as
+    some libraries' own errors are."""
+    while error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def tidy(found: Iterable[Path]) -> None:

@@ -13,6 +13,7 @@ REWIRED = Path("outputs/rewired")
 LOSSES = Path("outputs/losses")  # of rewiring, step by step
 PREDICTIONS = Path("outputs/predictions")
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
+REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # when, where and by what versions results were made
 PLANNED = Path("outputs/planned.json")  # the memory that stages take, as `medprobe plan` says
 EXPECTATIONS = Path("expectations")

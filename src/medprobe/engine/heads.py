@@ -15,20 +15,38 @@ def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
 
     `body` is the part of a model that its head stands on. Positions count through the batch, row
     after row, padding included; the logits have the shape (1, positions, vocabulary). This holds
-    for every architecture whose head works on each token alone.
+    for every architecture whose head works on each token alone. Where the body is built as BERT's
+    is, all of its last layer but attention works on these positions alone, too.
     """
 
+    def chosen(states: torch.Tensor) -> torch.Tensor:
+        return states.flatten(0, 1)[torch.tensor(positions, device=states.device)].unsqueeze(0)
+
+    def attended(module: torch.nn.Module, states: Any) -> Any:
+        return tuple(map(chosen, states))
+
     def narrow(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
-        hidden = output.last_hidden_state.flatten(0, 1)
-        index = torch.tensor(positions, device=hidden.device)
-        output.last_hidden_state = hidden[index].unsqueeze(0)
+        output.last_hidden_state = chosen(output.last_hidden_state)
         return output
 
-    hook = body.register_forward_hook(narrow)
+    last = _last_attention(body)
+    hook = (
+        body.register_forward_hook(narrow)
+        if last is None
+        else last.register_forward_pre_hook(attended)
+    )
     try:
         yield
     finally:
         hook.remove()
+
+
+def _last_attention(body: torch.nn.Module) -> Any:
+    """What takes up the last attention's output and the states that it is added to, each [texts,
+    tokens, hidden], and after which each token is alone; None where the body is not built so."""
+    layers = getattr(getattr(body, "encoder", None), "layer", None)
+    found = getattr(getattr(layers[-1], "attention", None), "output", None) if layers else None
+    return found if type(found).__name__.endswith("SelfOutput") else None
 
 
 def without_bias(network: Any) -> None:

@@ -210,7 +210,8 @@ def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target
     with replacing(target) as path:
         model.model.save_pretrained(path)
         model.tokenizer.save_pretrained(path)
-        torch.save({"adam": adam.state_dict(), "losses": losses}, path / STATE)
+        with (path / STATE).open("wb") as stream:  # at a path torch hides a full disk
+            torch.save({"adam": adam.state_dict(), "losses": losses}, stream)
     for older in checkpoints(target.parent).values():
         if older != target:
             (older / STATE).unlink(missing_ok=True)

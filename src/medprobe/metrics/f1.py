@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import interval
+from medprobe.metrics.intervals import interval, multiplicities
 from medprobe.metrics.summary import DIGITS
 
 FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
@@ -197,27 +197,21 @@ def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     result: dict[str, Any] = {}
     values = np.stack([estimates(found)[0] for found in diseases.values()])
     sizes = np.array([found.positives for found in diseases.values()], float)
-    seeds = _times(generator, resamples, values.shape[1])
+    seeds = multiplicities(generator, resamples, values.shape[1])
     for (name, found), value in zip(diseases.items(), values, strict=True):
-        groups = _times(generator, resamples, len(found.positive))
+        groups = multiplicities(generator, resamples, len(found.positive))
         draws = np.einsum("rs,rsm->rm", seeds, estimates(found, groups)) / len(value)
         n = found.positives
         result[name] = _numbers(value, draws, scoring.params.confidence, n, n)
     if len(diseases) == 1:
         return result | {name: result[next(iter(diseases))] for name in MEANS}
-    drawn = _times(generator, resamples, len(values))
+    drawn = multiplicities(generator, resamples, len(values))
     for name, weights in zip(MEANS, (np.ones_like(sizes), sizes), strict=True):
         value = np.stack([_mean(values[:, [s]], weights[None])[0] for s in range(values.shape[1])])
         draws = _mean(values, drawn * weights, seeds)
         n = int(sizes.sum())
         result[name] = _numbers(value, draws, scoring.params.confidence, n, len(values))
     return result
-
-
-def _times(generator: np.random.Generator, resamples: int, size: int) -> Floats:
-    """How often each of `size` things is in a resample of as many, [resamples, size]."""
-    drawn = generator.integers(0, size, (resamples, size))
-    return np.stack([np.bincount(row, minlength=size) for row in drawn]).astype(float)
 
 
 def _mean(values: Floats, weights: Floats, seeds: Floats | None = None) -> Floats:

@@ -58,10 +58,15 @@ def drawn(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     block = max(1, BLOCK // clusters)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
-        drawn = generator.integers(0, clusters, (size, clusters))
-        places = drawn + clusters * np.arange(size)[:, None]
-        counts = np.bincount(places.ravel(), minlength=size * clusters)
-        yield counts.reshape(size, clusters).astype(float)
+        yield multiplicities(generator, size, clusters)
+
+
+def multiplicities(generator: np.random.Generator, resamples: int, clusters: int) -> np.ndarray:
+    """How often each resample holds each cluster, [resamples, clusters]."""
+    drawn = generator.integers(0, clusters, (resamples, clusters))
+    places = drawn + clusters * np.arange(resamples)[:, None]
+    counts = np.bincount(places.ravel(), minlength=resamples * clusters)
+    return counts.reshape(resamples, clusters).astype(float)
 
 
 def interval(

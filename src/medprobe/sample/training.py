@@ -88,8 +88,8 @@ def rate(step: int, steps: int) -> float:
 def _save(state: Path, step: int, parts: dict[str, Any], rng: random.Random) -> None:
     content = {name: part.state_dict() for name, part in parts.items()}
     draws = {"python": rng.getstate(), "torch": torch.get_rng_state()}
-    with replacing(state) as path:
-        torch.save({"step": step, **draws, **content}, path)
+    with replacing(state) as path, path.open("wb") as stream:  # at a path torch hides a full disk
+        torch.save({"step": step, **draws, **content}, stream)
 
 
 def _resume(state: Path, parts: dict[str, Any], rng: random.Random) -> int:

@@ -114,15 +114,14 @@ def _read(path: Path, query: "_Query", executor: Executor) -> pl.DataFrame:
     """What the query finds in a file: as a whole in this process, or a large one in shards, each by
     a worker."""
     _there(path)
-    sources: list[Any] = [path]
-    if executor is local or path.stat().st_size <= SHARD:
-        executor = local
-    else:
-        sources = [_Shard(path, begin) for begin in range(0, path.stat().st_size, SHARD)]
+    size = path.stat().st_size
+    whole = executor is local or size <= SHARD
+    sources = [path] if whole else [_Shard(path, begin) for begin in range(0, size, SHARD)]
+    read = local if whole else executor
     jobs = [Job(f"{path}, part {number}", one) for number, one in enumerate(sources, start=1)]
     tables: list[pl.DataFrame] = []
     before = 0  # lines
-    for _, (table, lines, wrong) in in_order(executor(query, jobs)):
+    for _, (table, lines, wrong) in in_order(read(query, jobs)):
         if wrong and not wrong.line:
             for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
                 pass
