@@ -38,14 +38,12 @@ def repro(jobs: int) -> None:
     """
     with alone(), told(), one_group() as group:
         mend()
-        if not (stages := todo()):
-            _dvc([], os.environ, group)
-            return
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
-        with warm.server(share, group) as warmed:
-            if jobs > 1:
+        with warm.server(share, group) as warmed:  # which imports while DVC looks
+            stages = todo()
+            if stages and jobs > 1:
                 _run(stages, jobs, warmed, group)
-            _dvc([], warmed, group)
+            _dvc([], warmed if stages else os.environ, group)
 
 
 @contextmanager

@@ -79,12 +79,13 @@ class RankChange(Method):
         """
         queries, names = task.queries, sorted(set(task.candidates["name"]))
         index = {name: i for i, name in enumerate(names)}
-        tracked = queries["tracked"] if "tracked" in queries else queries["answers"]
+        ids = queries["query_id"].tolist()
+        tracked = queries["tracked" if "tracked" in queries else "answers"].tolist()
         parts = []
         for rows, scores in self._scored(queries, names, pass_):
             for row in rows:
-                at = np.array(sorted({index[name] for name in tracked.iloc[row]}), dtype=int)
-                parts.append((queries["query_id"].iloc[row], at, ranks(scores, at), scores[at]))
+                at = np.array(sorted({index[name] for name in tracked[row]}), dtype=int)
+                parts.append((ids[row], at, ranks(scores, at), scores[at]))
         return pd.DataFrame(
             {
                 "variant": pass_,

@@ -72,7 +72,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
         metrics=headlines(main, metadata, edges=True),
         params=about,
         tags=_tags(path, params, made, inputs),
-        parts=_parts(path, metadata, scoring),
+        parts=_parts(path, metadata, scoring, scores),
         files={
             "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
             "statistics.csv": of_run(folder, places.MODELS / model).to_csv(index=False),
@@ -135,8 +135,9 @@ def _candidates(folder: Path) -> dict[str, str]:
     }
 
 
-def _parts(path: Path, metadata: Metadata, scoring: Scoring) -> Parts:
-    """The headlines of each variant and replicate, where there are several."""
+def _parts(path: Path, metadata: Metadata, scoring: Scoring, known: Scores) -> Parts:
+    """The headlines of each variant and replicate, where there are several. `known` are the scores
+    of the variants, which are those of the only replicate where there is one."""
     model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
@@ -150,7 +151,9 @@ def _parts(path: Path, metadata: Metadata, scoring: Scoring) -> Parts:
         about = {"variant": variant or "default", "replicate": replicate}
         at = sweep(f":{variant}")
         varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
-        scores: Scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
+        scores: Scores = known
+        if replicate:
+            scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
         only = {benchmark: {k: v for k, v in scores.items() if k == about["variant"]}}
         table = pd.DataFrame(rows_of(only, model, method), columns=COMPARISON)
         named = headlines(table, metadata, edges=False)
