@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from dvc import lock
 from filelock import FileLock
 
 from medprobe import warm
@@ -105,3 +106,29 @@ def test_dvc_writes_the_same_lock_where_it_reads_and_writes_it_faster(
     assert rewritten("dvc.lock", odd, records[0]) == odd_before
     commented = "# a comment\nstages: {}\n"
     assert rewritten("dvc.yaml", commented, records[0]).startswith("# a comment\n")
+
+
+def test_dvc_asks_for_its_lock_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "DEFAULT_TIMEOUT", lock.DEFAULT_TIMEOUT)
+    path = str(tmp_path / "lock")
+    held, waits = lock.Lock(path), []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        held.unlock()
+
+    monkeypatch.setattr(lock.time, "sleep", wait)
+    warm.shorten_waits()
+    held.lock()
+    lock.Lock(path, wait=True).lock()
+    assert waits == [pytest.approx(0.02)]
+
+
+def test_make_keeps_compiled_modules_whatever_the_environment_says() -> None:
+    told = ["make", "--no-print-directory", "--eval", "told: ; @env", "told"]
+    variables = environment() | {"PYTHONDONTWRITEBYTECODE": "1"}
+    said = subprocess.run(
+        told, cwd=ROOT, env=variables, capture_output=True, text=True, check=True
+    ).stdout
+    assert "PATH=" in said
+    assert "PYTHONDONTWRITEBYTECODE" not in said
