@@ -33,7 +33,27 @@ def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeyp
         )
 
 
-@pytest.mark.parametrize("arch", ["bert", "roberta", "electra", "deberta-v2"])
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("Longformer", {"attention_window": 4}),
+        ("MobileBert", {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16}),
+        ("BigBird", {"block_size": 4, "num_random_blocks": 1}),
+    ],
+)
+def test_what_only_looks_like_bert_is_read_as_it_is(name, own):
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 2, "vocab_size": 50}
+    config = getattr(transformers, f"{name}Config")(intermediate_size=32, **sizes, **own)
+    torch.manual_seed(1)
+    network = getattr(transformers, f"{name}ForMaskedLM")(config).eval()
+    ids, asked = torch.arange(5, 23).reshape(2, 9), [1, 8, 12]
+    with torch.inference_mode():
+        whole = network(ids).logits.flatten(0, 1)[asked]
+        with heads.narrowed(network.base_model, asked):
+            torch.testing.assert_close(network(ids).logits[0], whole, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("arch", ["bert", "roberta", "electra"])
 def test_the_last_layer_works_at_the_asked_positions_alone(arch, tiny_model):
     model, seen = load(tiny_model(arch), "masked"), []
     last = model.model.base_model.encoder.layer[-1]

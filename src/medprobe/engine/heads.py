@@ -6,6 +6,9 @@ from typing import Any, Final
 
 import torch
 
+# Others have modules of BERT's names, too, but pad their input (Longformer), or look at all that a
+# layer read again at its end (MobileBERT).
+BERT_LIKE: Final = {"bert", "roberta", "xlm-roberta", "camembert", "electra"}
 LOGITS_AT_ONCE: Final = 2**26  # numbers in a head's output: 256 MiB of float32
 
 
@@ -41,12 +44,11 @@ def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
         hook.remove()
 
 
-def _last_attention(body: torch.nn.Module) -> Any:
+def _last_attention(body: Any) -> Any:
     """What takes up the last attention's output and the states that it is added to, each [texts,
     tokens, hidden], and after which each token is alone; None where the body is not built so."""
-    layers = getattr(getattr(body, "encoder", None), "layer", None)
-    found = getattr(getattr(layers[-1], "attention", None), "output", None) if layers else None
-    return found if type(found).__name__.endswith("SelfOutput") else None
+    alike = body.config.model_type in BERT_LIKE
+    return body.encoder.layer[-1].attention.output if alike else None
 
 
 def without_bias(network: Any) -> None:
