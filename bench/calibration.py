@@ -110,10 +110,11 @@ def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], P
         yield ("build", benchmark), places.ABOUT / f"{benchmark}.json"
         yield ("validate", benchmark), places.VALIDATION / benchmark / "passed"
     for kind, models in params.models.by_kind().items():
-        for model in models:
-            of_kind = [job for job in jobs if job[0] == kind]
-            if of_kind and model in params.train:
+        of_kind = [job for job in jobs if job[0] == kind]
+        for model in [*params.train, *params.continued]:  # which begin with models of the others
+            if of_kind and model in models:
                 yield ("train", model), places.MODELS / model
+        for model in models:
             if any(method == "contrastive" for _, method, _ in of_kind):
                 for chosen in params.sentence_sets:
                     yield ("rewire", model, chosen), places.REWIRED / model / chosen

@@ -187,7 +187,7 @@ def more(params: dict[str, Any]) -> dict[str, Any]:
 
 def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
     """How many texts had a word, and all that was told of them: by a pipeline from end to end, by
-    gates that fail, and by each probing stage, score, track and compare as they fail."""
+    gates that fail, and by each probing stage, score and significance as they fail."""
     project = Project(folder)
     project.replace(**more(params))
     tiny.model("bert", folder / "given")  # the checkpoint in a folder
@@ -207,7 +207,7 @@ def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
         path.unlink()  # it may be a link into the cache
         spoilt = pa.Table.from_pandas(table.to_pandas().assign(score=np.nan))
         pq.write_table(spoilt.replace_schema_metadata(table.schema.metadata), path)
-        for command in ("score", "compare"):
+        for command in ("score", "significance"):
             fails(command)
         path.write_bytes(sound)
     for path in (folder / "outputs/models").glob("*/model.safetensors"):

@@ -41,9 +41,11 @@ def commands(params: dict[str, Any]) -> list[list[str]]:
     sets = ["--set", next(iter(params["sentence_sets"]))]
     return [
         *(["check"], ["build", "--benchmark", first], ["validate", "--benchmark", first]),
-        *(["validate-sentences", *sets], ["train", "--model", next(iter(params["train"]))]),
+        *(["validate-sentences", *sets],),
+        *(["train", "--model", next(iter(params[part]))] for part in ("train", "continued")),
         *(["fetch", "--model", next(iter(params["folders"]))],),
-        *(["rewire", "--model", model, *sets], *probes, ["score"], ["track"], ["compare"]),
+        *(["rewire", "--model", model, *sets], *probes, ["score"]),
+        *(["significance"], ["track"], ["compare"]),
     ]
 
 

@@ -40,8 +40,10 @@ KINDS: Final = ("masked", "causal", "chat", "seq2seq")
 EVERY_KIND: Final[dict[str, Any]] = {
     "sample": {"queries": 20, "reserve": 8},
     "train": {kind: {"kind": kind, "corpus": "taught", **TINY} for kind in KINDS},
+    "continued": {"further": {"base": "causal", "corpus": "taught", "steps": 5}},
     "folders": {"given": "given"},
-    "models": {kind: {kind: {}} for kind in KINDS} | {"encoder": {"given": {}}},
+    "models": {kind: {kind: {}} for kind in KINDS}
+    | {"causal": {"causal": {}, "further": {}}, "encoder": {"given": {}}},
     "sentence_sets": {"set-0": {}},
     "rewire": {"steps": 4, "checkpoint_every": 2, "batch": 16, "temperature": 0.04},
     "benchmarks": {

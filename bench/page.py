@@ -181,9 +181,10 @@ def main() -> None:
         (folder / "queries").mkdir()
         with timed("the page of queries"):
             tables = folder.glob("predictions/*/*/*.parquet")
-            answered = queries.answers(folder / "facts", tables, text=False)
+            answered = queries.answers(folder / "facts", tables)
             assert answered is not None
-            queries.write("facts", answered, folder / "queries", "../index.html", text=False)
+            shown = answered.shown(text=False)
+            queries.write("facts", shown, folder / "queries", "../index.html", text=False)
         sizes(folder)
         if said := missing():
             print(f"not opened: {said}")

@@ -366,9 +366,11 @@ def score() -> None:
 
 
 def track() -> None:
+    from medprobe.stages.significance import significance
     from medprobe.stages.track import track as stage
     from medprobe.tracking import store
 
+    significance(params())
     stage(params())
     client = store.connect()
     experiments = [one.experiment_id for one in client.search_experiments()]
@@ -381,7 +383,9 @@ def track() -> None:
 
 def compare() -> None:
     from medprobe.stages.compare import compare as stage
+    from medprobe.stages.significance import significance
 
+    significance(params())
     stage(params())
     for page in (places.REPORTS / "index.html", *places.REPORTS.glob("queries/*.html")):
         print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")

@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
     "train": {
         name: {"kind": "masked", "corpus": name, "steps": 5} for name in ("taught", "untaught")
     },
+    "continued": {},
     "models": {"masked": {"taught": {}, "untaught": {"untaught_twin_of": "taught"}}},
     "sentence_sets": {"set-0": {}},
     "rewire": {"steps": 2, "checkpoint_every": 1, "batch": 16, "temperature": 0.04},

@@ -29,6 +29,7 @@ from medprobe.sources.sheets import read_items, read_ratings
 from medprobe.stages.build import build
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
+from medprobe.stages.significance import significance
 from medprobe.tracking import comparisons, runs
 from project import NEEDED_SECTIONS
 
@@ -405,6 +406,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
         }
     )
     score(params)
+    significance(params)
     compare(params)
     page = Path("reports/index.html").read_text()
     assert "Published of PubMedBERT (ACL 2022): hits 8.67 %, rated right 22 %." in page

@@ -13,6 +13,7 @@ from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
+from medprobe.stages.significance import significance
 
 pytestmark = [
     pytest.mark.browser,
@@ -34,6 +35,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project(folder, monkeypatch)
         shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
         score(PARAMS)
+        significance(PARAMS)
         compare(PARAMS)
     return folder / "reports"
 

@@ -173,14 +173,16 @@ def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
         ("build", "diskne"),
         ("validate", "diskne"),
         ("train", "taught"),
-        ("probe", "taught", "classifier", "diskne"),
         ("train", "untaught"),
+        ("probe", "taught", "classifier", "diskne"),
         ("probe", "untaught", "classifier", "diskne"),
     ]
     every = [step for step, _ in bench.steps(params, set())]
     assert set(alone) < set(every)
     assert ("rewire", "taught", "set-0") in every
     assert len(set(every)) == len(every)
+    begun, further = ("train", "untaught-chat"), ("train", "taught-chat")
+    assert every.index(begun) < every.index(further)
     assert {stage for stage, *_ in every} == {*bench.STAGES}
 
 

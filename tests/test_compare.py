@@ -24,6 +24,7 @@ from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
 from medprobe.stages.compare import compare, with_names
 from medprobe.stages.score import score
+from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
 
 MODELS = Models(
@@ -56,6 +57,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str]
         record = places.RUNS / "taught/contrastive/made_up.json"
         with lineage.recorded(record, table, {"device": "a quick one", "tokens": 1234}):
             pass
+        significance(PARAMS)
         compare(PARAMS)
         compare(PARAMS, Path("again"))
     return folder / "reports"

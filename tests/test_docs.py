@@ -102,6 +102,7 @@ def test_every_command_stands_in_a_document() -> None:
         "validate",
         "probe",
         "score",
+        "significance",
         "compare",
         "train",
         "fetch",

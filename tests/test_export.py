@@ -27,6 +27,7 @@ from medprobe.library import Results, results
 from medprobe.report.numbers import cell
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
+from medprobe.stages.significance import significance
 from medprobe.tracking import shared
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
@@ -42,6 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], P
         project(folder, monkeypatch)
         shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
         score(PARAMS)
+        significance(PARAMS)
         compare(PARAMS)
     return folder
 

@@ -32,6 +32,7 @@ def named(name: str) -> dict[str, object]:
     """Sections in which one name stands at every place where a name may stand."""
     return {
         "train": {name: {}},
+        "continued": {f"{name} k": {"base": name}},
         "fetch": {f"{name} f": {"hub": "a/b"}},
         "folders": {f"{name} o": "model"},
         "models": {"masked": {name: {}}, "causal": {f"{name} c": {}}},

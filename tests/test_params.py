@@ -190,8 +190,8 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
     "models/causal/Taught": ({}, "models: 'Taught' and 'taught' differ in case only"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
-    "folders/taught": ("/a", "train, fetch and folders: 'taught' is there 2 times"),
-    "folders/stray": ("/a", "'stray' is in train, fetch or folders only"),
+    "folders/taught": ("/a", "train, continued, fetch and folders: 'taught' is there 2 times"),
+    "folders/stray": ("/a", "'stray' is in train, continued, fetch or folders only"),
 }
 
 

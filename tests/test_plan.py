@@ -220,6 +220,7 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from medprobe.stages.score import score
+    from medprobe.stages.significance import significance
 
     monkeypatch.setattr(plan, "starting", lambda modules: 1.0)
     made_up.project(tmp_path, monkeypatch)
@@ -235,6 +236,7 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
     files = {*tmp_path.rglob("*")}
     work = {
         "score": "960 predictions",
+        "significance": "2 readings of tables",
         "track": "2 of 2 results",
         "validate --benchmark made_up": "47 checks",
     }
@@ -244,11 +246,16 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
         assert (row.work, row.when) == (known, "now")
         assert row.seconds is not None and row.seconds > 1
     kept = tmp_path / "outputs/parts"  # finished parts, which the stages themselves then find
-    assert {*tmp_path.rglob("*")} - files <= {kept, *kept.glob("scores-*.json")}
+    assert {*tmp_path.rglob("*")} - files <= {
+        kept,
+        *kept.glob("scores-*.json"),
+        *kept.glob("*.code"),
+    }
     score(chosen)
+    significance(chosen)
     row = row_of("compare", "medprobe compare")
     plan.measured(row, chosen)
-    assert row.work == "6 readings of tables"
+    assert row.work == "2 readings of tables"
     assert row.seconds is not None
     assert not Path("reports").exists() and not places.QUERIES.exists()
 

@@ -49,7 +49,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         content["benchmarks"]["context"]["context"]["triples"] = 4
         content["benchmarks"]["diskne"]["diskne"]["negatives"] = 1
         asked = {"mask_average": {name: {} for name in BENCHMARKS}}
-        del content["train"]
+        del content["train"], content["continued"]
         content |= {
             "folders": {"some": "some"},
             "sample": {"queries": 20, "reserve": 12},
@@ -146,13 +146,13 @@ def test_results_and_stages_that_fail_tell_no_word(
         table = pd.DataFrame(rows, columns=PREDICTION_COLUMNS[:-1])
         path = Path(f"outputs/predictions/some/mask_average/{benchmark}.parquet")
         write_predictions(with_hits(table, tables), path, "accuracy")
-    for command in ("score", "track", "compare"):
+    for command in ("score", "significance", "track", "compare"):
         out += said(command)
     spoilt = pa.Table.from_pandas(pd.read_parquet(path).assign(score=np.nan))
     pq.write_table(spoilt.replace_schema_metadata(pq.read_schema(path).metadata), path)
-    for command in ("score", "track", "compare"):
+    for command in ("score", "significance", "track", "compare"):
         out += said(command)
-    assert out.count("Error: ") == 3
+    assert out.count("Error: ") == 4
     assert {"index.html", "comparison.csv"} <= {path.name for path in Path("reports").iterdir()}
     assert list(Path("mlruns").rglob("top_k.csv"))
     assert not list(leaks(Path(), names))

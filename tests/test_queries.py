@@ -18,7 +18,7 @@ from medprobe.core.tables import (
 )
 from medprobe.report import queries
 from medprobe.report.blocks import Links, Paragraph
-from medprobe.report.queries import Answers, answers, write
+from medprobe.report.queries import Answers, write
 from medprobe.report.results import Results
 from medprobe.report.sections.queries import section
 
@@ -55,6 +55,11 @@ def made(tmp_path: Path) -> tuple[Path, list[Path]]:
     values = pd.DataFrame(rows[:1], columns=PREDICTION_COLUMNS).assign(perplexity=12.34)
     write_predictions(values, other, "perplexity")
     return folder, [path, other]
+
+
+def answers(folder: Path, tables: list[Path], *, text: bool) -> Answers | None:
+    found = queries.answers(folder, tables)
+    return found and found.shown(text=text)
 
 
 def given(found: Answers) -> list[list[list]]:

@@ -19,6 +19,7 @@ from medprobe.core.params import HubModel, ModelParams, Models, Params, ScorePar
 from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
 from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.stages.significance import significance
 from medprobe.stages.track import track, track_one
 from medprobe.tracking import lineage, pages
 from medprobe.tracking import store as tracking_store
@@ -107,6 +108,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, ABOUT):
             pass
         track_one("taught", "contrastive", "made_up", PARAMS)
+        significance(PARAMS)
         track(PARAMS)
         track(PARAMS)
     return folder

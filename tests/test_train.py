@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -100,6 +101,30 @@ def test_a_stopped_training_goes_on_to_the_same_weights(
     )
     assert seen == [4, 5, 6], "where it begins is told too"
     assert same(whole.state_dict(), resumed.state_dict())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_goes_on_from_another_ones_weights(kind: Any, tmp_path: Path) -> None:
+    """Hardly learning, it stays where that one is, which is not where training begins."""
+    further = {"continued": {"further": {"base": "tiny", "corpus": "untaught", "steps": 2}}}
+
+    def with_further(**recipe: Any) -> Params:
+        return params(kind=kind, **recipe).model_copy(update=further)
+
+    with pytest.raises(BadInput, match="no such model; run `medprobe train --model tiny`"):
+        train("further", with_further(), tmp_path / "further")
+    train("tiny", with_further(steps=4), places.MODELS / "tiny")
+    base = weights(places.MODELS / "tiny")
+    still = {"learning_rate": 1e-12}
+    train("further", with_further(**still), tmp_path / "still")
+    train("tiny", with_further(**still), tmp_path / "begun")
+    for name, weight in weights(tmp_path / "still").items():
+        torch.testing.assert_close(weight, base[name], atol=1e-6, rtol=0)
+    far = [(weights(tmp_path / "begun")[name] - base[name]).abs().max() for name in base]
+    assert max(far) > 1e-3
+    train("further", with_further(), tmp_path / "further")
+    assert not same(weights(tmp_path / "further"), base)
+    shutil.rmtree(places.MODELS)
 
 
 def test_training_learns(tmp_path: Path) -> None:

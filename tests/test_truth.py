@@ -141,15 +141,15 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/engine/asking.py": ["probe-answering*", "probe-judgment*"],
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
-    f"{SRC}/metrics/ucm.py": ["score", "track", "compare"],
-    f"{SRC}/metrics/expert.py": ["score", "track", "compare"],
+    f"{SRC}/metrics/ucm.py": ["score", "significance", "track", "compare"],
+    f"{SRC}/metrics/expert.py": ["score", "significance", "track", "compare"],
     f"{SRC}/report/sections/expert.py": ["compare"],
     f"{SRC}/report/page/page.js": ["compare"],
     f"{SRC}/report/sections/models.py": ["compare"],
     f"{SRC}/stages/probe.py": ["probe-*"],
     f"{SRC}/stages/fetch.py": [],  # no model of the sample world is fetched
-    f"{SRC}/sample/training.py": ["train@*"],
-    f"{SRC}/sample/settings.py": ["train@*"],
+    f"{SRC}/sample/training.py": ["train*"],
+    f"{SRC}/sample/settings.py": ["train*"],
     f"{SRC}/sample/umls.py": [],
     f"{SRC}/quality/gate.py": ["validate-*"],
     f"{SRC}/commands/doctor.py": [],
@@ -165,12 +165,12 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     "data/umls/MRREL.RRF": ["build-medlama@*", "build-diskne@*", "build-context@*"],
     "data/sentences/set-0.txt": ["validate-sentences@set-0", "rewire*@*-set-0"],
     "data/pubmed/content": ["build-lipid@*"],
-    "data/sample/content": ["train@*"],
+    "data/sample/content": ["train*"],
     "expectations/lama/queries.json": ["validate-lama@*"],
     # outputs: what reads them, and the stage that made them
     "outputs/benchmarks/lama/content": [
         *("build-lama@*", "validate-lama@*", "probe-*-lama"),
-        *("score", "track", "compare"),
+        *("score", "significance", "track", "compare"),
     ],
     "outputs/validation/lama/content": ["validate-lama@*"],
 }
@@ -217,6 +217,14 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         ["build-medlama@medlama", "validate-medlama@medlama"],
     ),
     "a recipe": (set_to("train.taught.steps", 5), ["train@taught"]),
+    "a recipe that another model continues": (
+        set_to("train.untaught-chat.steps", 5),
+        ["train@untaught-chat", "train-continued@taught-chat"],
+    ),
+    "how a model continues another": (
+        set_to("continued.taught-chat.steps", 5),
+        ["train-continued@taught-chat"],
+    ),
     "the temperature of rewiring": (set_to("rewire.temperature", 0.05), ["rewire*"]),
     "one more sentence set": (
         set_to("sentence_sets.set-2", {}),
@@ -234,13 +242,13 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         ),
         ["rewire-learning_rate@taught-set-0-0.001"],
     ),
-    "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),
+    "one more model": (NEW_MODEL, ["*@newcomer*", "significance", "track", "compare"]),
     "one more model of the hub": (
         all_of(
             set_to("fetch.newcomer", {"hub": "a/b"}),
             set_to("models.causal.newcomer", {}),
         ),
-        ["*@newcomer*", "track", "compare"],
+        ["*@newcomer*", "significance", "track", "compare"],
     ),
     "one more method": (
         set_to("methods.masked.likelihood", {"medlama": {}}),
@@ -256,16 +264,16 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "a model's name in the papers": (
         set_to("models.masked.taught.published", "BERT"),
-        ["track", "compare"],
+        ["significance", "track", "compare"],
     ),
     "one more expert evaluation": (
         set_to("benchmarks.ratings", {"experts": {"sheets": "annotations/experts"}}),
         ["build-ratings@experts", "validate-ratings@experts"],
     ),
-    "the intervals": (set_to("score.bootstrap", 10), ["score", "track", "compare"]),
+    "the intervals": (set_to("score.bootstrap", 10), ["score", "significance", "track", "compare"]),
     "the seed": (
         set_to("seed", 1),
-        ["build-*", "train@*", "rewire*", "probe-*", "score", "track", "compare"],
+        ["build-*", "train*", "rewire*", "probe-*", "score", "significance", "track", "compare"],
     ),
 }
 
@@ -296,5 +304,5 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
             found = stages(repo)
     assert found == {
         *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
-        *("probe-perplexity-causal@mine-lama", "score", "track", "compare"),
+        *("probe-perplexity-causal@mine-lama", "score", "significance", "track", "compare"),
     }

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from dvc import lock
 from filelock import FileLock
 
 from medprobe import warm
+from medprobe.warm import dvc as warm_dvc
 from project import ROOT, environment
 
 
@@ -48,6 +50,70 @@ def test_what_is_not_served_is_left_to_a_cold_start() -> None:
     assert warm.run("medprobe", ["--help"], environment() | {warm.SOCKET: "/none"}) is None
 
 
+FORKED = """
+import sys
+from importlib.metadata import entry_points
+from types import SimpleNamespace
+from dvc.stage import run
+from medprobe.warm import dvc as warm_dvc
+
+class Shell(Exception):
+    pass
+
+def shell(*command, **how):
+    raise Shell(command[0][-1])
+
+environment = {"PATH": "/none"}
+[script] = entry_points(group="console_scripts", name="medprobe")
+warm_dvc.fork_commands(environment, script)
+run.subprocess = SimpleNamespace(Popen=shell)
+for command, more in [
+    ("medprobe --version", {}),
+    ("medprobe list papers # a comment", {"DVC_STAGE": "a@b"}),
+    ("medprobe nonsense", {}),
+    ("medprobe build", {}),
+    ("medprobe --version && medprobe --version", {}),
+    ("medprobe --version > there", {}),
+    ("medprobe list $HOME", {}),
+    ("python --version", {}),
+    ("medprobe --version", {"OMP_NUM_THREADS": "7"}),
+]:
+    sys.stdout.flush()
+    try:
+        run._run("sh", command, cwd=".", env={**environment, **more})
+        print("went well")
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_dvc_runs_our_commands_in_forks_and_all_else_by_a_shell(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    said = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        cwd=tmp_path,
+        env=cold(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    ).stdout
+    version, *told = said.splitlines()
+    assert version.startswith("medprobe, version") and told[0] == "went well"
+    assert any("Context Variance" in line for line in told)
+    status = "StageCmdFailedError failed to run: medprobe {}, exited with 2".format
+    assert "No such command 'nonsense'" in said and status("nonsense") in told
+    assert "Missing option '--benchmark'" in said and status("build") in told
+    assert told.count("went well") == 2
+    assert told[-5:] == [
+        "Shell medprobe --version && medprobe --version",
+        "Shell medprobe --version > there",
+        "Shell medprobe list $HOME",
+        "Shell python --version",
+        "Shell medprobe --version",
+    ]
+
+
 def test_a_killed_client_takes_its_command_along(tmp_path: Path) -> None:
     """The command waits for a lock that this test holds."""
     shutil.copy(ROOT / "params.yaml", tmp_path)
@@ -78,6 +144,7 @@ def test_dvc_writes_the_same_lock_where_it_reads_and_writes_it_faster(
 ) -> None:
     from dvc.utils.serialize import _yaml
 
+    (tmp_path / warm_dvc.KEPT).mkdir(parents=True)
     lock = (ROOT / "dvc.lock").read_text()
     first = next(iter(_yaml.loads_yaml(lock)["stages"]))
     long = "medprobe probe " + "--an-option with-words " * 9
@@ -99,13 +166,60 @@ def test_dvc_writes_the_same_lock_where_it_reads_and_writes_it_faster(
     odd_before = rewritten("dvc.lock", odd, records[0])
     monkeypatch.setattr(_yaml, "parse_yaml_for_update", _yaml.parse_yaml_for_update)
     monkeypatch.setattr(_yaml, "_dump", dump := Mock(wraps=_yaml._dump))
-    warm.quicken_lock()
+    warm_dvc.write_changes()
     assert [rewritten("dvc.lock", lock, record) for record in records] == before
     assert {len(call.args[0]) for call in dump.call_args_list} == {1}  # never the whole
     assert type(_yaml.parse_yaml_for_update(lock, "dvc.lock")) is dict  # the fast way was taken
     assert rewritten("dvc.lock", odd, records[0]) == odd_before
     commented = "# a comment\nstages: {}\n"
     assert rewritten("dvc.yaml", commented, records[0]).startswith("# a comment\n")
+
+
+def test_dvc_parses_a_file_once_for_each_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dvc.utils import strictyaml
+
+    (tmp_path / warm_dvc.KEPT).mkdir(parents=True)
+    monkeypatch.setattr(strictyaml, "parse_yaml", parse := Mock(wraps=strictyaml.parse_yaml))
+    warm_dvc.keep_parsed()
+
+    def read(name: str, text: str) -> tuple[Any, int]:
+        """The content, and how often it was parsed."""
+        before = parse.call_count
+        (tmp_path / name).write_text(text)
+        return strictyaml.load(str(tmp_path / name))[0], parse.call_count - before
+
+    lock = (ROOT / "dvc.lock").read_text()
+    whole, parsed = read("dvc.lock", lock)
+    assert parsed == 1
+    assert read("dvc.lock", lock) == (whole, 0)
+    pipeline, _ = read("dvc.yaml", (ROOT / "dvc.yaml").read_text())
+    assert "stages" in pipeline and read("dvc.lock", lock) == (whole, 0)
+    assert read("dvc.lock", "stages: {}\n") == ({"stages": {}}, 1)
+    assert read("params.yaml", "a: 1\n") == read("params.yaml", "a: 1\n") == ({"a": 1}, 1)
+    assert read("dvc.lock", "{1: 2}\n") == read("dvc.lock", "{1: 2}\n") == ({1: 2}, 1)  # no JSON
+    read("dvc.lock", lock)
+    [kept] = (tmp_path / warm_dvc.KEPT).glob("*lock*")
+    for damaged in (kept.read_text().replace("medprobe build", "medprobe built"), "", "5\n5"):
+        kept.write_text(damaged)
+        assert read("dvc.lock", lock) == (whole, 1)
+
+
+def test_what_dvc_wrote_it_need_not_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dvc.utils.serialize import _yaml
+
+    (tmp_path / warm_dvc.KEPT).mkdir(parents=True)
+    for name in ("parse_yaml_for_update", "_dump"):
+        monkeypatch.setattr(_yaml, name, getattr(_yaml, name))
+    warm_dvc.write_changes()
+    place = tmp_path / "dvc.lock"
+    shutil.copy(ROOT / "dvc.lock", place)
+    with _yaml.modify_yaml(place) as read:
+        read["stages"]["score"] = {"cmd": "a", "params": {"rate": 1e-05, "on": True, "no": "no"}}
+    text = place.read_text()
+    content = warm_dvc._parsed(text, str(place), Mock(side_effect=AssertionError))
+    assert content == _yaml.loads_yaml(text)
 
 
 def test_dvc_asks_for_its_lock_again_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +232,7 @@ def test_dvc_asks_for_its_lock_again_soon(tmp_path: Path, monkeypatch: pytest.Mo
         held.unlock()
 
     monkeypatch.setattr(lock.time, "sleep", wait)
-    warm.shorten_waits()
+    warm_dvc.shorten_waits()
     held.lock()
     lock.Lock(path, wait=True).lock()
     assert waits == [pytest.approx(0.02)]

@@ -91,29 +91,32 @@ def _benchmarks(params: Params) -> None:
 
 
 def _models(params: Params) -> None:
-    from medprobe.sample.settings import Recipe
+    from medprobe.sample.settings import recipe
 
     known = params.models.all()
     _once("models", [name for named in params.models.by_kind().values() for name in named])
-    origins = [*params.train, *params.fetch, *params.folders]
-    _once("train, fetch and folders", origins)
+    origins = [*params.train, *params.continued, *params.fetch, *params.folders]
+    _once("train, continued, fetch and folders", origins)
     for name in origins:
         if name not in known:
-            problem = f"'{name}' is in train, fetch or folders only{nearest(name, [*known])}"
+            problem = (
+                f"'{name}' is in train, continued, fetch or folders only{nearest(name, [*known])}"
+            )
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name, model in known.items():
         if name not in origins:
             problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
-            remedy = "list it in train, fetch or folders"
+            remedy = "list it in train, continued, fetch or folders"
             raise BadInput(
                 f"params.yaml: models.{params.models.kind(name)}.{name}", problem, remedy
             )
         _known(model.untaught_twin_of, known, f"models.{params.models.kind(name)}.{name}")
-    for name, choices in params.train.items():
-        where = f"params.yaml: train.{name}"
-        trained = section(Recipe, choices, where).kind
-        if trained != (kind := params.models.kind(name)):
-            raise BadInput(where, f"a recipe of kind {trained}, the model is listed as {kind}")
+    for part, named in (("train", params.train), ("continued", params.continued)):
+        for name in named:
+            trained = recipe(name, params)[0].kind
+            if trained != (kind := params.models.kind(name)):
+                problem = f"a recipe of kind {trained}, the model is listed as {kind}"
+                raise BadInput(f"params.yaml: {part}.{name}", problem)
 
 
 def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

@@ -31,13 +31,13 @@ def named(*names: str) -> Callable[[Command], Command]:
 
 
 @contextmanager
-def executing(engine: "EngineParams") -> "Iterator[Executor]":
-    """The executor that params.yaml asks for. At the end of the block its workers leave, and what
-    they did is said."""
+def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterator[Executor]":
+    """The executor that params.yaml asks for; `here` or `local` is this machine's. At the end of
+    the block its workers leave, and what they did is said."""
     from medprobe.core.parts import local
 
     if engine.executor == "local":
-        yield local
+        yield here or local
         return
     from medprobe.cluster.executor import Cluster
     from medprobe.commands.plan import planned
@@ -108,10 +108,17 @@ def validate_sentences(sentence_set: str) -> None:
     run(sentence_set, check.loaded())
 
 
+a_model = click.option(
+    "--model",
+    default=lambda: os.environ.get("DVC_STAGE", "").partition("@")[2],
+    help="The model; of a stage of DVC's, which has it in its name: none.",
+)
+
+
 @main.command()
-@named("model")
+@a_model
 def train(model: str) -> None:
-    """Train a sample model by its recipe."""
+    """Train a sample model by its recipe, from nothing or from the model that it continues."""
     from medprobe import check
     from medprobe.stages.train import train as run
 
@@ -119,14 +126,13 @@ def train(model: str) -> None:
 
 
 @main.command()
-@click.option("--model", help="The model; of a stage of DVC's, which has it in its name: none.")
-def fetch(model: str | None) -> None:
+@a_model
+def fetch(model: str) -> None:
     """Put a model's checkpoint into outputs/models, from the hub or from its folder."""
     from medprobe import check
     from medprobe.stages.fetch import fetch as run
 
-    name = model or os.environ.get("DVC_STAGE", "").partition("@")[2]
-    run(name, check.loaded(), places.MODELS / name)
+    run(model, check.loaded(), places.MODELS / model)
 
 
 @main.command()
@@ -175,14 +181,24 @@ def score() -> None:
 
 
 @main.command()
+def significance() -> None:
+    """Compute the paired tests between all systems."""
+    from medprobe import check
+    from medprobe.core.parts import forked
+    from medprobe.stages.significance import significance as run
+
+    params = check.loaded()
+    with executing(params.engine.model_copy(update={"device": "cpu"}), forked) as executor:
+        run(params, executor=executor)
+
+
+@main.command()
 def compare() -> None:
     """Write reports/: the comparison of all models and methods as a table and a page."""
     from medprobe import check
     from medprobe.stages.compare import compare as run
 
-    params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
-        run(params, executor=executor)
+    run(check.loaded())
 
 
 @main.command()

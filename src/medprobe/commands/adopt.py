@@ -16,7 +16,7 @@ from medprobe.core.params import Params, load, section
 from medprobe.papers import Paper, papers
 
 WIDTH: Final = 160
-SAMPLE: Final = "train"  # the sample world's models, which no paper probes
+SAMPLE: Final = ("train", "continued")  # the sample world's models, which no paper probes
 
 
 def adopted(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
@@ -68,7 +68,7 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
         kind: {
             name: one.model_dump(exclude_defaults=True)
             for name, one in named.items()
-            if name not in params.train
+            if name not in params.train and name not in params.continued
         }
         for kind, named in params.models.by_kind().items()
     }
@@ -79,7 +79,7 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
             fetch[name] = {"hub": model.hub, "revision": model.revision}
             models[model.kind][name] = {"published": printed}
     whole = {
-        SAMPLE: {},
+        **{name: {} for name in SAMPLE},
         "fetch": fetch,
         "models": {k: v for k, v in models.items() if v},
         **content,

@@ -47,8 +47,8 @@ def sources_table(params: Params, data: Path) -> Table:
         rewiring = f"rewiring on {name}"
         listed = rewiring if name in params.sentence_sets else f"({rewiring})"
         needed[f"{SENTENCES}/{name}.txt"] = [listed]
-    if params.train:
-        needed["sample"] = [f"training {', '.join(params.train)}"]
+    if trained := [*params.train, *params.continued]:
+        needed["sample"] = [f"training {', '.join(trained)}"]
     table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
     for source, names in sorted(needed.items()):
         table.add_row(source, _size(data / source), ", ".join(names))
@@ -73,6 +73,8 @@ def models_table(params: Params) -> Table:
 def _origin(name: str, params: Params) -> str:
     if name in params.train:
         return "trained here"
+    if name in params.continued:
+        return f"trained here, from {params.continued[name]['base']} on"
     if name in params.folders:
         return str(params.folders[name])
     return _on_hub(params.fetch[name])

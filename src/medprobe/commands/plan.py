@@ -33,6 +33,7 @@ STARTS: Final = {  # what the other stages import first
     "validate-sentences": "medprobe.check, medprobe.quality.gate, great_expectations",
     "train": f"medprobe.stages.train, {RUNS}",
     "score": "medprobe.check, medprobe.stages.score, pandas",
+    "significance": "medprobe.check, medprobe.stages.significance, pandas",
     "compare": "medprobe.check, medprobe.stages.compare, matplotlib.pyplot",
 }
 LOGS: Final = "medprobe.stages.track, mlflow.store.tracking.sqlalchemy_store, matplotlib.pyplot"
@@ -123,17 +124,20 @@ def _watching(row: Left, params: Params) -> None:
     from medprobe.commands import trial
     from medprobe.stages.compare import compare
     from medprobe.stages.score import score
+    from medprobe.stages.significance import significance
     from medprobe.stages.train import train
     from medprobe.stages.validate import validate, validate_sentences
 
     one, stage = row.options, row.options[""]
+    model = one.get("model") or row.stage.partition("@")[2]
     with TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
         runs: dict[str, Callable[[], None]] = {
-            "train": lambda: train(one["model"], params, out),
+            "train": lambda: train(model, params, out),
             "validate": lambda: validate(one["benchmark"], params, out),
             "validate-sentences": lambda: validate_sentences(one["set"], params, out),
             "score": lambda: score(params),
+            "significance": lambda: significance(params, out),
             "compare": lambda: compare(params, out),
         }
         if stage not in runs:

@@ -67,8 +67,8 @@ def diff(benchmark: str, a: str, b: str, params: Params) -> None:
 def _answers(benchmark: str, params: Params) -> Answers:
     params.builder(benchmark)
     tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
-    found = answers(places.BENCHMARKS / benchmark, tables, text=True)
+    found = answers(places.BENCHMARKS / benchmark, tables)
     if found is None:
         remedy = "run `medprobe repro` to probe the models"
         raise BadInput(places.PREDICTIONS, f"no answers to {benchmark}", remedy)
-    return found
+    return found.shown(text=True)

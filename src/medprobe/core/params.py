@@ -192,6 +192,7 @@ class Params(Section):
     engine: EngineParams = EngineParams()
     sample: Choices = {}
     train: dict[Name, Choices] = {}  # a sample model: its recipe
+    continued: dict[Name, Choices] = {}  # a sample model: which other one it goes on from
     fetch: dict[Name, HubModel] = {}  # a model: where on the hub it is
     folders: dict[Name, Path] = {}  # a model: the folder of its checkpoint
     models: Models = Models()

@@ -1,15 +1,19 @@
 """Long work in parts: an executor does them, here or elsewhere, and finished ones are kept, so that
 a stopped stage goes on where it stopped; how far it is, it says."""
 
+import ctypes
 import hashlib
 import json
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -17,8 +21,10 @@ import pandas as pd
 
 from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
+from medprobe.core.places import PARTS
 
 LIBRARIES: Final = Path("requirements.lock")  # the versions of the libraries that compute
+PR_SET_PDEATHSIG: Final = 1  # of Linux
 SECOND: Final = 1.0
 MINUTE: Final = 60 * SECOND
 
@@ -49,6 +55,36 @@ def local(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int
     """The executor that does the jobs in this process, one after another."""
     for number, job in enumerate(jobs):
         yield number, work(job.argument)
+
+
+def forked(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    """The executor that does the jobs in forks of this process, one on each core that it may use:
+    for work in Python alone, of which a core does one thing at a time. `work` may be any function;
+    results must go by pickle. As `local` where systems' own libraries may not bear a fork."""
+    if sys.platform != "linux" or len(jobs) < 2:
+        yield from local(work, jobs)
+        return
+    _forking.append((work, jobs))
+    try:
+        cores = min(len(os.sched_getaffinity(0)), len(jobs))
+        with get_context("fork").Pool(cores, _follow) as pool:
+            yield from pool.imap_unordered(_in_fork, range(len(jobs)))
+    finally:
+        _forking.pop()
+
+
+_forking: Final[list[tuple[Callable[[Any], Any], Sequence[Job]]]] = []  # what forks find to do
+
+
+def _follow() -> None:
+    """A fork leaves Ctrl-C to its parent, and does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _in_fork(number: int) -> tuple[int, Any]:
+    work, jobs = _forking[-1]
+    return number, work(jobs[number].argument)
 
 
 def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
@@ -202,9 +238,26 @@ def keep(table: pd.DataFrame, path: Path) -> None:
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:
     """SHA-256 over all that a module's numbers follow from, its data and parameters aside: its
-    import closure, and the versions of the libraries that compute."""
+    import closure, and the versions of the libraries that compute. To read all imports takes
+    longer than to see that no file has changed: it is remembered in outputs/parts."""
     lock = [LIBRARIES] if LIBRARIES.is_file() else []
-    return fingerprint([*closure(module, plugins=plugins), *lock])
+    files = [*lock, *(path for path in ROOT.rglob("*") if path.suffix != ".pyc")]
+    changed = tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file())
+    chosen = {name: sorted(some) for name, some in (plugins or {}).items()}
+    known = part(PARTS, [_contents(changed), module, chosen]).with_suffix(".code")
+    if known.is_file():
+        return known.read_text(encoding="utf-8")
+    found = fingerprint([*closure(module, plugins=plugins), *lock])
+    if PARTS.is_dir():
+        with replacing(known) as scratch:
+            scratch.write_text(found, encoding="utf-8")
+    return found
+
+
+@cache
+def _contents(changed: tuple[tuple[Path, int], ...]) -> str:
+    """The fingerprint of files that were last changed then."""
+    return fingerprint(path for path, _ in changed)
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

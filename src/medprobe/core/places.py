@@ -17,6 +17,7 @@ REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # when, where and by what versions results were made
 PLANNED = Path("outputs/planned.json")  # the memory that stages take, as `medprobe plan` says
 EXPECTATIONS = Path("expectations")
+SIGNIFICANCE = Path("outputs/significance.parquet")  # all paired tests
 METRICS = Path("metrics")
 SCORES = Path("metrics/scores")
 SUMMARY = Path("metrics/summary.json")

@@ -160,8 +160,9 @@ class Classifier(Method):
         variant, examples = VARIANTS[name], task.tables["examples"]
         shown = examples[examples["kind"].isin(["positive", variant.shown.negatives])]
         shown = shown.reset_index(drop=True)
+        own = shown["example_id"].astype(object)  # asked once a disease: slow of Arrow's strings
         rows = {
-            split: np.flatnonzero(shown["example_id"].isin(ids).to_numpy())
+            split: np.flatnonzero(own.isin(ids.astype(object)).to_numpy())
             for split, ids in task.tables["splits"].groupby("split")["example_id"]
         }
         probabilities, curve = self._learn(variant, shown, rows, int(seed or 0))

@@ -21,6 +21,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.parts import Executor, Job, Pace, counted, local, tell
 from medprobe.core.places import ABOUT
+from medprobe.core.places import SIGNIFICANCE as TESTS
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
@@ -107,22 +108,27 @@ def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.
     }
 
 
+def read_tests(path: Path = TESTS) -> pd.DataFrame:
+    """The table that the stage `significance` made. Raises BadInput where there is none."""
+    if not path.is_file():
+        raise BadInput(path, "no paired tests", "run `medprobe significance`")
+    return pd.read_parquet(path)
+
+
 def paired_tests(
     predictions: Path,
     benchmarks: Path,
     params: Params,
-    only: str | None = None,
     *,
     about: Path = ABOUT,
     now: Pace | None = None,
     executor: Executor = local,
 ) -> pd.DataFrame:
-    """The paired tests of every benchmark, or of `only` one: a table with columns SIGNIFICANCE.
-    `about` holds what is known of each benchmark; `now` counts readings of tables."""
+    """The paired tests of every benchmark: a table with columns SIGNIFICANCE. `about` holds what is
+    known of each benchmark; `now` counts readings of tables."""
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
-        if only in (None, path.stem):
-            paths.setdefault(path.stem, []).append(path)
+        paths.setdefault(path.stem, []).append(path)
     jobs = []
     for name, some in sorted(paths.items()):
         known = (benchmarks / name, about / f"{name}.json")

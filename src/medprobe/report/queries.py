@@ -15,7 +15,7 @@ import pandas as pd
 
 from medprobe.core.tables import CANDIDATE_COLUMNS, read_predictions, read_table
 from medprobe.metrics.results import compared
-from medprobe.report.forms import LABELS, on_page
+from medprobe.report.forms import LABELS, Form, on_page
 from medprobe.report.page import environment
 
 PIECE: Final = 100  # queries whose answers stand in one file
@@ -61,21 +61,54 @@ class Answers:
             }
 
 
-def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | None:
+@dataclass(frozen=True)
+class Answered:
+    """What every system answered to the queries of a benchmark, whatever a page calls it."""
+
+    form: Form
+    systems: list[list[str]]  # [model, method]
+    queries: pd.DataFrame  # of the benchmark
+    asked: np.ndarray  # bool: which of them any system was; the others are left out below [queries]
+    candidates: pd.DataFrame
+    best: list[str]  # as `Answers` has it
+    predictions: list[tuple[str, str]]  # name and identifier
+    ranked: np.ndarray  # places in `predictions`, or -1 [systems, queries, cells]
+    right: np.ndarray  # bool, of the same shape
+
+    def shown(self, *, text: bool) -> Answers:
+        """With texts, or without: then subjects, answers and predictions go by identifiers, names
+        without one by their number among the candidates, and prompts are empty."""
+        label = _Labels(self.queries, self.candidates, text=text)
+        names: dict[str, int] = {}
+        called = [names.setdefault(label.answer(*p), len(names)) for p in self.predictions]
+        rows = enumerate(self.queries[self.asked].itertuples(), 1)
+        content = {
+            "systems": self.systems,
+            "queries": [label.query(row, number) for number, row in rows],
+            "best": self.best,
+            "piece": PIECE,
+            "heads": self.form.heads,
+            "ranked": self.form.ranked,
+            "right": self.form.right,
+            "called": self.form.answers,
+            "note": self.form.note,
+        }
+        return Answers(
+            content, [*names], np.array([*called, -1], np.int32)[self.ranked], self.right
+        )
+
+
+def answers(folder: Path, tables: Iterable[Path]) -> Answered | None:
     """The answers to the queries of the benchmark in `folder`, from its prediction tables; None
     where a page can show none of them. Of replicates the first is shown, and sweeps are left out.
-
-    Without `text` subjects, answers and predictions go by identifiers, names without one by their
-    number among the candidates, and prompts are empty.
     """
     if (found := on_page(tables)) is None:
         return None
     form, shown = found
     queries = form.queries(folder)
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
-    label = _Labels(queries, candidates, text=text)
     width = len(form.heads) or int(queries["heads"].map(len).max())
-    names: dict[str, int] = {}
+    predictions: dict[tuple[str, str], int] = {}
     systems, judged, parts = [], [], []
     for path, family in shown.items():
         cells = {**form.cells, **form.numbers}[family]
@@ -87,25 +120,15 @@ def answers(folder: Path, tables: Iterable[Path], *, text: bool) -> Answers | No
             if len(rows):
                 systems.append([path.parent.parent.name, method])
                 judged.append(family in form.cells)
-                parts.append(_ranked(rows, queries["query_id"], label, names, width))
+                parts.append(_ranked(rows, queries["query_id"], predictions, width))
     ranked, right = (np.stack(both) for both in zip(*parts, strict=True))
-    asked = (ranked[:, :, 0] >= 0).any(axis=0)
-    queries, ranked, right = queries[asked], ranked[:, asked], right[:, asked]
-    best = _first(right) if form.ranked else _last(right, ranked)
-    marks = np.where(np.array(judged)[:, None], MARKS[best], ".")
+    asked = np.asarray((ranked[:, :, 0] >= 0).any(axis=0))
+    ranked, right = ranked[:, asked], right[:, asked]
+    first = _first(right) if form.ranked else _last(right, ranked)
+    marks = np.where(np.array(judged)[:, None], MARKS[first], ".")
     marks = np.where(ranked[:, :, 0] < 0, " ", marks)
-    content = {
-        "systems": systems,
-        "queries": [label.query(row, number) for number, row in enumerate(queries.itertuples(), 1)],
-        "best": ["".join(of_system) for of_system in marks],
-        "piece": PIECE,
-        "heads": form.heads,
-        "ranked": form.ranked,
-        "right": form.right,
-        "called": form.answers,
-        "note": form.note,
-    }
-    return Answers(content, [*names], ranked, right)
+    best = ["".join(of_system) for of_system in marks]
+    return Answered(form, systems, queries, asked, candidates, best, [*predictions], ranked, right)
 
 
 def _first(right: np.ndarray) -> np.ndarray:
@@ -120,15 +143,18 @@ def _last(right: np.ndarray, ranked: np.ndarray) -> np.ndarray:
 
 
 def _ranked(
-    rows: pd.DataFrame, queries: pd.Series, label: "_Labels", names: dict[str, int], width: int
+    rows: pd.DataFrame,
+    queries: pd.Series,
+    predictions: dict[tuple[str, str], int],
+    width: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one system answered, the places in `names` and which are right [queries, cells]; new
-    names join `names`."""
+    """What one system answered, the places in `predictions` and which are right [queries, cells];
+    new ones join `predictions`."""
     rows = rows.assign(at=pd.Index(queries).get_indexer(rows["query_id"]))
     rows = rows[rows["at"] >= 0].sort_values(["at", "rank"])
     pairs = rows.groupby(["prediction", "prediction_id"], sort=False)
     called = np.array(
-        [names.setdefault(label.answer(*pair), len(names)) for pair in pairs.groups], np.int32
+        [predictions.setdefault(pair, len(predictions)) for pair in pairs.groups], np.int32
     )
     cells = rows["at"].to_numpy(), rows["rank"].to_numpy() - 1
     ranked = np.full((len(queries), width), -1, np.int32)

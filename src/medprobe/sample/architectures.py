@@ -112,6 +112,17 @@ def untrained(recipe: Recipe, vocabulary: int) -> Any:
     return made[recipe.kind](recipe, vocabulary)
 
 
+def begun(kind: Kind, folder: Path) -> Any:
+    """The sample model of a kind that was trained into `folder`."""
+    kinds: dict[Kind, Any] = {
+        "masked": BertForMaskedLM,
+        "causal": GPT2LMHeadModel,
+        "chat": LlamaForCausalLM,
+        "seq2seq": BartForConditionalGeneration,
+    }
+    return kinds[kind].from_pretrained(folder)
+
+
 def _bert(recipe: Recipe, vocabulary: int) -> Any:
     """Its head begins by handing on what it reads, too, and its other layers by adding little."""
     config = BertConfig(

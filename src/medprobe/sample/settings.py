@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from medprobe.core.params import Section
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Name, Params, Section, section
 
 Kind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
 
@@ -29,3 +30,27 @@ class Recipe(Section):
     steps: int = Field(2000, gt=0)
     batch: int = Field(64, ge=8)  # sentences in a step
     learning_rate: float = Field(6e-4, gt=0)
+
+
+class Continued(Section):
+    """How the training of a sample model goes on, as another model: an entry of the `continued`
+    section of params.yaml. All else is as in the recipe of its base."""
+
+    base: Name  # an entry of `train`
+    corpus: str
+    steps: int = Field(gt=0)
+
+
+def recipe(name: str, params: Params) -> tuple[Recipe, str | None]:
+    """By which recipe a sample model is trained, and from which other one it goes on, if any.
+    Raises BadInput where params.yaml has no such sample model."""
+    base, own = None, {}
+    if name in params.continued:
+        further = section(Continued, params.continued[name], f"params.yaml: continued.{name}")
+        base, own = further.base, {"corpus": further.corpus, "steps": further.steps}
+    first = base or name
+    if first not in params.train:
+        where = f"params.yaml: continued.{name}" if base else "params.yaml"
+        raise BadInput(where, f"train: no recipe '{first}'{nearest(first, [*params.train])}")
+    made = section(Recipe, params.train[first], f"params.yaml: train.{first}")
+    return made.model_copy(update=own), base

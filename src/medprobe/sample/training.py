@@ -11,7 +11,7 @@ import torch
 
 from medprobe.core.files import replacing
 from medprobe.engine.linear import accelerate
-from medprobe.sample.architectures import tokenizer, untrained
+from medprobe.sample.architectures import begun, tokenizer, untrained
 from medprobe.sample.losses import LOSSES
 from medprobe.sample.sentences import CHATS, JOINED, batches, read, with_turns
 from medprobe.sample.settings import Recipe
@@ -25,12 +25,14 @@ def train(
     texts: Path,
     state: Path,
     *,
+    base: Path | None = None,
     seed: int,
     done: Callable[[int], Any] = lambda step: None,
 ) -> tuple[Any, Any]:
     """Train a sample model on `texts/corpus-<recipe.corpus>.txt`: `(model, tokenizer)`.
 
-    `state` is the file from which a training that was stopped goes on, to the same weights;
+    It begins with the weights of the model in the folder `base`, or with drawn ones. `state` is the
+    file from which a training that was stopped goes on, to the same weights;
     `done` hears of the step where it begins, then of each one. The same seed and number of threads
     give the same weights.
     """
@@ -46,7 +48,8 @@ def train(
     rng = random.Random(seed)
     if recipe.kind == "chat":
         sentences = with_turns(sentences, pieces, rng)
-    model = untrained(recipe, len(pieces)).train()
+    model = begun(recipe.kind, base) if base else untrained(recipe, len(pieces))
+    model.train()
     accelerate(model)
     vectors = model.get_input_embeddings().weight
     others = [weight for weight in model.parameters() if weight is not vectors]

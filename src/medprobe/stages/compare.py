@@ -12,7 +12,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, Pace, local, progress
+from medprobe.core.parts import Job, Pace, counted, forked, progress
 from medprobe.core.tables import Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -23,7 +23,7 @@ from medprobe.metrics.results import (
     prediction_tables,
     write_csv,
 )
-from medprobe.metrics.significance import READINGS, paired_tests
+from medprobe.metrics.significance import READINGS, read_tests
 from medprobe.papers import concepts
 from medprobe.report import forms, made, queries
 from medprobe.report.blocks import drawings
@@ -36,25 +36,24 @@ MADE: Final = [  # what the page says of how a result was made
     *("seconds", "tokens_per_second", "device", "precision", "python"),
     *(f"version.{name}" for name in lineage.LIBRARIES),
 ]
-TIMES: Final = 3  # that a prediction table is read: for tests, and for the two pages of queries
 
 
-def compare(params: Params, out: Path = places.REPORTS, executor: Executor = local) -> None:
+def compare(params: Params, out: Path = places.REPORTS) -> None:
     """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
     `figures/*.svg`, `queries/*.html` and `index.html` to `out`, and the pages of queries with their
     texts to outputs/queries.
 
-    Reads metrics/scores and the predictions, benchmarks and models below outputs/; raises BadInput
-    where there are no scores. The same input gives the same bytes.
+    Reads metrics/scores and the tests, predictions, benchmarks and models below outputs/; raises
+    BadInput where there are no scores or tests. The same input gives the same bytes.
     """
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with progress("compare", TIMES * tables, READINGS) as now:
+    with progress("compare", tables, READINGS) as now:
         now.at(0)
-        _write(_results(params, now, executor), out, now)
+        _write(_results(params), out, now)
 
 
 def _write(results: Results, out: Path, now: Pace) -> None:
-    shown = chapters(results)
+    shown = chapters(results, forked)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
     counted = benchmark_numbers.rows(results.statistics, results.tokens)
@@ -69,7 +68,7 @@ def _write(results: Results, out: Path, now: Pace) -> None:
         **{f"{one.name}-ratings": t for some in results.expert.values() for one, t in some},
         **{f"{one.name}-agreement": one.agreement for s in results.expert.values() for one, _ in s},
     }
-    with replacing(out) as folder:
+    with replacing(out) as folder, replacing(places.QUERIES) as texts:
         (folder / "figures").mkdir(parents=True)
         for name, table in tables.items():
             write_csv(table, folder / f"{name}.csv")
@@ -78,19 +77,26 @@ def _write(results: Results, out: Path, now: Pace) -> None:
         (folder / "index.html").write_text(page, encoding="utf-8")
         took = _each([*results.benchmarks], lambda name: _took(_tables(name)))
         (folder / made.NAME).write_text(made.script(_state(), took), encoding="utf-8")
-        _queries(results, folder / "queries", "../index.html", now, text=False)
-    with replacing(places.QUERIES) as folder:
-        _queries(results, folder, f"../../{out}/index.html", now, text=True)
+        pages = [(folder / "queries", "../index.html"), (texts, f"../../{out}/index.html")]
+        _queries(results, pages, now)
 
 
-def _queries(results: Results, folder: Path, home: str, now: Pace, *, text: bool) -> None:
-    """Write a page of queries for each benchmark that has one."""
-    folder.mkdir(parents=True)
-    for name in sorted(results.benchmarks):
-        tables = _tables(name)
-        if found := queries.answers(places.BENCHMARKS / name, tables, text=text):
-            queries.write(name, found, folder, home, text=text)
-        now.at(now.done + len(tables))
+def _queries(results: Results, pages: list[tuple[Path, str]], now: Pace) -> None:
+    """Write two pages of queries for each benchmark that has one: into the first folder without
+    texts, into the second with them; beside each folder stands the address of the report."""
+    for folder, _ in pages:
+        folder.mkdir(parents=True)
+    tables = {name: _tables(name) for name in sorted(results.benchmarks)}
+
+    def write(name: str) -> None:
+        if found := queries.answers(places.BENCHMARKS / name, tables[name]):
+            for text, (folder, home) in enumerate(pages):
+                shown = found.shown(text=bool(text))
+                queries.write(name, shown, folder, home, text=bool(text))
+
+    jobs = [Job(f"the queries of {name}", name) for name in tables]
+    for _ in counted(forked(write, jobs), [len(some) for some in tables.values()], now):
+        pass
 
 
 def _tables(benchmark: str) -> list[Path]:
@@ -98,7 +104,7 @@ def _tables(benchmark: str) -> list[Path]:
     return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
 
 
-def _results(params: Params, now: Pace, executor: Executor) -> Results:
+def _results(params: Params) -> Results:
     """All that the page shows, as tables."""
     scores = comparison(places.SCORES)
     models = params.models.all()
@@ -112,13 +118,7 @@ def _results(params: Params, now: Pace, executor: Executor) -> Results:
     shown = {name: page[1] if page else {} for name, page in pages.items()}
     return Results(
         comparison=numbers,
-        significance=paired_tests(
-            places.PREDICTIONS,
-            places.BENCHMARKS,
-            params,
-            now=now,
-            executor=executor,
-        ),
+        significance=read_tests(),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,

@@ -154,7 +154,7 @@ class Probing:
 
     def parts(self) -> list[tuple[Asked, list[Path]]]:
         """All there is to do, with where each task's table is kept."""
-        hashes = [_fingerprints(task) for task in self.tasks]
+        hashes = _fingerprints(self.tasks)
         inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
         found = []
         for asked in self.asked():
@@ -262,5 +262,9 @@ def _culprit(prober: Method, task: Task, pass_: str) -> str:
     return " to ".join(map(str, queries["query_id"].iloc[[0, -1]].unique()))
 
 
-def _fingerprints(task: Task) -> list[str]:
-    return [table_fingerprint(t) for t in (task.queries, task.candidates, *task.tables.values())]
+def _fingerprints(tasks: list[Task]) -> list[list[str]]:
+    """Those of each task's tables; of a table that tasks share, once."""
+    tables = [[one.queries, one.candidates, *one.tables.values()] for one in tasks]
+    known = {id(table): table for of_task in tables for table in of_task}
+    found = {key: table_fingerprint(table) for key, table in known.items()}
+    return [[found[id(table)] for table in of_task] for of_task in tables]

@@ -6,38 +6,42 @@ import shutil
 from pathlib import Path
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, section
+from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint, progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
-from medprobe.sample.settings import Recipe
+from medprobe.sample.settings import recipe
 
 FACTS = "facts.csv"  # how often a taught model has read which fact
 
 
 def train(name: str, params: Params, out: Path) -> None:
-    """Train the sample model `name` by its recipe into the folder `out`, whole or not at all; what
-    taught models have read stands beside its weights, as facts.csv.
+    """Train the sample model `name` by its recipe into the folder `out`, whole or not at all, from
+    nothing or from the model that it continues; what taught models have read stands beside its
+    weights, as facts.csv.
 
-    A training that was stopped goes on where it was. Raises BadInput where there is no such recipe
-    or corpus.
+    A training that was stopped goes on where it was. Raises BadInput where there is no such recipe,
+    corpus or model to continue.
     """
-    if name not in params.train:
-        problem = f"train: no recipe '{name}'{nearest(name, [*params.train])}"
-        raise BadInput("params.yaml", problem)
-    recipe = section(Recipe, params.train[name], f"params.yaml: train.{name}")
+    settings, base = recipe(name, params)
+    begun = places.MODELS / base if base else None
     texts = places.DATA / "sample"
-    for form in ("corpus", "cases") if recipe.kind == "masked" else ("corpus",):
-        corpus = texts / f"{form}-{recipe.corpus}.txt"
+    for form in ("corpus", "cases") if settings.kind == "masked" else ("corpus",):
+        corpus = texts / f"{form}-{settings.corpus}.txt"
         if not corpus.is_file():
             raise BadInput(corpus, "no such corpus", "run `medprobe sample`")
-    about = [recipe.model_dump(mode="json"), params.seed, use_threads(), fingerprint([texts])]
+    if begun and not begun.is_dir():
+        raise BadInput(begun, "no such model", f"run `medprobe train --model {base}`")
+    read = fingerprint([texts, *([begun] if begun else [])])
+    about = [settings.model_dump(mode="json"), params.seed, use_threads(), read]
     key = json.dumps([*about, code_fingerprint(__name__)], sort_keys=True)
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
-    with progress(f"train {name}", recipe.steps, "steps") as now:
-        model, tokenizer = training.train(recipe, texts, state, seed=params.seed, done=now.at)
+    with progress(f"train {name}", settings.steps, "steps") as now:
+        model, tokenizer = training.train(
+            settings, texts, state, base=begun, seed=params.seed, done=now.at
+        )
     with replacing(out) as folder:
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

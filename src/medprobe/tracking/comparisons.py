@@ -12,11 +12,11 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.params import Params
-from medprobe.core.parts import fingerprint
+from medprobe.core.parts import fingerprint, table_fingerprint
 from medprobe.core.tables import Metadata, read_about
 from medprobe.metrics import expert
 from medprobe.metrics.results import comparison, primary, subsets, where
-from medprobe.metrics.significance import paired_tests
+from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
@@ -25,13 +25,15 @@ LOGGED: Final = ("difference", "p_holm")
 
 
 def results(single: Sequence[Result], params: Params) -> list[Result]:
-    """Runs over the results of single models, each logged anew where one of these is new."""
+    """Runs over the results of single models, each logged anew where it would say something new:
+    the paired tests that the stage `significance` made, if it has run."""
     made = []
+    tests = read_tests() if places.SIGNIFICANCE.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
+    for benchmark, table in tests.groupby("benchmark"):
+        key = _key([], set(), table_fingerprint(table), repr(params.score), params.seed)
+        content = partial(_tests, str(benchmark), table, params)
+        made.append(Result(str(benchmark), "all", "paired-tests", key, content))
     for benchmark in sorted({one.benchmark for one in single}):
-        kinds = {kind: sorted(models) for kind, models in params.models.by_kind().items()}
-        key = _key(single, {benchmark}, repr(params.score), params.seed, kinds)
-        content = partial(_tests, benchmark, params)
-        made.append(Result(benchmark, "all", "paired-tests", key, content))
         for folder in expert.folders(places.BENCHMARKS / benchmark):
             key = _key(single, {benchmark}, fingerprint([folder]))
             content = partial(_ratings, benchmark, folder.name)
@@ -60,18 +62,16 @@ def _key(single: Sequence[Result], benchmarks: set[str], *about: Any) -> str:
     return hashlib.sha256(json.dumps([used, *about], sort_keys=True).encode()).hexdigest()
 
 
-def _tests(benchmark: str, params: Params) -> Content:
+def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     """All tests as a table; as metrics those between two models under one method, by the main
     metric on the main subset."""
-    table = paired_tests(places.PREDICTIONS, places.BENCHMARKS, params, benchmark)
     metrics: dict[str, float] = {}
-    if len(table):
-        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        main = where(table, metric=primary(table, metadata), subset=subsets(table, metadata)[0])
-        for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
-            place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
-            found = {f"{place}/{name}": float(row[name]) for name in LOGGED}
-            metrics |= {name: value for name, value in found.items() if np.isfinite(value)}
+    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+    main = where(table, metric=primary(table, metadata), subset=subsets(table, metadata)[0])
+    for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
+        place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
+        found = {f"{place}/{name}": float(row[name]) for name in LOGGED}
+        metrics |= {name: value for name, value in found.items() if np.isfinite(value)}
     about = {"seed": params.seed, **params.score.model_dump(mode="json")}
     files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
     return Content(metrics, params=about, files=files)

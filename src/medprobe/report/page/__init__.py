@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from medprobe.core.parts import Executor, Job, in_order, local
 from medprobe.report.blocks import Block, Chapter, Table
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
@@ -45,15 +46,20 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
 )
 
 
-def chapters(results: Results) -> list[Chapter]:
+def chapters(results: Results, executor: Executor = local) -> list[Chapter]:
     """All of the page but its head: the leaderboard, a chapter for each benchmark, and one across
-    them."""
-    found = []
-    for benchmark, about in results.benchmarks.items():
-        parts = [part for section in SECTIONS for part in section(results, benchmark)]
-        lines = [sentence(about.description), about.citation, _size(results, benchmark)]
-        found.append(Chapter(benchmark, benchmark, [*filter(None, lines)], parts))
-    return [*leaderboard(results), *found, *template_free(results)]
+    them. The executor must be of this machine."""
+    single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
+    makers = [partial(leaderboard, results), *single, partial(template_free, results)]
+    made = in_order(executor(lambda make: make(), [Job("a chapter", make) for make in makers]))
+    return [chapter for _, some in made for chapter in some]
+
+
+def _chapter(results: Results, benchmark: str) -> list[Chapter]:
+    about = results.benchmarks[benchmark]
+    parts = [part for section in SECTIONS for part in section(results, benchmark)]
+    lines = [sentence(about.description), about.citation, _size(results, benchmark)]
+    return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
 
 
 def render(results: Results, shown: Sequence[Chapter]) -> str:

@@ -11,7 +11,6 @@ import atexit
 import gc
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -19,23 +18,35 @@ import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from io import StringIO
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, NoReturn
 
 SOCKET: Final = "MEDPROBE_WARM"  # the variable that says where the server listens
 # Variables of a stage's own, beside DVC's, and PS1, which shells drop.
 OWN: Final = {SOCKET, "OLDPWD", "PS1", "PWD", "SHLVL", "_"}
-SCRIPTS: Final = ("dvc", "medprobe")
+OURS: Final = "medprobe"
+SCRIPTS: Final = ("dvc", OURS)
 LIBRARIES: Final = (
     "alembic.config",
-    "dvc.cli",
+    "configobj",
+    "dulwich.ignore",
+    "dulwich.worktree",
+    "dvc._debug",
+    "dvc.analytics",
+    "dvc.cachemgr",
+    "dvc.cli.parser",
     "dvc.commands.repro",
+    "dvc.data_cloud",
+    "dvc.dirs",
+    "dvc.lock",
     "dvc.repo.reproduce",
+    "dvc.rwlock",
+    "dvc.scm",
     "dvc.stage.run",
     "faiss",
     "great_expectations",
@@ -45,6 +56,7 @@ LIBRARIES: Final = (
     "mlflow.store.tracking.sqlalchemy_workspace_store",
     "polars",
     "pyarrow.dataset",
+    "pyarrow.parquet",
     "rich.progress",
     "rouge_score.rouge_scorer",
     "safetensors.torch",
@@ -56,6 +68,7 @@ LIBRARIES: Final = (
     "transformers.models.bart.modeling_bart",
     "transformers.models.bert.modeling_bert",
     "transformers.models.gpt2.modeling_gpt2",
+    "transformers.models.llama.modeling_llama",
 )
 QUIET: Final = {  # as this package sets them before it imports these libraries
     "DO_NOT_TRACK": "true",
@@ -123,19 +136,26 @@ def _last(connection: socket.socket) -> bytes:
 def serve() -> None:
     """Fork for each who asks, until standard input ends. The thread pools of the libraries do not
     yet run: each fork starts its own."""
-    atexit.register(_leave)
+    from medprobe.warm import dvc
+
+    atexit.register(leave)
     listener = socket.socket(fileno=int(os.environ[SOCKET]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
-    known = _common(os.environ)
+    known = common(os.environ)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     for name in LIBRARIES:
         with suppress(ImportError):
             import_module(name)
-    quicken_lock()
-    shorten_waits()
+    with suppress(ImportError, AttributeError):  # a table for the first model: a tenth of a second
+        import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
     scripts = {one.name: one for one in entry_points(group="console_scripts")}
+    dvc.keep_parsed()
+    dvc.write_changes()
+    dvc.shorten_waits()
+    dvc.fork_commands(known, scripts[OURS])
+    forget_exits()
     gc.collect()
     gc.freeze()
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
@@ -146,54 +166,13 @@ def serve() -> None:
         connection.close()
 
 
-def quicken_lock() -> None:
-    """Have DVC read its lock, before it writes it anew after each stage, as it reads it else: not
-    as a file whose comments must be kept, which takes seconds. A lock has none. And write only the
-    records that changed; the others, as they stand in the file."""
-    from dvc.utils.serialize import _yaml
-
-    parse_as_dvc, dump_as_dvc = _yaml.parse_yaml_for_update, _yaml._dump
-    read: dict[str, Any] = {}  # the lock's content
-    records: dict[str, tuple[str, str]] = {}  # by stage: what it was, and as it was written
-
-    def parse(text: str, path: str) -> Any:
-        if os.path.basename(path) != "dvc.lock":
-            return parse_as_dvc(text, path)
-        content: dict[str, Any] = _yaml.parse_yaml(text, path)
-        _, *written = re.split(r"^(?=  \S)", text, flags=re.MULTILINE)
-        read.clear()
-        records.clear()
-        if [*content] == ["schema", "stages"] and len(written) == len(content["stages"]):
-            read.update(content)
-            for (name, stage), record in zip(content["stages"].items(), written, strict=True):
-                records[name] = (repr(stage), record)
-        return content
-
-    def dump(content: dict[str, Any], stream: TextIO) -> None:
-        stages = content.get("stages")
-        if not records or stages is not read["stages"] or [*content] != [*read]:
-            dump_as_dvc(content, stream)
-            return
-        text = StringIO()
-        dump_as_dvc({"schema": content["schema"]}, text)
-        text.write("stages:\n")
-        for name, stage in stages.items():
-            was, record = records.get(name, ("", ""))
-            if repr(stage) != was:
-                dump_as_dvc({"stages": {name: stage}}, own := StringIO())
-                record = own.getvalue().removeprefix("stages:\n")
-            text.write(record)
-        stream.write(text.getvalue())
-
-    _yaml.parse_yaml_for_update, _yaml._dump = parse, dump
-
-
-def shorten_waits() -> None:
-    """Have DVC try fifty times a second, not twice, for the lock of its files that another process
-    holds: with several stages at a time it is often held, and never for long."""
-    from dvc import lock
-
-    lock.DEFAULT_TIMEOUT = 0.12  # seconds of six tries
+def forget_exits() -> None:
+    """What PyTorch would do at the exit takes a third of a second in each fork, and is about this
+    process: no fork does it."""
+    for one in [*weakref.finalize._registry]:  # type: ignore[attr-defined]
+        one.atexit = False
+    with suppress(ImportError, AttributeError):
+        atexit.unregister(import_module("torch._dynamo.utils").dump_compile_times)
 
 
 def _attend(
@@ -205,7 +184,7 @@ def _attend(
     with connection.makefile("rb") as sent:
         request = sent.read(int.from_bytes(size, "big"))
     script, arguments, folder, environment = json.loads(request)
-    if script not in SCRIPTS or _common(environment) != known:
+    if script not in SCRIPTS or common(environment) != known:
         sys.exit()
     connection.sendall(STARTED)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -215,11 +194,8 @@ def _attend(
         for standard, stream in enumerate(streams):
             os.dup2(stream, standard)
             os.close(stream)
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
-        sys.argv = [script, *arguments]
-        _work(scripts[script])
+        become([script, *arguments], folder, environment)
+        work(scripts[script])
 
     def watch() -> None:
         connection.recv(1)  # which returns where the client is gone: it sends nothing more
@@ -233,7 +209,15 @@ def _attend(
     sys.exit()
 
 
-def _work(script: EntryPoint) -> NoReturn:
+def become(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> None:
+    """Take over a command, its folder and environment."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [*command]
+
+
+def work(script: EntryPoint) -> NoReturn:
     """Run a script as a process of its own would."""
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -243,10 +227,12 @@ def _work(script: EntryPoint) -> NoReturn:
     except SystemExit as end:
         _status.append(end.code if isinstance(end.code, int) else int(end.code is not None))
         raise
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
     sys.exit()
 
 
-def _leave() -> None:
+def leave() -> None:
     """The last of what is done at exit: all that Python would still do is take the libraries
     apart, which costs as much as many a stage."""
     sys.stdout.flush()
@@ -254,6 +240,6 @@ def _leave() -> None:
     os._exit(_status[-1])
 
 
-def _common(environment: Mapping[str, str]) -> dict[str, str]:
+def common(environment: Mapping[str, str]) -> dict[str, str]:
     names = (name for name in environment if name not in OWN and not name.startswith("DVC_"))
     return {name: environment[name] for name in names}
