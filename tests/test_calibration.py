@@ -181,7 +181,7 @@ def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
     assert set(alone) < set(every)
     assert ("rewire", "taught", "set-0") in every
     assert len(set(every)) == len(every)
-    begun, further = ("train", "untaught-chat"), ("train", "taught-chat")
+    begun, further = ("train", "untaught-causal"), ("train", "taught-causal")
     assert every.index(begun) < every.index(further)
     assert {stage for stage, *_ in every} == {*bench.STAGES}
 

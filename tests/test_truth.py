@@ -218,12 +218,12 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "a recipe": (set_to("train.taught.steps", 5), ["train@taught"]),
     "a recipe that another model continues": (
-        set_to("train.untaught-chat.steps", 5),
-        ["train@untaught-chat", "train-continued@taught-chat"],
+        set_to("train.untaught-causal.steps", 5),
+        ["train@untaught-causal", "train-continued@taught-causal"],
     ),
     "how a model continues another": (
-        set_to("continued.taught-chat.steps", 5),
-        ["train-continued@taught-chat"],
+        set_to("continued.taught-causal.steps", 5),
+        ["train-continued@taught-causal"],
     ),
     "the temperature of rewiring": (set_to("rewire.temperature", 0.05), ["rewire*"]),
     "one more sentence set": (
