@@ -21,8 +21,9 @@ engine: {precision: float32}
 # where my model is
 folders: {mine: checkpoints/mine}
 train: {taught: {kind: masked, corpus: taught}}
+continued: {further: {base: taught, corpus: taught, steps: 9}}
 models:
-  masked: {mine: {trained_until: "2021-06-30"}, taught: {}}
+  masked: {mine: {trained_until: "2021-06-30"}, taught: {}, further: {}}
 rewire:
   steps: 3 # too few
 
@@ -64,7 +65,8 @@ def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
     params = load(own)
     assert set(params.models.masked) == {"mine", "bert", "bluebert", "biobert"}
     assert params.models.masked["mine"].trained_until == "2021-06-30"
-    assert params.train == {}
+    assert params.train == params.continued == {}
+    assert not {"taught", "further"} & {*params.models.all()}
     assert (params.rewire["batch"], params.rewire["learning_rate"]) == (192, 2e-5)
     assert len(params.sentence_sets) == 10
     assert params.benchmarks == {"medlama_released": {"medlama": {}}, "biolama": {"biolama": {}}}

@@ -39,3 +39,15 @@ def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
     found = cells(models_table(params))
     assert found["loose"][1] == "who/what main (not pinned)"
     assert found["fixed"][1] == f"who/what {'0' * 40}"
+
+
+def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
+    params = Params(
+        train={"base": {"kind": "causal"}},
+        continued={"further": {"base": "base"}},
+        models=Models(causal={name: ModelParams() for name in ("base", "further")}),
+    )
+    found = cells(models_table(params))
+    assert found["base"][1] == "trained here"
+    assert found["further"][1] == "trained here, from base on"
+    assert cells(sources_table(params, tmp_path))["sample"] == ("missing", "training base, further")

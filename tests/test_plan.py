@@ -260,6 +260,18 @@ def test_stages_without_models_are_counted_by_themselves_and_write_nothing(
     assert not Path("reports").exists() and not places.QUERIES.exists()
 
 
+def test_a_model_that_stands_in_the_name_of_its_stage_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "medprobe.stages.train.train", lambda model, params, out: asked.append(model)
+    )
+    plan.measured(row_of("train-continued@further", "medprobe train"), Params())
+    plan.measured(row_of("train@first", "medprobe train --model first"), Params())
+    assert asked == ["further", "first"]
+
+
 def test_a_build_is_tried_on_the_heads_of_its_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
