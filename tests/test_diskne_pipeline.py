@@ -21,6 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     made.replace(
         benchmarks={"diskne": params["benchmarks"]["diskne"]},
         train={},
+        continued={},
         folders={"small": "given"},
         models={"masked": {"small": {}}},
         sentence_sets={},
