@@ -28,7 +28,7 @@ MAKERS: dict[str, Make] = {
 
 @pytest.fixture(autouse=True)
 def _of_another_maker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "of_intel", lambda: False)
+    monkeypatch.setattr(linear, "slowed", lambda: True)
 
 
 def pair(make: Make) -> tuple[nn.Module, nn.Module]:
@@ -108,12 +108,25 @@ def test_layers_that_are_not_float32_and_those_of_other_classes_stay_as_they_are
     assert [type(layer) for layer in network] == [nn.Linear, Own, nn.LayerNorm]
 
 
-def test_processors_of_intel_keep_the_library_made_for_them(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("cpu_name", "abilities", "expected"),
+    [
+        ("AMD EPYC 9555", {"avx2", "avx512_f", "avx_vnni"}, True),  # Zen 5
+        ("AMD EPYC 9554", {"avx2", "avx512_f"}, False),  # Zen 4: two halves of 256 bits
+        ("AMD EPYC 7763", {"avx2"}, False),
+        ("Intel Xeon Platinum", {"avx2", "avx512_f", "avx_vnni"}, False),
+        ("Neoverse-V2", set(), False),
+    ],
+)
+def test_mkl_gives_way_only_where_it_leaves_half_of_a_processor_unused(
+    monkeypatch: pytest.MonkeyPatch, cpu_name: str, abilities: set[str], expected: bool
 ) -> None:
-    monkeypatch.setattr(linear, "of_intel", lambda: True)
+    monkeypatch.undo()
+    has = {"cpu_name": cpu_name, **dict.fromkeys(abilities, True)}
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: has)
+    assert linear.slowed() is expected
     accelerate(layer := nn.Linear(2, 2))
-    assert type(layer) is nn.Linear
+    assert (type(layer) is not nn.Linear) is expected
 
 
 def test_accelerating_twice_changes_nothing_more() -> None:

@@ -1,8 +1,10 @@
 """Linear layers by oneDNN on CPUs, for which PyTorch has MKL multiply float32 matrices.
 
-MKL keeps its fastest code to Intel's own processors: on an AMD EPYC oneDNN multiplies at twice its
-rate, on an Intel Xeon MKL is the faster one and stays (docs/performance.md). Both compute in
-float32; the results differ in their last bits, as they do between two machines.
+MKL keeps its code for 512 bits to Intel's own processors. Where another maker's processor has units
+of that width, as AMD's have from Zen 5, oneDNN multiplies at twice MKL's rate; where 256 bits are all
+there is, as in Zen 4, the two are equal on large products, and oneDNN loses where shapes change from
+batch to batch (docs/performance.md). Both compute in float32; the results differ in their last bits,
+as they do between two machines.
 """
 
 from typing import Any
@@ -13,8 +15,8 @@ from transformers.pytorch_utils import Conv1D
 
 
 def accelerate(network: nn.Module) -> None:
-    """Let oneDNN run a network's linear layers, where they are float32, on a CPU that is not
-    Intel's and has it.
+    """Let oneDNN run a network's linear layers, where they are float32, on a CPU that MKL slows
+    down.
 
     In place: weights, their names and their gradients stay as they are, and the layers too where
     this torch's operator for it, a private one, does not work.
@@ -25,16 +27,19 @@ def accelerate(network: nn.Module) -> None:
     >>> torch.allclose(layer(torch.ones(1, 3)), before)
     True
     """
-    if of_intel() or not _works():
+    if not slowed() or not _works():
         return
     for layer in network.modules():
         if type(layer) in FASTER and layer.weight.is_cpu and layer.weight.dtype == torch.float32:
             layer.__class__ = FASTER[type(layer)]
 
 
-def of_intel() -> bool:
-    """Is this one of the processors that MKL is made for?"""
-    return "Intel" in torch.cpu.get_capabilities()["cpu_name"]
+def slowed() -> bool:
+    """Does MKL leave half of this processor's width unused? It does so on AMD's from Zen 5, which are
+    those that have AVX-VNNI and AVX-512 both."""
+    has = torch.cpu.get_capabilities()
+    wide = has.get("avx512_f") and has.get("avx_vnni")
+    return bool(wide) and "Intel" not in has["cpu_name"]
 
 
 def _works() -> bool:
