@@ -128,6 +128,35 @@ def export(view: str, form: str, metric: str | None, project: Path) -> None:
 
 
 @main.command()
+@click.option("--since", default="HEAD", show_default=True, help="A commit, branch or tag.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="What two numbers may differ by, as a share of the larger one.",
+)
+@click.option(
+    "--allow",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="The share of the numbers that may move: another machine may turn a near tie.",
+)
+@click.pass_context
+def moved(ctx: click.Context, since: str, tolerance: float, allow: float) -> None:
+    """Say which recorded numbers moved since a commit by more than machines differ.
+
+    Exits with 1 where more did than is allowed.
+    """
+    from medprobe.commands import moved as command
+
+    found = command.moved(since, tolerance)
+    click.echo(command.told(found, since))
+    ctx.exit(int(len(found.moved) > allow * found.numbers))
+
+
+@main.command()
 @click.argument("names", nargs=-1, required=True)
 def cite(names: tuple[str, ...]) -> None:
     """Print what to cite for benchmarks, methods and models as BibTeX."""

@@ -1,10 +1,10 @@
 """Linear layers by oneDNN on CPUs, for which PyTorch has MKL multiply float32 matrices.
 
-MKL keeps its code for 512 bits to Intel's own processors. Where another maker's processor has units
-of that width, as AMD's have from Zen 5, oneDNN multiplies at twice MKL's rate; where 256 bits are all
-there is, as in Zen 4, the two are equal on large products, and oneDNN loses where shapes change from
-batch to batch (docs/performance.md). Both compute in float32; the results differ in their last bits,
-as they do between two machines.
+MKL keeps its code for 512 bits to Intel's own processors. Where another maker's processor has
+units of that width, as AMD's have from Zen 5, oneDNN multiplies at twice MKL's rate; where 256 bits
+are all there is, as in Zen 4, the two are equal on large products, and oneDNN loses where shapes
+change from batch to batch (docs/performance.md). Both compute in float32; the results differ in
+their last bits, as they do between two machines.
 """
 
 from typing import Any
@@ -35,8 +35,8 @@ def accelerate(network: nn.Module) -> None:
 
 
 def slowed() -> bool:
-    """Does MKL leave half of this processor's width unused? It does so on AMD's from Zen 5, which are
-    those that have AVX-VNNI and AVX-512 both."""
+    """Does MKL leave half of this processor's width unused? It does so on AMD's from Zen 5, which
+    are those that have AVX-VNNI and AVX-512 both."""
     has = torch.cpu.get_capabilities()
     wide = has.get("avx512_f") and has.get("avx_vnni")
     return bool(wide) and "Intel" not in has["cpu_name"]
