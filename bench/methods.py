@@ -23,9 +23,9 @@ import pandas as pd
 import torch
 
 from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
-from medprobe.engine import soft
+from medprobe.engine import asking, soft, writing
 from medprobe.engine.batching import padded
-from medprobe.engine.load import use_threads
+from medprobe.engine.load import load, use_threads
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
@@ -191,6 +191,31 @@ def bench_generative(folder: Path) -> Figure:
     return "generative", 8, ours, theirs, note
 
 
+def bench_answering(folder: Path) -> Figure:
+    """Free answers behind ten told facts."""
+    model, count = load(folder, "causal"), 4
+    asked, told = queries(count), queries(10 * count)
+    facts = [prompt.replace("[Y]", "aspirin") for prompt in told["prompt"]]
+    texts = [
+        "\n".join([*facts[10 * i : 10 * (i + 1)], prompt])
+        for i, prompt in enumerate(asked["prompt"])
+    ]
+    names = [*asked["query_id"]]
+    slots = asking.slots(model, texts, names, "\n", begun=False)
+    way = writing.Way(10, 0, None, cap=10, own_settings=False, seed=0)
+    ours = seconds(lambda: writing.write(model, [(slot, ()) for slot in slots], names, way)) / count
+    slow = plain(folder, "causal").model
+
+    def straightforward() -> None:
+        for slot in slots:
+            ids = torch.tensor([slot.before])
+            slow.generate(ids, num_beams=10, num_return_sequences=10, max_new_tokens=10)
+
+    theirs = seconds(straightforward) / count
+    read = sum(len(slot.before) for slot in slots) // count
+    return "answering", count, ours, theirs, f"`generate`, prompts of {read} tokens read ten times"
+
+
 def bench_likelihood(folder: Path, full: bool) -> Figure:
     known = candidates(MANY)["name"].tolist()
     longest = sorted(known, key=len)[-600:]
@@ -230,6 +255,7 @@ BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
     "xfactr": (bench_xfactr, bert),
     "optiprompt": (bench_optiprompt, bert),
     "generative": (bench_generative, t5),
+    "answering": (bench_answering, gpt2),
     "likelihood": (bench_likelihood, gpt2),
 }
 

@@ -173,6 +173,31 @@ def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
     assert together["score"].to_numpy() == pytest.approx(alone["score"].to_numpy(), abs=1e-4)
 
 
+@pytest.mark.parametrize("samples", [0, 4])
+@pytest.mark.parametrize("arch", tiny.CAUSAL)
+def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model, monkeypatch):
+    model = load(tiny_model(arch), "causal")
+    asked = asking.slots(model, probing.PROMPTS[1:3], ["q0", "q1"], "\n", begun=False)
+    way = writing.Way(3, samples, None, cap=4, own_settings=False, seed=0)
+    read = []
+
+    def note(_, inputs):
+        read.append(inputs[0].numel())
+
+    with model.model.get_input_embeddings().register_forward_pre_hook(note):
+        fast, once = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way), [*read]
+        read.clear()
+        monkeypatch.setattr(writing, "_read", lambda *_: {})
+        slow = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way)
+    for found, expected in zip(fast, slow, strict=True):
+        assert [text for text, _ in found] == [text for text, _ in expected]
+        assert [score for _, score in found] == pytest.approx(
+            [score for _, score in expected], abs=1e-4
+        )
+    prompts = sum(len(one.before) for one in asked)
+    assert sum(once) == sum(read) - (way.texts - 1) * (prompts - len(asked))
+
+
 def test_draws_are_the_seeds_and_their_shares_the_scores(tiny_model):
     one, same, other = (
         written(method(tiny_model("gpt2"), seed=seed, samples=5), tables(), "none-0-shot-free")

@@ -4,7 +4,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -236,6 +239,55 @@ def test_dvc_asks_for_its_lock_again_soon(tmp_path: Path, monkeypatch: pytest.Mo
     held.lock()
     lock.Lock(path, wait=True).lock()
     assert waits == [pytest.approx(0.02)]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "way"),
+    [
+        ("dvc.utils.strictyaml", "parse_yaml", warm_dvc.keep_parsed),
+        ("dvc.utils.serialize._yaml", "_dump", warm_dvc.write_changes),
+        ("dvc.stage.run", "_run", partial(warm_dvc.fork_commands, {}, Mock())),
+        ("mlflow.store.db.utils", "_get_latest_schema_revision", warm.know_revision),
+        (
+            "transformers.conversion_mapping",
+            "get_checkpoint_conversion_mapping",
+            warm.know_conversions,
+        ),
+    ],
+)
+def test_a_name_that_a_library_no_longer_has_stops_nothing(
+    module: str, name: str, way: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, others = import_module(module), Mock()
+    monkeypatch.delattr(library, name)
+    before = {**vars(library)}
+    warm.hasten(way, others)
+    others.assert_called_once_with()
+    assert vars(library) == before  # as it was: nothing is half changed
+
+
+def test_mlflow_looks_for_its_latest_tables_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlflow.store.db import utils
+
+    look = Mock(wraps=utils._get_latest_schema_revision)
+    monkeypatch.setattr(utils, "_get_latest_schema_revision", look)
+    warm.know_revision()
+    assert utils._get_latest_schema_revision() == utils._get_latest_schema_revision()
+    look.assert_called_once_with()
+    assert utils._get_latest_schema_revision() == look()
+
+
+@pytest.mark.parametrize(("forgets", "said"), [("", "at the exit\n"), ("warm.forget_exits()", "")])
+def test_what_libraries_do_at_the_exit_is_left_out(forgets: str, said: str) -> None:
+    code = f"""
+import sys, weakref
+from medprobe import warm
+weakref.finalize(sys.modules["weakref"], print, "at the exit")
+{forgets}
+"""
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout == said
 
 
 def test_make_keeps_compiled_modules_whatever_the_environment_says() -> None:

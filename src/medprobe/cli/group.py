@@ -9,7 +9,7 @@ import click
 
 from medprobe import warm
 from medprobe.core.errors import BadInput, withheld
-from medprobe.core.files import FULL
+from medprobe.core.files import full
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
@@ -64,9 +64,9 @@ class Commands(click.Group):
 
 def _is_full(error: Exception) -> bool:
     """Does an error say that a disk is full? Libraries say it in many ways."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return True
-    return any(words in str(error) for words in ("No space left", "disk is full"))
+    return full(error) is not None or any(
+        words in str(error) for words in ("No space left", "disk is full")
+    )
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -34,15 +34,15 @@ def replacing(target: Path) -> Iterator[Path]:
             target.rename(scratch / "before")
         os.replace(scratch / target.name, target)
     except Exception as error:
-        if full := _full(error):
-            raise OSError(full.errno, full.strerror, str(target)) from error
+        if said := full(error):
+            raise OSError(said.errno, said.strerror, str(target)) from error
         raise
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         os.close(held)
 
 
-def _full(error: BaseException | None) -> OSError | None:
+def full(error: BaseException | None) -> OSError | None:
     """That a disk is full, where an error says so or was met with on the way from one that did, as
     some libraries' own errors are."""
     while error:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from transformers import GenerationConfig
+from transformers import DynamicCache, GenerationConfig
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import in_batches
 from medprobe.engine.heads import bounded
 from medprobe.engine.load import Model
+from medprobe.engine.reader import BEHIND
 from medprobe.engine.slots import Slot
 
+REPEATED: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and nothing else
 STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
 
 Text = tuple[str, float]
@@ -77,7 +80,8 @@ def _alike(model: Model, asked: Sequence[Asked], way: Way) -> list[list[Text]]:
             texts += _written(model, [asked[i] for i in part], config, way)
         return texts
 
-    lengths = [way.texts * max(len(slot.before), len(source)) for slot, source in asked]
+    read = [max(len(slot.before), len(source)) for slot, source in asked]
+    lengths = [length + way.texts * (1 + length // BEHIND) for length in read]
     with torch.inference_mode(), torch.random.fork_rng(enabled=way.samples > 0):
         if way.samples:
             drawn = random.Random(f"{way.seed} {asked[0]}")
@@ -111,10 +115,11 @@ def _written(
     model: Model, asked: Sequence[Asked], config: GenerationConfig, way: Way
 ) -> list[list[Text]]:
     begun = torch.tensor([list(slot.before) for slot, _ in asked], device=model.device)
-    read, more = begun, {}
     if asked[0][1]:
         read = torch.tensor([list(source) for _, source in asked], device=model.device)
         more = {"decoder_input_ids": begun}
+    else:
+        read, more = begun, _read(model, begun, config, way)
     out = model.model.generate(
         read, attention_mask=torch.ones_like(read), generation_config=config, **more
     )
@@ -126,6 +131,22 @@ def _written(
         text = _text(model.tokenizer, ids[begun.shape[1] :], config.eos_token_id)
         best[text] = best.get(text, 0.0) + score if way.samples else best.get(text, score)
     return [sorted(best.items(), key=lambda item: (-item[1], item[0])) for best in made]
+
+
+def _read(
+    model: Model, prompts: torch.Tensor, config: GenerationConfig, way: Way
+) -> dict[str, Any]:
+    """The keys and values of all tokens of prompts but the last, [prompts, tokens], for each text
+    that is to be written there: `generate` would read a prompt once for each. Nothing for models
+    that keep something else, which reads prompts again."""
+    if prompts.shape[1] < 2 or config.use_cache is False or config.cache_implementation:
+        return {}
+    out = model.model.base_model(prompts[:, :-1], use_cache=True)
+    kept = out.get("past_key_values")
+    if type(kept) is not DynamicCache or not REPEATED.issuperset(map(type, kept.layers)):
+        return {}
+    kept.batch_repeat_interleave(way.texts)
+    return {"past_key_values": kept}
 
 
 def _text(tokenizer: Any, ids: Sequence[int], ends: Sequence[int]) -> str:

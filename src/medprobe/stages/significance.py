@@ -14,8 +14,8 @@ def significance(
     params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = local
 ) -> None:
     """Write the paired tests of every benchmark's systems to the table `out`, with the columns
-    `metrics.significance.SIGNIFICANCE`. Raises BadInput where predictions are of
-    another benchmark's queries."""
+    `metrics.significance.SIGNIFICANCE`. Raises BadInput where predictions are of another
+    benchmark's queries."""
     tables = len(list(prediction_tables(places.PREDICTIONS)))
     with progress("significance", tables, READINGS) as now:
         now.at(0)

@@ -30,18 +30,18 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     made = []
     tests = read_tests() if places.SIGNIFICANCE.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
     for benchmark, table in tests.groupby("benchmark"):
-        key = _key([], set(), table_fingerprint(table), repr(params.score), params.seed)
+        key = _key({}, table_fingerprint(table), repr(params.score), params.seed)
         content = partial(_tests, str(benchmark), table, params)
         made.append(Result(str(benchmark), "all", "paired-tests", key, content))
     for benchmark in sorted({one.benchmark for one in single}):
         for folder in expert.folders(places.BENCHMARKS / benchmark):
-            key = _key(single, {benchmark}, fingerprint([folder]))
+            key = _key(_keys(single, {benchmark}), fingerprint([folder]))
             content = partial(_ratings, benchmark, folder.name)
             made.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
     builders = _compared(single)
     if builders:
         models = params.models.model_dump(mode="json")
-        key = _key(single, {*builders}, models, params.track.text)
+        key = _key(_keys(single, {*builders}), models, params.track.text)
         content = partial(_template_free, builders, params)
         made.append(Result("template-free", "all", "comparison", key, content))
     return made
@@ -57,8 +57,12 @@ def _compared(single: Sequence[Result]) -> dict[str, str]:
     return {name: builder for name, builder in builders.items() if name in compared}
 
 
-def _key(single: Sequence[Result], benchmarks: set[str], *about: Any) -> str:
-    used = {one.name: one.key for one in single if one.benchmark in benchmarks}
+def _keys(single: Sequence[Result], benchmarks: set[str]) -> dict[str, str]:
+    """By name, those of the results that a run over them uses."""
+    return {one.name: one.key for one in single if one.benchmark in benchmarks}
+
+
+def _key(used: dict[str, str], *about: Any) -> str:
     return hashlib.sha256(json.dumps([used, *about], sort_keys=True).encode()).hexdigest()
 
 

@@ -19,12 +19,13 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 SOCKET: Final = "MEDPROBE_WARM"  # the variable that says where the server listens
 # Variables of a stage's own, beside DVC's, and PS1, which shells drop.
@@ -148,14 +149,10 @@ def serve() -> None:
     for name in LIBRARIES:
         with suppress(ImportError):
             import_module(name)
-    with suppress(ImportError, AttributeError):  # a table for the first model: a tenth of a second
-        import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
     scripts = {one.name: one for one in entry_points(group="console_scripts")}
-    dvc.keep_parsed()
-    dvc.write_changes()
-    dvc.shorten_waits()
-    dvc.fork_commands(known, scripts[OURS])
-    forget_exits()
+    commands = partial(dvc.fork_commands, known, scripts[OURS])
+    hasten(dvc.keep_parsed, dvc.write_changes, dvc.shorten_waits, commands)
+    hasten(know_conversions, know_revision, forget_exits)
     gc.collect()
     gc.freeze()
     while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
@@ -164,6 +161,27 @@ def serve() -> None:
             listener.close()
             _attend(connection, known, scripts)
         connection.close()
+
+
+def hasten(*ways: Callable[[], None]) -> None:
+    """Do what makes forks quick. Each holds on to names of a library's own, of the versions in
+    requirements.lock: where one is gone, forks are slower by it, and do the same."""
+    for way in ways:
+        with suppress(ImportError, AttributeError):
+            way()
+
+
+def know_conversions() -> None:
+    """Have transformers make the table that it needs for its first model: a tenth of a second."""
+    import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("bert")
+
+
+def know_revision() -> None:
+    """Have MLflow look once which revision of its tables is the latest, not at each connection:
+    it imports all its migrations for that."""
+    tables: Any = import_module("mlflow.store.db.utils")
+    latest = tables._get_latest_schema_revision()
+    tables._get_latest_schema_revision = lambda: latest
 
 
 def forget_exits() -> None:
