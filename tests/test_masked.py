@@ -84,6 +84,25 @@ def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model,
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
+def test_texts_of_the_same_tokens_are_read_once_and_score_the_same(tiny_model, monkeypatch):
+    """In batches of their own they would differ in their last bits: a tie would be none."""
+    model, read = load(tiny_model("bert"), "masked"), []
+    tokenizer = model.tokenizer
+    rows = tokenizer(["Chronic pain .", "SNCA", "chronic Pain ."])["input_ids"]
+    assert rows[0] == rows[2]
+    groups = [[(i,) for i in range(1, len(row) - 1)] for row in rows]
+    counted = masked.log_probs
+
+    def count(model, masked_rows, *rest, **named):
+        read.extend(masked_rows)
+        return counted(model, masked_rows, *rest, **named)
+
+    monkeypatch.setattr(masked, "log_probs", count)
+    first, _, last = masked.pseudo_log_likelihood(model, rows, groups, 1)
+    assert first == last
+    assert len(read) == len(groups[0]) + len(groups[1])
+
+
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 def test_a_slot_takes_any_number_of_masks(arch, tiny_model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))

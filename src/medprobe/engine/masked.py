@@ -60,15 +60,22 @@ def pseudo_log_likelihood(
     `groups` has for each row of token ids the positions to mask, those of one group together:
     groups of one position give the pseudo-log-likelihood, groups that are words its whole-word
     variant. Returns for each row one number a position, in the order of its groups; their sum is
-    the row's score, and exp(-mean) its pseudo-perplexity.
+    the row's score, and exp(-mean) its pseudo-perplexity. Rows that are the same tokens are read
+    once, so that their numbers are equal to the last bit.
     """
+    keys = [
+        (tuple(row), tuple(map(tuple, of_row))) for row, of_row in zip(rows, groups, strict=True)
+    ]
+    index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    work = [(key, group) for key in index for group in key[1]]
     mask = model.tokenizer.mask_token_id
-    work = [(i, group) for i, row_groups in enumerate(groups) for group in row_groups]
-    by_row: list[list[float]] = [[] for _ in rows]
+    by_row: list[list[float]] = [[] for _ in index]
     for start in range(0, len(work), ROWS_AT_ONCE):
         chunk = work[start : start + ROWS_AT_ONCE]
-        masked = [[mask if p in group else t for p, t in enumerate(rows[i])] for i, group in chunk]
-        wanted = [[rows[i][position] for position in group] for i, group in chunk]
+        masked = [
+            [mask if p in group else t for p, t in enumerate(row)] for (row, _), group in chunk
+        ]
+        wanted = [[row[position] for position in group] for (row, _), group in chunk]
 
         def keep(item: int, log_prob: torch.Tensor, wanted: Rows = wanted) -> list[float]:
             tokens = torch.tensor(wanted[item], device=log_prob.device)
@@ -76,9 +83,9 @@ def pseudo_log_likelihood(
             return scores
 
         scores = log_probs(model, masked, [group for _, group in chunk], budget, keep)
-        for (i, _), of_group in zip(chunk, scores, strict=True):
-            by_row[i] += of_group
-    return by_row
+        for (key, _), of_group in zip(chunk, scores, strict=True):
+            by_row[index[key]] += of_group
+    return [by_row[index[key]] for key in keys]
 
 
 def mean_log_probs(
