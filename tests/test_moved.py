@@ -92,6 +92,13 @@ def test_results_that_are_new_or_gone_have_moved() -> None:
     assert "taught perplexity lama default full micro share n: 20 -> none" in found.output
 
 
+def test_a_project_without_numbers_is_told_what_to_do() -> None:
+    SCORES.unlink()
+    found = moved()
+    assert found.exit_code == 2
+    assert found.output == "Error: metrics/scores: no numbers there; run medprobe repro\n"
+
+
 def test_other_commits_can_be_named() -> None:
     write(perplexity=20.0, share=0.4)
     git("commit", "--quiet", "--all", "--message", "another model")

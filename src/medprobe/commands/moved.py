@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
-TOLERANCE: Final = 0.01  # of the larger of two numbers; docs/performance.md has what was measured
-LEAST: Final = 0.1  # of the tolerance: what two numbers near 0 may differ by
+NEAR_ZERO: Final = 0.1  # of the tolerance: what two numbers may differ by, however small they are
 SHOWN: Final = 20
 
 Place = tuple[str, ...]  # the names that lead to a number
@@ -28,16 +27,20 @@ class Moved(NamedTuple):
 
     numbers: int  # in either
     differing: int  # by however little
-    most: float  # the largest difference that is tolerated, as a share of the larger number
+    most: float  # the largest difference within the tolerance, as a share of the larger number
     moved: list[tuple[Place, float | None, float | None]]  # where, before, now
 
 
-def moved(since: str, tolerance: float = TOLERANCE) -> Moved:
-    """How the numbers below metrics/scores differ from those of a commit.
+def moved(since: str, tolerance: float) -> Moved:
+    """How the numbers below metrics/scores differ from those of a commit, by more than `tolerance`,
+    a share of the larger of two numbers.
 
-    Raises BadInput where git knows no such commit, or has no numbers there.
+    Raises BadInput where there are none, and where git knows no such commit or has none there.
     """
-    return compared(_committed(since), _present(), tolerance)
+    before, now = _committed(since), _present()
+    if not now:
+        raise BadInput(places.SCORES, "no numbers there", "run medprobe repro")
+    return compared(before, now, tolerance)
 
 
 def compared(before: Numbers, now: Numbers, tolerance: float) -> Moved:
@@ -51,11 +54,10 @@ def compared(before: Numbers, now: Numbers, tolerance: float) -> Moved:
     differing = [pair for pair in pairs if pair[1] != pair[2]]
     found, most = [], 0.0
     for place, old, new in differing:
-        if old is None or new is None:
-            found.append((place, old, new))
-        elif math.isclose(old, new, rel_tol=tolerance, abs_tol=LEAST * tolerance):
-            most = max(most, _share(old, new))
-        else:
+        share = _share(old, new)
+        if share <= tolerance:
+            most = max(most, share)
+        elif old is None or new is None or abs(old - new) > NEAR_ZERO * tolerance:
             found.append((place, old, new))
     found.sort(key=lambda one: -_share(one[1], one[2]))
     return Moved(len(pairs), len(differing), round(most, 6), found)
@@ -75,7 +77,8 @@ def told(found: Moved, since: str) -> str:
     if not found.moved:
         return (
             f"{files}: {found.differing:,} of {numbers} differ from those of {since}, none"
-            f" by more than {found.most:.2%}: last bits, as between two machines"
+            f" by more than {found.most:.2%}, or near 0 by more than a tenth of the tolerance:"
+            " last bits, as between two machines"
         )
     head = f"{files}: {len(found.moved):,} of {numbers} moved since {since}"
     lines = [f"  {' '.join(at)}: {_said(old)} -> {_said(new)}" for at, old, new in found.moved]
