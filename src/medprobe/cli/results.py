@@ -1,5 +1,6 @@
 """The commands that ask a model at once, and those that show, compare and share results."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -143,14 +144,21 @@ def export(view: str, form: str, metric: str | None, project: Path) -> None:
     show_default=True,
     help="The share of the numbers that may move: another machine may turn a near tie.",
 )
+@click.option(
+    "--filter", "answer", is_flag=True, help="Answer git instead, as the filter of .gitattributes."
+)
 @click.pass_context
-def moved(ctx: click.Context, since: str, tolerance: float, allow: float) -> None:
+def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, answer: bool) -> None:
     """Say which recorded numbers moved since a commit by more than machines differ.
 
     Exits with 1 where more did than is allowed.
     """
+    from medprobe.commands import filter
     from medprobe.commands import moved as command
 
+    if answer:
+        filter.serve(sys.stdin.buffer, sys.stdout.buffer, since, tolerance, allow)
+        return
     found = command.moved(since, tolerance)
     click.echo(command.told(found, since))
     ctx.exit(int(len(found.moved) > allow * found.numbers))

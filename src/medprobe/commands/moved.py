@@ -99,14 +99,14 @@ def _present() -> Numbers:
 
 
 def _committed(since: str) -> Numbers:
-    listed = _git("ls-tree", "-r", "--name-only", "-z", since, "--", f"{places.SCORES}")
+    listed = git("ls-tree", "-r", "--name-only", "-z", since, "--", f"{places.SCORES}")
     if not listed:
         problem = f"{since} has no numbers there"
         raise BadInput(places.SCORES, problem, "commit metrics/ and dvc.lock, or name a commit")
     return {
         place: number
         for path in filter(None, listed.split("\0"))
-        for place, number in _numbers(Path(path), _git("show", f"{since}:./{path}"))
+        for place, number in _numbers(Path(path), git("show", f"{since}:./{path}"))
     }
 
 
@@ -123,7 +123,8 @@ def _within(content: Any, place: Place) -> Iterator[tuple[Place, float]]:
         yield place, float(content)
 
 
-def _git(*words: str) -> str:
+def git(*words: str) -> str:
+    """What git says. Raises BadInput where it fails."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError:

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from medprobe import warm
 from medprobe.cluster import progress
 from medprobe.cluster.progress import Progress
+from medprobe.commands import filter
 from medprobe.commands.mend import mend
 from medprobe.commands.todo import Stage, early, todo
 from medprobe.core import places
@@ -33,11 +34,13 @@ def repro(jobs: int) -> None:
     """Bring all stages up to date, `jobs` at a time: each after those it depends on.
 
     Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
-    each has. What a kill left of DVC's own files is mended first.
+    each has. What a kill left of DVC's own files is mended first, and
+    git's filter of results installed.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
     with alone(), told(), one_group() as group:
         mend()
+        filter.install()
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
         with warm.server(share, group) as warmed:  # which imports while DVC looks
             stages = todo()
