@@ -93,6 +93,15 @@ def test_last_bits_are_not_committed() -> None:
     assert git("show", "--name-only", "--format=", "HEAD").split() == ["project/note"]
 
 
+def test_last_bits_are_committed_where_the_filter_is_told_to_rest() -> None:
+    record(13.467989, model="2", table="2")
+    assert changed() == []
+    git("-c", f"{filter.PROCESS}=", "add", "--renormalize", "dvc.lock", "metrics")
+    assert git("diff", "--cached", "--name-only").split() == BOTH
+    git("commit", "--quiet", "--message", "another machine's")
+    assert changed() == [] and "13.467989" in git("show", f"HEAD:./{SCORES}")
+
+
 def test_a_number_that_moved_shows_all_that_differs() -> None:
     record(14.0, model="2", table="2")
     assert changed() == BOTH
