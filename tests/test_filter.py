@@ -42,7 +42,7 @@ def record(perplexity: float, model: str, table: str, change: Change = lambda st
         },
         "score": {
             "cmd": "score",
-            "deps": files(**{TABLE: table, "code": "c"}),
+            "deps": files(**{"outputs/predictions": f"of {table}", "code": "c"}),
             "outs": files(**{str(places.SCORES): scores}),
         },
     }
@@ -83,6 +83,28 @@ def test_last_bits_are_no_change_to_git_and_stay_on_disk() -> None:
     assert changed() == []
     assert git("diff", "HEAD") == ""
     assert "13.467989" in SCORES.read_text() and "md5: '2'" in Path("dvc.lock").read_text()
+
+
+def test_numbers_of_another_length_are_no_change_either() -> None:
+    record(13.46798, model="2", table="2")
+    filter.settle()
+    assert changed() == []
+    assert git("diff", "--cached", "--name-only") == ""
+
+
+def test_what_moved_is_not_staged() -> None:
+    record(14.0, model="2", table="2")
+    filter.settle()
+    assert changed() == BOTH
+    assert git("diff", "--cached", "--name-only") == ""
+
+
+def test_what_a_person_has_staged_stays_so() -> None:
+    SCORES.write_text("{}")
+    git("add", ".")
+    record(13.46798, model="2", table="2")
+    filter.settle()
+    assert git("show", f":./{SCORES}") == "{}"
 
 
 def test_last_bits_are_not_committed() -> None:

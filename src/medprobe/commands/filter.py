@@ -23,7 +23,8 @@ from medprobe.tracking.lineage import LOCK
 
 ATTRIBUTES: Final = Path(".gitattributes")  # which names the files
 PROCESS: Final = "filter.medprobe.process"
-ALLOWED: Final = "0.005"  # of all numbers: two kinds of processor may turn a near tie
+TOLERANCE: Final = 0.01  # what two numbers may differ by, as a share of the larger one
+ALLOWED: Final = 0.005  # of all numbers: two kinds of processor may turn a near tie
 MODELS: Final = (places.MODELS, places.REWIRED)
 PACKET: Final = 65_516  # bytes of a file in one line of git's protocol
 
@@ -37,8 +38,20 @@ def install() -> None:
     with suppress(BadInput):  # a checkout that git takes for another user's
         script = Path(sys.executable).with_name("medprobe")
         below = git("rev-parse", "--show-prefix").strip() or "."  # git asks at its root
-        command = shlex.join([str(script), "moved", "--allow", ALLOWED, "--filter"])
+        options = ["--tolerance", str(TOLERANCE), "--allow", str(ALLOWED), "--filter"]
+        command = shlex.join([str(script), "moved", *options])
         git("config", "--local", PROCESS, f"cd {shlex.quote(below)} && {command}")
+
+
+def settle() -> None:
+    """Have git look at what a run left. It takes a file of another size for changed, and asks no
+    filter, until it is added; what is added here, if last bits are all that is new, is HEAD's."""
+    files = [path for path in (f"{LOCK}", f"{places.METRICS}") if Path(path).exists()]
+    with suppress(BadInput):  # no repository, or something is staged, which stays as it is
+        if git("config", "--get", PROCESS):
+            git("diff", "--cached", "--quiet", "--", *files)
+            if only_last_bits("HEAD", TOLERANCE, ALLOWED):
+                git("add", "--update", "--", *files)
 
 
 def serve(given: BinaryIO, said: BinaryIO, since: str, tolerance: float, allow: float) -> None:
@@ -106,12 +119,17 @@ def _same(before: Record, now: Record, made: list[str]) -> bool:
         return False
     others = [path for path in read if read[path] != was_read[path]]
     may_differ = others or any(_below(path, MODELS) for path in (*read, *wrote))
-    return all(_below(path, made) for path in others) and bool(may_differ or wrote == had_written)
+    return all(_holds(path, made) for path in others) and bool(may_differ or wrote == had_written)
 
 
 def _files(stage: Record, part: str) -> dict[str, str]:
     """The hashes of what a stage reads (`deps`) or makes (`outs`), by path."""
     return {one["path"]: one["md5"] for one in stage.get(part, [])}
+
+
+def _holds(path: str, made: Iterable[str]) -> bool:
+    """Is a file or folder something that was made, part of it, or around it?"""
+    return _below(path, made) or any(_below(out, [path]) for out in made)
 
 
 def _below(path: str, folders: Iterable[str | Path]) -> bool:

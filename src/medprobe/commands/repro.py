@@ -47,6 +47,7 @@ def repro(jobs: int) -> None:
             if stages and jobs > 1:
                 _run(stages, jobs, warmed, group)
             _dvc([], warmed if stages else os.environ, group)
+        filter.settle()
 
 
 @contextmanager
