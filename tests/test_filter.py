@@ -1,6 +1,7 @@
 """git's filter: last bits of another machine are no change to git, and all else is one."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from medprobe import warm
 from medprobe.commands import filter
 from medprobe.core import places
 
@@ -214,3 +216,44 @@ def test_folders_are_hashed_as_dvc_hashes_them(monkeypatch: pytest.MonkeyPatch) 
     told = dict(filter._metrics(filter._stages(Path("dvc.lock").read_text())))
     assert told.keys() >= {str(places.SCORES), str(places.SUMMARY), str(places.SWEEPS)}
     assert {path: filter._hash(Path(path)) for path in told} == told
+
+
+PIPELINE = """stages:
+  train:
+    cmd: mkdir -p outputs/models/taught && cp ../machine outputs/models/taught/weights
+    outs: [outputs/models/taught]
+  score:
+    cmd: mkdir -p metrics/scores/taught && cp outputs/models/taught/weights {scores}
+    deps: [outputs/models]
+    outs:
+      - metrics/scores: {{cache: false}}
+"""
+
+
+def test_a_run_on_another_machine_leaves_git_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC, `medprobe repro` and git as they are; the model is what the machine makes of it."""
+    shutil.copy(ROOT / "params.yaml", ".")
+    Path("dvc.yaml").write_text(PIPELINE.format(scores=SCORES))
+    Path(".gitignore").write_text("/outputs\n")
+    for path in (SCORES, Path("dvc.lock")):
+        path.unlink()
+    monkeypatch.setenv(warm.SOCKET, "none")  # no server, whose imports take longer than this
+    machine = tmp_path / "machine"
+    git("config", "--unset", filter.PROCESS)
+    subprocess.run(["dvc", "init", "--subdir", "--quiet"], check=True)
+
+    def reproduce(perplexity: float) -> None:
+        machine.write_text(json.dumps({"lama": {"perplexity": perplexity}}))
+        shutil.rmtree("outputs", ignore_errors=True)
+        shutil.rmtree(".dvc/cache", ignore_errors=True)
+        subprocess.run(["medprobe", "repro", "--jobs", "1"], check=True)
+
+    reproduce(13.467953)
+    git("add", ".")
+    git("commit", "--quiet", "--message", "on one machine")
+    recorded = Path("dvc.lock").read_text()
+    reproduce(13.46798)
+    assert changed() == []
+    assert "13.46798}" in SCORES.read_text() and Path("dvc.lock").read_text() != recorded
