@@ -153,10 +153,11 @@ def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, ans
 
     Exits with 1 where more did than is allowed.
     """
-    from medprobe.commands import filter
     from medprobe.commands import moved as command
 
     if answer:
+        from medprobe.commands import filter
+
         filter.serve(sys.stdin.buffer, sys.stdout.buffer, since, tolerance, allow)
         return
     found = command.moved(since, tolerance)

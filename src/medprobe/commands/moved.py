@@ -130,7 +130,6 @@ def git(*words: str) -> str:
     except OSError:
         raise BadInput("git", "cannot be run", "install git, which DVC works with") from None
     if done.returncode:
-        raise BadInput(
-            "git", (done.stderr.strip() or "refused").splitlines()[0], "name a commit that git has"
-        )
+        problem = (done.stderr.strip() or "refused").splitlines()[0]
+        raise BadInput("git", problem, "name a commit that git has")
     return done.stdout

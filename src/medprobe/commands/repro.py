@@ -34,8 +34,8 @@ def repro(jobs: int) -> None:
     """Bring all stages up to date, `jobs` at a time: each after those it depends on.
 
     Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
-    each has. What a kill left of DVC's own files is mended first, and
-    git's filter of results installed.
+    each has. What a kill left of DVC's own files is mended first, and git's filter of results
+    installed.
     Raises BadInput where a stage fails; what had been running beside it is finished first.
     """
     with alone(), told(), one_group() as group:
