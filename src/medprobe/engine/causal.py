@@ -5,6 +5,7 @@ What many texts begin with is read once; its keys and values serve all of them.
 
 import copy
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -43,6 +44,41 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
 
     with torch.inference_mode():
         return in_batches([len(row) for row in rows], budget, compute)
+
+
+def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) -> list[list[float]]:
+    """For each text the log-probability of each of its possible endings, none of them empty.
+
+    The head runs at the endings alone, and what a text and several endings begin with is read once.
+    `budget` is tokens in a batch.
+    """
+    asked: dict[tuple[int, ...], list[Sequence[int]]] = {}  # by what is read
+    for text, ends in zip(texts, possible, strict=True):
+        for end in ends:
+            asked.setdefault((*text, *end[:-1]), []).append(end)
+    reads, ends_of = [*asked], [*asked.values()]
+
+    def compute(batch: list[int]) -> list[list[float]]:
+        found = []
+        counts = [sum(map(len, ends)) for ends in ends_of]
+        for part in bounded(batch, counts, model.config.vocab_size):
+            wanted = [
+                (row, len(reads[i]) - len(end) + at, token)
+                for row, i in enumerate(part)
+                for end in ends_of[i]
+                for at, token in enumerate(end)
+            ]
+            scores = iter(_of_tokens(model, [reads[i] for i in part], wanted))
+            found += [[sum(islice(scores, len(end))) for end in ends_of[i]] for i in part]
+        return found
+
+    with torch.inference_mode():
+        computed = in_batches([len(read) for read in reads], budget, compute)
+    left = dict(zip(reads, map(iter, computed), strict=True))
+    return [
+        [next(left[(*text, *end[:-1])]) for end in ends]
+        for text, ends in zip(texts, possible, strict=True)
+    ]
 
 
 def continuations(
@@ -89,17 +125,24 @@ def _after(model: Model, cache: Any, rests: Rows, more: dict[str, Any]) -> list[
 
 
 def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list[float]]:
-    """The log-probability of each target, the token after the input of the same index.
+    """The log-probability of each target, the token after the input of the same index."""
+    wanted = [(i, at, token) for i, row in enumerate(targets) for at, token in enumerate(row)]
+    scores = iter(_of_tokens(model, inputs, wanted, **more))
+    return [[next(scores) for _ in row] for row in targets]
+
+
+def _of_tokens(
+    model: Model, inputs: Rows, wanted: Sequence[tuple[int, int, int]], **more: Any
+) -> list[float]:
+    """The log-probability of each `(input, place in it, token)`: of the token after that place.
 
     Padding stands to the right, where no token sees it.
     """
     ids, _ = padded(inputs, model.tokenizer.pad_token_id or 0, model.device)
     length = ids.shape[1]
-    positions = [i * length + j for i, row in enumerate(inputs) for j in range(len(row))]
-    with narrowed(body(model), positions):
+    with narrowed(body(model), [i * length + at for i, at, _ in wanted]):
         logits = model.model(**written(model, ids), **more).logits[0].float()
-    scores = iter(of_targets(logits, [token for row in targets for token in row]))
-    return [[next(scores) for _ in row] for row in targets]
+    return of_targets(logits, [token for _, _, token in wanted])
 
 
 def body(model: Model) -> torch.nn.Module:

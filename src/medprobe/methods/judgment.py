@@ -138,16 +138,15 @@ class Judgment(Method):
         self, made: list[str], where: list[str], words: Sequence[str], chat: bool
     ) -> np.ndarray:
         """The probability of the first word in each text's slot among that of both."""
-        model, rows, counts = self.model, [], []
+        model, before, possible = self.model, [], []
         slots = asking.slots(model, made, where, self.settings.separator, begun=chat)
         for slot, name in zip(slots, where, strict=True):
             ids = answer_ids(model.tokenizer, words, slot.left)
             check_window(slot, ids, model.max_length, name, words)
-            rows += [[*slot.before, *of_word] for of_word in ids]
-            counts += [len(of_word) for of_word in ids]
-        log_probs = causal.log_likelihood(model, rows, model.token_budget)
-        totals = [sum(row[-count:]) for row, count in zip(log_probs, counts, strict=True)]
-        return expit(np.array(totals[::2]) - np.array(totals[1::2]))
+            before.append(slot.before)
+            possible.append(ids)
+        log_probs = causal.endings(model, before, possible, model.token_budget)
+        return expit([first - second for first, second in log_probs])
 
 
 def wrong_answers(task: Task, seed: int) -> list[str]:

@@ -33,7 +33,7 @@ from medprobe.sample.settings import Kind, Recipe
 
 POSITIONS = 256  # the longest input, in pieces
 PASSED = 0.7  # of what attention reads, what it hands on before training
-ADDED = 0.3  # of what its other layers add to that by default, what they add before training
+ADDED = 0.6  # of what its other layers add to that by default, what they add before training
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
 ROLES = {"user": "<user>", "assistant": "<model>"}  # what a turn of a chat begins with
