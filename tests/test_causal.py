@@ -27,6 +27,25 @@ def test_log_likelihood_reads_each_text_alone(budget, tiny_model, monkeypatch):
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("budget", [1, 8192])
+def test_endings_are_what_whole_texts_say_and_are_read_once(budget, tiny_model, monkeypatch):
+    model = load(tiny_model("gpt2"), "causal")
+    texts = [[5, 6, 7], [5, 6]]
+    possible = [[[8], [9], [8, 3]], [[7], [7, 4]]]  # [7, 4] is told from what the first text is
+    read = []
+    whole = causal.padded
+    monkeypatch.setattr(
+        causal, "padded", lambda rows, *more: read.extend(rows) or whole(rows, *more)
+    )
+    found = causal.endings(model, texts, possible, budget)
+    assert sorted(map(list, read)) == [[5, 6], [5, 6, 7], [5, 6, 7, 8]]
+    for text, ends, scores in zip(texts, possible, found, strict=True):
+        rows = [[*text, *end] for end in ends]
+        slow = causal.log_likelihood(model, rows, 8192)
+        expected = [sum(row[-len(end) :]) for row, end in zip(slow, ends, strict=True)]
+        assert scores == pytest.approx(expected, abs=1e-4)
+
+
 @pytest.mark.parametrize("budget", [1, 60, 8192])
 def test_a_shared_prefix_changes_nothing(budget, tiny_model):
     model = load(tiny_model("gpt2"), "causal")
