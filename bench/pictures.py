@@ -37,7 +37,7 @@ VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited
         "#medlama canvas",
     ),
     "query": (
-        *("queries/medlama.html#show=only-a&query=may_treat-0006", 1280, 900, False),
+        *("queries/medlama.html#show=only-a&query=has_physiologic_effect-0002", 1280, 900, False),
         "#query table",
     ),
     "phone-dark": (

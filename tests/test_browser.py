@@ -34,6 +34,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
         shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
+        taught = places.PREDICTIONS / "taught"
+        shutil.copytree(taught / "contrastive", taught / "answering")
         score(PARAMS)
         significance(PARAMS)
         compare(PARAMS)
@@ -142,6 +144,13 @@ def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
     assert page.finds("#leaderboard")
 
 
+def test_methods_to_choose_from_are_those_of_the_chosen_models(page: Reader) -> None:
+    page.open("index.html#made_up?by=relation&models=third,untaught")
+    assert page.drawn() == ["third", "untaught"]
+    page.open("index.html#made_up?by=relation&models=taught")
+    assert "answering" in page.finds(".open [data-key=method]")[0].text
+
+
 def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     """From the first screen to a sorted view of two models, and down to a query's answers."""
     page.open("index.html")
@@ -184,8 +193,8 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     page.clicks("#list a", "full-may_treat-3")
     page.waits("#query tbody tr")
     lines = [line.text for line in page.finds("#query tbody tr")]
-    assert len(lines) == 6  # three models, two variants; sweeps are left out
-    assert lines[0].startswith("taught · contrastive ✓ C1 C2 C3")
+    assert len(lines) == 8  # three models, one by two methods, two variants; no sweeps
+    assert lines[2].startswith("taught · contrastive ✓ C1 C2 C3")
     assert "drug" not in page.asks("document.documentElement.outerHTML")
     page.clicks("a", "made_up in numbers")
     assert page.finds("#made_up")

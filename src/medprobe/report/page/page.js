@@ -134,9 +134,11 @@ function explorer(box) {
       const mean = ask("Mean", "mean", MEANS.filter(one => some.some(row => row.relation === one)));
       some = some.filter(row => row.relation === mean);
     } else {
-      const strength = method => Math.max(...some.filter(row => row.method === method).map(row => row.value));
+      const own = some.filter(row => models.includes(row.model));
+      const asked = own.length ? own : some;
+      const strength = method => Math.max(...asked.filter(row => row.method === method).map(row => row.value));
       method = ask("Method", "method",
-        unique(some, "method").sort((a, b) => strength(b) - strength(a) || a.localeCompare(b)));
+        unique(asked, "method").sort((a, b) => strength(b) - strength(a) || a.localeCompare(b)));
       some = some.filter(row => row.method === method);
     }
     const shown = some.filter(row => models.length === 0 || models.includes(row.model));
