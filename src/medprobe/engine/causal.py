@@ -57,10 +57,10 @@ def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) ->
         for end in ends:
             asked.setdefault((*text, *end[:-1]), []).append(end)
     reads, ends_of = [*asked], [*asked.values()]
+    counts = [sum(map(len, ends)) for ends in ends_of]
 
     def compute(batch: list[int]) -> list[list[float]]:
         found = []
-        counts = [sum(map(len, ends)) for ends in ends_of]
         for part in bounded(batch, counts, model.config.vocab_size):
             wanted = [
                 (row, len(reads[i]) - len(end) + at, token)
