@@ -4,10 +4,11 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports
 READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
+PROCESSES ?= 2 # test files at a time
 
-.PHONY: help repro test cluster coverage bench ui lint gate
+.PHONY: help repro test test-fast cluster coverage bench ui lint gate
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 LOCKS := requirements.lock requirements-tools.lock # what computes; what checks, logs and draws
 
@@ -24,15 +25,21 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
 	.github/gate.sh
 
-test: $(READY) ## install, and run the tests
-	pytest
+# Whole files go to the processes, those that conftest.py puts first at first.
+PYTEST := pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
+
+test: $(READY) ## install, and run all tests and the examples in docstrings
+	$(PYTEST) --doctest-modules tests bench src
+
+test-fast: $(READY) ## install, and run the tests that start neither DVC nor a browser and take under a second
+	$(PYTEST) -m "not dvc and not browser and not slow" tests bench
 
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
-	pytest --numprocesses=0 tests/test_cluster.py
+	pytest tests/test_cluster.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
-	pytest --cov=medprobe --cov-report=term-missing:skip-covered
+	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
 
 lint: $(READY) ## check style and types
 	ruff check src tests bench

@@ -1,4 +1,4 @@
-"""What holds for all tests: one thread a process, since as many run as there are cores."""
+"""What holds for all tests: one thread a process, and the markers that follow by a rule."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
+SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +20,17 @@ def _examples_write_elsewhere(
         monkeypatch.chdir(tmp_path)
 
 
-LONG = ["pipeline", "real_data", "suites", "tracking", "truth", "workflow"]
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest begin, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONG)
+    """Mark the tests of files that use DVC or are slow as a whole, and those of released data.
+
+    The files that use DVC take longest and begin, so that no process is left with one at the end.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function):
+            if vars(item.module).keys() & STARTS_DVC:
+                item.add_marker("dvc")
+            if item.path.stem in SLOW_FILES:
+                item.add_marker("slow")
+            if "released_data" in item.fixturenames:
+                item.add_marker("released")
+    items.sort(key=lambda item: item.get_closest_marker("dvc") is None)

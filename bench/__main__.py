@@ -4,15 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {"__init__", "__main__", "browser", "damage", "machine", "made"}
-LONG = {"calibration", "faults", "cluster", "large"}  # half an hour, or extras: only if named
-TAKEN = {"pictures"}  # no measurement, and of the page as it is: only where it is named
+HELPERS = {"__init__", "__main__", "disks", "made", "cluster_models", "words"}
+NAMED = {"calibration", "cluster", "faults", "pictures"}  # long, or no measurement: only if named
 
 
 def main() -> None:
     """Run `python -m bench.<name>` for each file, or for those named on the command line."""
-    there = [path.stem for path in sorted(Path(__file__).parent.glob("*.py"))]
-    names = sys.argv[1:] or [name for name in there if name not in HELPERS | LONG | TAKEN]
+    files = {path.stem for path in Path(__file__).parent.glob("*.py")}
+    tests = {name for name in files if name.startswith("test_")}
+    names = sys.argv[1:] or sorted(files - HELPERS - NAMED - tests)
     failed = [
         name
         for name in names

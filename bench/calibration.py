@@ -32,7 +32,6 @@ from medprobe.metrics.results import comparison, write_csv
 from medprobe.report.numbers import metric, shown
 from medprobe.report.results import Results
 from medprobe.report.sections.calibration import HALF, SEEDS, pairs
-from medprobe.report.verdicts import listed
 from medprobe.stages.build import build
 from medprobe.stages.probe import probe
 from medprobe.stages.rewire import rewire
@@ -182,6 +181,7 @@ def _outcome(table: pd.DataFrame) -> str:
     )
     never = found[found["apart"] == 0]
     seeds = [f"{n} on {of}" for of, n in found["seeds"].value_counts().sort_index().items()]
+    measured = " and ".join(filter(None, [", ".join(seeds[:-1]), seeds[-1]]))
     named = "; ".join(
         f"on {benchmark} "
         + ", ".join(
@@ -190,7 +190,7 @@ def _outcome(table: pd.DataFrame) -> str:
         for benchmark, of in never.index.groupby(never.index.get_level_values(0)).items()
     )
     return (
-        f"By number of seeds, {listed(seeds)}: so many of {len(found)} comparisons were measured. "
+        f"By number of seeds, {measured}: so many of {len(found)} comparisons were measured. "
         f"{(found['apart'] == found['seeds']).sum()} are apart on each of their seeds, "
         f"{len(never)} on none, though of these the taught model is above on each seed in "
         f"{(never['higher'] == never['seeds']).sum()}. Apart on none are {named}."

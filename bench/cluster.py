@@ -28,10 +28,10 @@ import pandas as pd
 
 from medprobe.cluster.executor import Cluster
 from medprobe.core import places
+from medprobe.core.executor import Job, local
 from medprobe.core.params import EngineParams
-from medprobe.core.parts import Job, local
 
-SECTIONS = ("tiny", "busy", "probing", "fine-tuning", "umls")
+SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
 ENGINE = EngineParams(device="cpu", executor="ray")
 STORE = 200 * 2**20
 TINY, ROWS = 1_000, 2_000 * 10  # parts; rows of a large relation's table
@@ -143,25 +143,6 @@ def compare(what: str) -> None:
     print(f"ratio {took[1] / took[2]:.2f} (wanted: 1.7)")
 
 
-def umls() -> None:
-    """A tenth of the UMLS, read in shards by two workers against read here: seconds, and the CPU
-    seconds of this process."""
-    from bench import rrf
-
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        rrf.generate(places.DATA, rrf.TENTH)
-        with cluster([1, 1]), Cluster(ENGINE) as workers:
-            found = []
-            for name, executor in (("here", local), ("by two workers", workers)):
-                begin, cpu = time.monotonic(), time.process_time()
-                found.append(rrf.triples(places.DATA, executor))
-                took, cpu = time.monotonic() - begin, time.process_time() - cpu
-                print(f"UMLS {name}: {took:.1f} s, {cpu:.1f} CPU s here", flush=True)
-    assert found[0].equals(found[1])
-    for line in workers.staff.costs():
-        print(line)
-
-
 def timed(executor: Any, work: Any, jobs: Sequence[Job]) -> float:
     begin = time.monotonic()
     list(executor(work, jobs))
@@ -181,8 +162,6 @@ def main() -> None:
             tiny()
         elif section == "busy":
             busy(asked.workers)
-        elif section == "umls":
-            umls()
         else:
             compare(section)
 

@@ -1,4 +1,4 @@
-"""DisKnE: fine-tuning against the padded, reloading way of the released code; a build at full size.
+"""DisKnE: fine-tuning against the padded, reloading way of the released code.
 
     python -m bench.diskne            # about two minutes on two free cores
 
@@ -10,27 +10,20 @@ each text padded to 256 tokens.
 import random
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 import transformers
 
 from bench import made as shared
-from medprobe.benchmarks.diskne.negatives import assemble, choose, replaceable
-from medprobe.benchmarks.diskne.splits import split
 from medprobe.engine.fine_tuning import Split, TextClassifier
 from medprobe.engine.load import use_threads
 from medprobe.engine.recipe import Recipe
-from medprobe.sources.cui2vec import Vectors
-from medprobe.sources.hierarchy import Hierarchy
 
 LAYERS = 3  # of BERT-base's width
 EXAMPLES = 80  # of a disease's training split; a real one has some 6,000
 LONGEST = 256
-POSITIVES, DISEASES, NAMES = 640, 250, 100_000
 
 
 def examples(count: int, seed: int) -> pd.DataFrame:
@@ -91,53 +84,9 @@ def straightforward(folder: Path, table: pd.DataFrame, recipe: Recipe) -> None:
             loaded.model(**{name: value[batch] for name, value in rows.items()})
 
 
-def building() -> None:
-    """A set of the paper's size: negatives, examples and splits, after the sources are read."""
-    rng, generator = random.Random(2), np.random.default_rng(2)
-    cuis = [f"C{number:07d}" for number in range(DISEASES)]
-    every = [" ".join(rng.choices(shared.SYLLABLES, k=rng.choice((2, 3, 4)))) for _ in range(NAMES)]
-    owners = cuis + rng.choices(cuis, k=NAMES - DISEASES)
-    names = pd.DataFrame({"cui": owners, "name": every})
-    names["preferred"] = ~names["cui"].duplicated()
-    vectors = Vectors(generator.standard_normal((DISEASES, 500), dtype=np.float32), {})
-    vectors.rows.update({cui: row for row, cui in enumerate(cuis)})
-    tree = Hierarchy((cuis[place], cuis[place // 3]) for place in range(1, DISEASES))
-    texts = examples(POSITIVES, 3)
-    chosen = rng.choices(cuis, k=POSITIVES)
-    positives = pd.DataFrame(
-        {
-            "pair_id": [f"p{place}" for place in range(POSITIVES)],
-            "category": "tests",
-            "cui": chosen,
-            "original_cui": chosen,
-            "premise": texts["premise"],
-            "full_hypothesis": "The patient has " + texts["hypothesis"],
-            "start": 16,
-            "end": 16 + texts["hypothesis"].str.len(),
-            "label": 1,
-            "kind": "positive",
-            "origin": "built",
-        }
-    )
-    begin = time.perf_counter()
-    kept = replaceable(positives, tree, vectors, 10, Counter())
-    negatives = choose(kept, tree, vectors, 10, 1)
-    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
-    kept, negatives = kept.assign(row=kept.index), negatives.assign(row=negatives["position"])
-    made = assemble(kept, negatives, preferred)
-    by_target = names.groupby("cui")["name"].agg(list)
-    splits = split(made, {cui: by_target[cui] for cui in cuis}, 0.1, 1)
-    seconds = time.perf_counter() - begin
-    print(
-        f"build: {len(kept)} positives, {len(made):,} examples, {DISEASES} target diseases with "
-        f"{NAMES:,} names: {len(splits):,} rows of splits in {seconds:.1f} s"
-    )
-
-
 def main() -> None:
     transformers.utils.logging.set_verbosity_error()
     use_threads()
-    building()
     with tempfile.TemporaryDirectory() as folder:
         fine_tuning(Path(folder))
 

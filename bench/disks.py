@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.project import environment
+from medprobe.testing.project import environment
 
 ROOM: Final = (0, 8, 64, 512)  # KiB that are left
 KEPT: Final = ("metrics", "reports", "outputs")

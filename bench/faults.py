@@ -26,15 +26,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
-from tests import tiny
-from tests.project import Project, environment
 
-from bench import canaries, damage, disks
-from medprobe import warm
+from bench import disks, words
+from medprobe import fork_server
+from medprobe.testing import damage, tiny
+from medprobe.testing.project import Project, environment
+from medprobe.tracking import lineage
 
-COMPARED: Final = ("dvc.lock", "metrics", "reports", "outputs", ".dvc/cache/files")
-# What says when and by whom.
+COMPARED: Final = ("metrics", "reports", "outputs")
+# What says when and by whom, and outputs that hold some of it.
 TIMES: Final = ("outputs/runs", "outputs/parts/.repro.lock", "reports/made.js")
+DATED: Final = ("outputs/runs", "reports")
 TINY: Final = {"steps": 5, "layers": 1, "hidden": 64, "vocabulary": 300}
 KINDS: Final = ("masked", "causal", "chat", "seq2seq")
 EVERY_KIND: Final[dict[str, Any]] = {
@@ -78,7 +80,7 @@ def project(folder: Path) -> Path:
 def start(folder: Path, log: Path) -> "subprocess.Popen[bytes]":
     """`medprobe repro` in a process group of its own."""
     # With the project's own code, whatever changes elsewhere, and a warm server of its own.
-    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), warm.SOCKET: ""}
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), fork_server.SOCKET: ""}
     command = ["medprobe", "repro", "--jobs", "1"]
     with log.open("a") as stream:
         return subprocess.Popen(
@@ -131,6 +133,8 @@ def fingerprint(folder: Path) -> dict[str, str]:
         for file in files
         if file.is_file() and not (name := str(file.relative_to(folder))).startswith(TIMES)
     }
+    locked = lineage.hashes(folder / "dvc.lock", folder / "data.dvc").items()
+    found |= {f"dvc.lock: {out}": md5 for out, md5 in locked if not out.startswith(DATED)}
     client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
     experiments = [one.experiment_id for one in client.search_experiments()]
     runs = client.search_runs(experiments, max_results=1000)
@@ -180,6 +184,9 @@ def kills(folder: Path, took: float, count: int, seed: int) -> None:
                 stopped += 1
                 print(f"{how} after {wait:.0f} s, {stages(log)} stages begun", flush=True)
                 assert not (left := alive(one)), f"{how} left {left}"
+                lock = one / "dvc.lock"
+                if lock.is_file() and not lineage.is_whole(lock.read_text()):
+                    lock.unlink()  # as `medprobe repro` says
         found = fingerprint(one) if status == 0 else {}
         differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         again += (more := stages(log) - once)
@@ -211,7 +218,7 @@ def main() -> None:
             for stage, room, found in disks.campaign(Path(name) / "calm", EVERY_KIND):
                 print(f"{stage}, {room} KiB: {found}", flush=True)
         if chosen.words:
-            count, told = canaries.campaign(Path(name) / "words", EVERY_KIND)
+            count, told = words.campaign(Path(name) / "words", EVERY_KIND)
             print(f"{count} texts had a word of their own; told were {told}")
 
 

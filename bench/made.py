@@ -47,14 +47,19 @@ def candidates(count: int) -> pd.DataFrame:
     return pd.DataFrame({"name": names(count, 3), "type": ""})
 
 
-def bert(folder: Path) -> Path:
-    """BERT-base with random weights and a vocabulary of syllables."""
+def bert_tokenizer() -> Any:
+    """As many tokens as BERT-base has, of syllables."""
     letters = list("abcdefghijklmnopqrstuvwxyz.,()-0123456789")
     words = ["might", "treat", *letters, *SYLLABLES]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *(f"##{w}" for w in words)]
     vocabulary += [f"[unused{i}]" for i in range(30_522 - len(vocabulary))]
     places = {piece: place for place, piece in enumerate(vocabulary)}
-    transformers.BertTokenizer(vocab=places, model_max_length=512).save_pretrained(folder)
+    return transformers.BertTokenizer(vocab=places, model_max_length=512)
+
+
+def bert(folder: Path) -> Path:
+    """BERT-base with random weights and a vocabulary of syllables."""
+    bert_tokenizer().save_pretrained(folder)
     return _save(transformers.BertForMaskedLM(transformers.BertConfig()), folder)
 
 
@@ -66,8 +71,8 @@ def encoder(folder: Path, tokenizer: Any) -> Path:
     return _save(transformers.BertModel(config, add_pooling_layer=False), folder)
 
 
-def gpt2_tokenizer(size: int = 50_257) -> Any:
-    """As many tokens as GPT-2 has, or fewer, of syllables."""
+def gpt2_tokenizer() -> Any:
+    """As many tokens as GPT-2 has, of syllables."""
     vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())
     merges: dict[tuple[str, str], None] = {}
     for start in ("Ġ", ""):
@@ -76,16 +81,15 @@ def gpt2_tokenizer(size: int = 50_257) -> Any:
             for end in range(2, len(piece) + 1):
                 merges[piece[: end - 1], piece[end - 1]] = None
     vocabulary += [left + right for left, right in merges]
-    vocabulary += [f"unused{i}" for i in range(size - 1 - len(vocabulary))]
+    vocabulary += [f"unused{i}" for i in range(50_256 - len(vocabulary))]
     places = {piece: place for place, piece in enumerate([*vocabulary, "<|endoftext|>"])}
     return transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)
 
 
-def gpt2(folder: Path, **sizes: int) -> Path:
-    """GPT-2 with random weights and a vocabulary of syllables, or one of other `sizes`."""
-    config = transformers.GPT2Config(**sizes)
-    gpt2_tokenizer(config.vocab_size).save_pretrained(folder)
-    return _save(transformers.GPT2LMHeadModel(config), folder)
+def gpt2(folder: Path) -> Path:
+    """GPT-2 with random weights and a vocabulary of syllables."""
+    gpt2_tokenizer().save_pretrained(folder)
+    return _save(transformers.GPT2LMHeadModel(transformers.GPT2Config()), folder)
 
 
 def t5(folder: Path) -> Path:
@@ -103,7 +107,7 @@ def t5(folder: Path) -> Path:
 
 
 def plain(folder: Path, head: Head) -> Model:
-    """A checkpoint as transformers alone loads it, its linear layers PyTorch's own."""
+    """A checkpoint as transformers alone loads it."""
     network = AUTO_CLASSES[head].from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     device = torch.device("cpu")

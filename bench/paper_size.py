@@ -11,8 +11,6 @@
 | track | the same into MLflow |
 | compare | eight such models: their tests, the page and the pages of queries |
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
-| diskne-score, diskne-compare | 43 diseases under three seeds, one model and sixteen |
-| biolama-score, lama-score | one model's answers to 49,000 and 51,330 queries |
 | context-score, context-compare | 1,000 documents of each of three resources, one model and four |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
@@ -39,18 +37,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from medprobe import benchmarks
+from medprobe.benchmark_statistics import statistics
 from medprobe.benchmarks.medlama.prompts import RELATIONS
 from medprobe.core import places
 from medprobe.core.params import Params
-from medprobe.core.statistics import statistics
 from medprobe.core.tables import FAMILY, BenchmarkTables
 
 HERE = Path(__file__).parent.parent
 QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations
 SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
 PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
-FACTS = {"biolama": (36, 49_000), "lama": (61, 51_330)}  # relations and queries in all
-DISEASES, POSITIVES, NEGATIVES, SEEDS = 43, 15, 10, 3
 RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
 KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
 WORDS = 20  # of a segment
@@ -61,12 +57,9 @@ READ = ["source", "what", "name", "rows"]
 METHODS = {
     "medlama": "contrastive",
     "lipid": "mask_average",
-    "diskne": "classifier",
-    "biolama": "xfactr",
-    "lama": "fill_mask",
     "context": "rank_change",
 }
-FAMILIES = {"diskne": b"f1", "context": b"ucm"}
+FAMILIES = {"context": b"ucm"}
 
 
 class Row(NamedTuple):
@@ -132,38 +125,6 @@ def lipid() -> None:
             rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
     queries = pd.DataFrame(rows, columns=ASKED).assign(cut_off="2021-06-01")
     written("lipid", queries, pd.concat(tables, ignore_index=True))
-
-
-def facts(name: str) -> None:
-    draw, offered = np.random.default_rng(0), names(12_000)
-    relations, count = FACTS[name]
-    rows = []
-    for number, place in enumerate(draw.integers(0, len(offered), count)):
-        about = (f"{name}/{number}", f"{name}/{number % relations}", "full", offered[place], "s")
-        prompt, answer = f"{offered[place]} is related to [Y] .", offered[place - 1]
-        rows.append((*about, prompt, [answer], [answer]))
-    table = pd.DataFrame({"name": offered, "id": offered, "type": "answer", "subset": "full"})
-    benchmark(name, rows, table)
-
-
-def biolama() -> None:
-    facts("biolama")
-
-
-def lama() -> None:
-    facts("lama")
-
-
-def diskne() -> None:
-    rows = []
-    for disease in range(DISEASES):
-        for number in range(POSITIVES):
-            about = (f"{disease:02}{number:03}", f"C{disease:07}", "full", "premise", "p")
-            answer = ([f"disease {disease}"], [f"C{disease:07}"])
-            rows.append((*about, "premise . The patient has [Y] .", *answer))
-    table = pd.DataFrame({"name": [f"disease {i}" for i in range(DISEASES)]})
-    table["id"] = [f"C{i:07}" for i in range(DISEASES)]
-    benchmark("diskne", rows, table.assign(type="disease", subset="full"))
 
 
 def context() -> None:
@@ -262,38 +223,10 @@ def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -
             }
 
 
-def classified(seed: int) -> Iterator[dict[str, Any]]:
-    """Predictions of examples, each positive with the negatives made from it."""
-    draw = np.random.default_rng(seed)
-    groups = [(d, n) for d in range(DISEASES) for n in range(POSITIVES)]
-    own = [(d, n, place) for d, n in groups for place in range(NEGATIVES + 1)]
-    diseases = [f"C{d:07}" for d, *_ in own]
-    for variant in ("", "hypothesis-only", "always-true"):
-        for replicate in range(SEEDS if variant != "always-true" else 1):
-            label = np.array([int(place == 0) for *_, place in own])
-            scores = draw.random(len(own)) if variant != "always-true" else np.ones(len(own))
-            yield {
-                "variant": np.repeat(variant, len(own)),
-                "replicate": np.repeat(f"seed-{replicate}", len(own)),
-                "query_id": [
-                    f"{d:02}{n:03}" + (f"-similar-{place}" if place else "") for d, n, place in own
-                ],
-                "rank": 1,
-                "prediction": np.where(scores > 0.5, "1", "0"),
-                "prediction_id": diseases,
-                "score": scores,
-                "hit": (scores > 0.5) == (label == 1),
-                "label": label,
-                "target": diseases,
-                "disease": [f"disease {d}" for d, *_ in own],
-                "category": ["symptoms" if n % 2 else "tests" for _, n, _ in own],
-            }
-
-
 def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
-    if name in FAMILIES:
-        return classified(seed) if name == "diskne" else moved(seed)
+    if name == "context":
+        return moved(seed)
     if name != "medlama":
         return ranked(name, [""], [""], seed)
     return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
@@ -393,7 +326,7 @@ def compare() -> None:
 
 def opened() -> None:
     """Print how long a browser takes to open the page, where a row made one."""
-    from bench.browser import browser, missing
+    from medprobe.testing.browser import browser, missing
 
     page = Path(places.REPORTS / "index.html")
     if not page.is_file() or missing():
@@ -413,12 +346,8 @@ ROWS = {
     "compare": Row(of("medlama", MODELS[:8]), compare),
     "lipid-score": Row(of("lipid", MODELS[:1]), score),
     "lipid-compare": Row(of("lipid", MODELS), compare),
-    "biolama-score": Row(of("biolama", MODELS[:1]), score),
-    "lama-score": Row(of("lama", MODELS[:1]), score),
     "context-score": Row(of("context", MODELS[:1]), score),
     "context-compare": Row(of("context", MODELS[:4]), compare),
-    "diskne-score": Row(of("diskne", MODELS[:1]), score),
-    "diskne-compare": Row(of("diskne", MODELS), compare),
 }
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from bench.browser import browser, look, missing
 from medprobe.core.places import REPORTS
+from medprobe.testing.browser import browser, look, missing
 from medprobe.tracking import store
 from medprobe.tracking.pages import CURRENT
 
@@ -33,8 +33,8 @@ PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
 VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited for
     "leaderboard": ("index.html", 1280, 820, False, "#leaderboard table"),
     "benchmark": (
-        *("index.html#medlama?models=taught,untaught&by=relation", 1280, 900, False),
-        "#medlama canvas",
+        *("index.html#medlama?models=taught,untaught", 1280, 900, False),
+        "#medlama svg",
     ),
     "query": (
         *("queries/medlama.html#show=only-a&query=has_physiologic_effect-0002", 1280, 900, False),
@@ -42,7 +42,7 @@ VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited
     ),
     "phone-dark": (
         *("index.html#medlama?models=taught,untaught", 420, 820, True),
-        "#medlama canvas",
+        "#medlama svg",
     ),
 }
 

@@ -5,8 +5,7 @@ padded to 48 tokens.
 
 The model is BERT-base with random weights. The three ways are compared on 48 pairs, which all of
 them can hold; cached gradients then take the paper's batch of 192. Each way runs in a process of
-its own, so that its peak of memory is its own. Sentences are PubMed's where MEDPROBE_RELEASED has
-them (sentences/), else invented ones of their length.
+its own, so that its peak of memory is its own. Sentences are invented, as long as PubMed's.
 """
 
 import json
@@ -22,7 +21,6 @@ from typing import Any
 import torch
 
 from bench import made as shared
-from bench.encode import RELEASED, names_and_tokenizer
 from medprobe.engine import rewiring
 from medprobe.engine.load import Model, load, use_threads
 from medprobe.engine.rewiring import RewireSettings, batch_order, info_nce, make_pairs, train
@@ -32,15 +30,12 @@ WORDS = 23  # of a PubMed sentence, in the mean
 HELD = {"one pass": 10**9, "cached": 0}  # tokens
 
 
-def sentences(count: int) -> tuple[str, list[str]]:
-    """`(what they are, sentences)`."""
-    sets = sorted((RELEASED / "sentences").glob("*"))
-    if sets:
-        return "PubMed's", sets[0].read_text(encoding="utf-8").split("\n")[:count]
+def sentences(count: int) -> list[str]:
+    """Invented sentences."""
     words = " ".join(shared.names(count * WORDS // 2, 0)).split()
     draw = random.Random(0)
     lengths = [max(4, round(draw.gauss(WORDS, 8))) for _ in range(count)]
-    return "invented", [" ".join(draw.choices(words, k=length)) + " " for length in lengths]
+    return [" ".join(draw.choices(words, k=length)) + " " for length in lengths]
 
 
 def two_padded_passes(model: Model, pairs: list[tuple[str, str]], settings: RewireSettings) -> None:
@@ -68,9 +63,8 @@ def measured(way: str, batch: int) -> dict[str, float]:
     """CPU seconds of a step and peak memory in GiB of one way, run in this process."""
     use_threads()
     settings = RewireSettings(batch=batch, steps=1)
-    _, lines = sentences(batch)
-    _, _, tokenizer = names_and_tokenizer()
-    pairs = make_pairs(lines, tokenizer.mask_token, settings, "bench")
+    tokenizer = shared.bert_tokenizer()
+    pairs = make_pairs(sentences(batch), tokenizer.mask_token, settings, "bench")
     with tempfile.TemporaryDirectory() as folder:
         place = shared.encoder(Path(folder) / "bert", tokenizer)
         if way in HELD:
@@ -99,7 +93,7 @@ def apart(way: str, batch: int) -> dict[str, float]:
 def main() -> None:
     """Print the figures."""
     threads = use_threads()
-    print(f"BERT-base, random; {sentences(1)[0]} sentences; {threads} threads")
+    print(f"BERT-base, random; {threads} threads")
     padded = apart("padded", COMPARED)
     rows = [("padded", COMPARED, padded)]
     for way, batch in (("one pass", COMPARED), ("cached", COMPARED), ("cached", PAPER)):

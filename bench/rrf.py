@@ -24,7 +24,6 @@ import polars as pl
 
 from medprobe.benchmarks import medlama
 from medprobe.benchmarks.medlama.prompts import RELATIONS
-from medprobe.core.parts import Executor, local
 from medprobe.sources import rrf
 
 TENTH = 8_000_000  # rows of MRREL; MRCONSO has a fifth of that
@@ -100,9 +99,9 @@ def ours(data: Path) -> Queries:
     return _plain(medlama._queries(triples(data), CHOICES))
 
 
-def triples(data: Path, executor: Executor = local) -> pl.DataFrame:
+def triples(data: Path) -> pl.DataFrame:
     """What MedLAMA takes of the files."""
-    return medlama._triples(data / "umls", CHOICES, executor)
+    return medlama._triples(data / "umls", CHOICES)
 
 
 def pandas_in_chunks(data: Path) -> Queries:

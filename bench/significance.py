@@ -1,20 +1,26 @@
-"""Do the paired tests keep their promise? False alarms and power in a simulation of 16 models.
+"""Do tests and intervals keep their promise? Simulations with known truth.
 
-    python -m bench.significance                    # the tables of docs/statistics.md: 3 minutes
+    python -m bench.significance                    # the tables of docs/statistics.md
     python -m bench.significance --simulations 20   # rough
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
 models share, and with a knack of each model for each cluster, so that differences of two models run
-together within clusters. First no model knows more than another: every difference that is called
-significant is a false alarm. Then eight of the models know more, by just the smallest difference
-that the page would have called detectable.
+together within clusters. The tables:
 
-A second table asks how often intervals hold the truth where a method is run several times (seeds,
-sentence sets): drawing clusters alone, and replicates too.
+1. Paired tests between 16 models. First no model knows more than another: every difference that is
+   called significant is a false alarm. Then eight models know more, by just the smallest difference
+   that the page would have called detectable.
+2. The same on MedLAMA's structure, with knacks by subject and by answer: for these answers, and for
+   the relation. `medlama_structure.csv` has how many queries each answer and each subject of the
+   released files has, and no names.
+3. How often single intervals hold the truth.
+4. The same where a method is run several times (seeds, sentence sets): drawing clusters alone, and
+   replicates too.
 """
 
 import argparse
 from itertools import combinations, product
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -22,7 +28,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from medprobe.core.params import ScoreParams
-from medprobe.metrics import Scoring
+from medprobe.metrics import Scoring, find
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,
@@ -30,6 +36,7 @@ from medprobe.metrics.comparisons import (
     smallest_difference,
 )
 from medprobe.metrics.summary import summarise
+from medprobe.metrics.two_way import paired_test
 
 MODELS: Final = 16
 LEVEL: Final = 0.05
@@ -105,6 +112,115 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
     }
 
 
+STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
+KNACKS: Final = ((0.0, 0.0), (0.6, 0.0), (0.6, 0.3), (0.6, 0.6))  # by subject, by answer
+RARE: Final = 0.05  # accuracy on MedLAMA, about that of the published models
+
+
+def medlama(draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The relation, subject and answer of each query of a benchmark like the released MedLAMA.
+
+    Each answer has as many queries as there; each subject too, in whatever relations chance gives.
+    """
+    counts = pd.read_csv(STRUCTURE, keep_default_na=False)
+    of_answers = counts[counts["unit"] == "answers"]
+    sizes = np.repeat(of_answers["queries"], of_answers["units"])
+    answers = np.repeat(np.arange(len(sizes)), sizes)
+    codes = pd.factorize(np.repeat(of_answers["relation"], of_answers["units"]))[0]
+    of_subjects = counts[counts["unit"] == "subjects"]
+    queries = np.repeat(of_subjects["queries"], of_subjects["units"])
+    subjects = draw.permutation(np.repeat(np.arange(len(queries)), queries))
+    return codes[answers], subjects, answers
+
+
+def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[str, float]:
+    """False alarms and power on MedLAMA's structure, as a row of the table, for both questions."""
+    draw = np.random.default_rng([2, round(10 * by_subject), round(10 * by_answer)])
+    relations, subjects, answers = medlama(draw)
+    weights = (1 / np.bincount(relations))[relations] / (relations.max() + 1)
+    spread = np.sqrt(1 + QUERY**2 + CLUSTER**2 + by_subject**2 + by_answer**2)
+
+    def right(accuracies: np.ndarray) -> np.ndarray:
+        """Which queries each model gets right."""
+        common = QUERY * draw.normal(size=len(subjects))
+        common += CLUSTER * draw.normal(size=subjects.max() + 1)[subjects]
+        rows = []
+        for accuracy in accuracies:
+            knack = by_subject * draw.normal(size=subjects.max() + 1)[subjects]
+            knack += by_answer * draw.normal(size=answers.max() + 1)[answers]
+            level = norm.ppf(accuracy) * spread + common + knack
+            rows.append((level + draw.normal(size=len(level)) > 0).astype(float))
+        return np.stack(rows)
+
+    def chances(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """p of each pair: for these answers, and for the relation."""
+        alone, both = [], []
+        for first, second in combinations(range(MODELS), 2):
+            differences = rows[first] - rows[second]
+            p = permutation(np.bincount(subjects, weights * differences))
+            test = paired_test(
+                differences, weights, subjects, answers, level=LEVEL, confidence=1 - LEVEL
+            )
+            alone.append(p)
+            both.append(max(p, test.p))
+        return np.array(alone), np.array(both)
+
+    better = [(a < MODELS // 2) != (b < MODELS // 2) for a, b in combinations(range(MODELS), 2)]
+    numbers: dict[str, list[float]] = {}
+    for _ in range(simulations):
+        equal = chances(right(np.full(MODELS, RARE)))
+        more = chances(right(RARE + 0.03 * (np.arange(MODELS) >= MODELS // 2)))
+        for name, p, q in zip(("these answers", "the relation"), equal, more, strict=True):
+            numbers.setdefault(f"{name}: false alarms", []).append((p < LEVEL).mean())
+            numbers.setdefault(f"{name}: any of 120", []).append((holm(p) < LEVEL).any())
+            numbers.setdefault(f"{name}: 3 points found", []).append(
+                (holm(q)[better] < LEVEL).mean()
+            )
+    row = {"knack by subject": by_subject, "knack by answer": by_answer}
+    return row | {name: float(np.mean(values)) for name, values in numbers.items()}
+
+
+SIZES: Final = ((40, 1), (216, 1), (200, 5), (1900, 1), (1900, 5), (19_000, 1))
+
+
+def held(queries: int, size: int, simulations: int) -> list[dict[str, float]]:
+    """How often single intervals hold the truth, as rows of the table, a metric each."""
+    draw = np.random.default_rng([3, queries, size])
+    scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
+    metrics = [*find("accuracy").METRICS, *find("perplexity").METRICS]
+    truth = _values(400_000, size, draw).drop(columns="cluster").mean()
+    counts = {name: 0 for name in truth.index}
+    for _ in range(simulations):
+        values = _values(queries, size, draw)
+        names = values.index.astype(str)
+        about = {"variant": "", "replicate": "", "query_id": names, "subset": "all"}
+        rows = values.assign(**about, relation="r", cluster=values["cluster"].astype(str))
+        numbers = summarise(rows, scoring, metrics)["default"]["all"]["micro"]
+        for name in counts:
+            found = numbers[name]
+            counts[name] += "low" in found and found["low"] <= truth[name] <= found["high"]
+    return [
+        {"metric": name, "queries": queries, "of a cluster": size, "held": count / simulations}
+        for name, count in counts.items()
+    ]
+
+
+def _values(queries: int, size: int, draw: np.random.Generator) -> pd.DataFrame:
+    """One draw of hits, reciprocal ranks and perplexities, in clusters of one size."""
+    groups = np.arange(queries) // size
+    shared = (CLUSTER if size > 1 else 0) * draw.normal(size=groups.max() + 1)[groups]
+    noise = draw.normal(size=queries)
+    spread = np.sqrt(1 + (CLUSTER**2 if size > 1 else 0))
+    ability = {rate: norm.ppf(rate) * spread + shared + noise for rate in (0.02, 0.05, 0.3)}
+    table = pd.DataFrame({"cluster": groups})
+    for rate, level in ability.items():
+        table[f"acc@1 of {rate}"] = (level > 0).astype(float)
+    ranks = np.clip(np.ceil(np.exp(np.clip(-1.5 * ability[0.05], 0, None))), 1, 300)
+    table["MRR"] = 1 / ranks
+    table["perplexity"] = np.exp(3 + shared / 2 + noise)
+    return table
+
+
 REPLICATES: Final = (2, 3, 5, 10)
 RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
 
@@ -140,6 +256,8 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=400)
     simulations = parser.parse_args().simulations
     show([simulate(queries, size, simulations) for queries, size in CASES], 2)
+    show([on_medlama(*knacks, simulations) for knacks in KNACKS], 2)
+    show([row for size in SIZES for row in held(*size, simulations)], 3)
     show([replicated(replicates, simulations) for replicates in REPLICATES], 1)
 
 

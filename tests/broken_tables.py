@@ -1,4 +1,4 @@
-"""Tables that are broken where no single row can be: by what they lack, or against another one."""
+"""Tables that are broken for one of our own expectations each."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,9 @@ import pandas as pd
 
 from sound_tables import Tables
 
-# A mutation breaks a table, or the one it is held against, where no single row can be broken.
+# A mutation breaks a table, or one that the table is held against, for an expectation with these
+# arguments.
+Row = dict[str, Any]
 Mutation = Callable[[Tables, str, dict[str, Any]], object]
 MUTATIONS: dict[str, Mutation] = {}
 
@@ -46,14 +48,56 @@ def more(rows: pd.DataFrame, times: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-@breaks("expect_table_row_count_to_be_between")
-def too_few(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
-    tables[table] = tables[table].head(kwargs["min_value"] - 1)
+def one_row(change: Callable[[Row, dict[str, Any]], Row], where: str = "index >= 0") -> Mutation:
+    """The first row of a kind is changed."""
+
+    def mutation(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+        rows = tables[table]
+        first = rows.query(kwargs.get("row_condition", where)).index[0]
+        records = rows.to_dict("records")
+        records[first] |= change(records[first], kwargs)
+        tables[table] = pd.DataFrame(records, columns=rows.columns)
+
+    return mutation
 
 
-@breaks("expect_column_distinct_values_to_contain_set")
-def vanished(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
-    drop(tables, table, tables[table][kwargs["column"]] == kwargs["value_set"][0])
+def column(kwargs: dict[str, Any]) -> str:
+    """The column of a check, or the last of its columns."""
+    name: str = kwargs["column_list"][-1] if "column_list" in kwargs else kwargs["column"]
+    return name
+
+
+def other_item(row: Row, kwargs: dict[str, Any]) -> Row:
+    items = row[column(kwargs)]
+    return {column(kwargs): " " if isinstance(items, str) else [" ", *items[1:]]}
+
+
+MUTATIONS |= {
+    "expect_cuis_to_be_known": one_row(lambda row, kwargs: {column(kwargs): "C7777777"}),
+    "expect_dates_to_be_later": one_row(lambda row, _: {"date": row["cut_off"]}),
+    "expect_filled_prompts": one_row(lambda row, kwargs: {column(kwargs): "nothing of the kind"}),
+    "expect_first_added_to_be_the_target": one_row(lambda *_: {"added_id": "C7"}, "step == 1"),
+    "expect_items_to_be_in_table": one_row(other_item),
+    "expect_labels_to_follow_kinds": one_row(lambda *_: {"label": 1}, "label == 0"),
+    "expect_list_items_to_be_unique": one_row(
+        lambda row, kwargs: {column(kwargs): [*row[column(kwargs)][:1]] * 2}
+    ),
+    "expect_list_items_to_match_regex": one_row(other_item),
+    "expect_list_lengths_to_be_between": one_row(lambda row, kwargs: {column(kwargs): []}),
+    "expect_lists_to_be_aligned": one_row(
+        lambda row, kwargs: {column(kwargs): [*row[column(kwargs)], "C7777777"]}
+    ),
+    "expect_names_to_be_of_their_cuis": one_row(
+        lambda row, kwargs: {kwargs["column_list"][0]: "no such name"}
+    ),
+    "expect_negatives_to_be_unrelated": one_row(
+        lambda row, _: {"cui": row["original_cui"]}, "label == 0"
+    ),
+    "expect_prompts_to_have_one_slot": one_row(lambda *_: {"prompt": "no slot"}),
+    "expect_texts_to_hold_one_candidate": one_row(
+        lambda row, kwargs: {column(kwargs): "nothing of the kind"}
+    ),
+}
 
 
 @breaks("expect_subset_to_be_within")

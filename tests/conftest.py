@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
     Tests must not write into it.
     """
-    import tiny
+    from medprobe.testing import tiny
 
     made: dict[str, Path] = {}
 
@@ -20,5 +21,26 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
         if arch not in made:
             made[arch] = tiny.model(arch, tmp_path_factory.mktemp("tiny") / arch)
         return made[arch]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def released_data() -> Callable[[str], Path]:
+    """`released_data("lama")`: a folder of files as they were released.
+
+    The environment variable MEDPROBE_RELEASED_DATA names the folder of them all: diskne,
+    diskne-random, lama, medlama (seven relations), medlama-released (all), sentences and the
+    checkpoint all-MiniLM-L6-v2. The test is skipped where one is missing.
+    """
+
+    def folder(name: str) -> Path:
+        root = os.environ.get("MEDPROBE_RELEASED_DATA")
+        if not root:
+            pytest.skip("MEDPROBE_RELEASED_DATA names no folder of released files")
+        path = Path(root).resolve() / name
+        if not path.is_dir():
+            pytest.skip(f"the folder that MEDPROBE_RELEASED_DATA names has no {name}")
+        return path
 
     return folder

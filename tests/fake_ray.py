@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from medprobe.cluster.worker import Answer
-from medprobe.core.parts import Job
+from medprobe.core.executor import Job
 
 
 class Lost(Exception):

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from medprobe.core.parts import Executor, Job
+from medprobe.core.executor import Executor, Job
 
 
 class Counted:

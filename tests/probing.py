@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import torch
 
-import tiny
 from medprobe.core.answers import exact
 from medprobe.methods import Task
+from medprobe.testing import tiny
 
 ARCHITECTURES = (*tiny.MASKED, "bert-cased")
 NAMES = (

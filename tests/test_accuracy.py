@@ -5,17 +5,18 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from made_up import predictions, queries, query, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring, catalog, find
-from medprobe.metrics.accuracy import tied, values
+from medprobe.metrics.accuracy import by_answer, tied, values
 from medprobe.metrics.splits import bins, parts
 from medprobe.metrics.summary import summarise
+from toy_project import predictions, queries, query, ranked
 
 FEW = Scoring(ScoreParams(bootstrap=50), seed=1)
 
@@ -126,8 +127,62 @@ def test_intervals_draw_replicates_too() -> None:
         got = summarise(values(predictions(*rows), asked), scoring)["default"]["full"]
         return got["micro"]["acc_at_1"]["low"], got["macro"]["acc_at_1"]["high"]
 
-    assert interval(one="x", other=".") == (0.0, 1.0)
+    low, high = interval(one="x", other=".")
+    assert low < 0.1 and high > 0.9  # of half of the hits
     assert interval(one="x", other="x") == interval(one="x")
+
+
+def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
+    """Queries of one relation by the numbers of their answers."""
+    asked = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
+    return asked.assign(answer=relation + " " + asked["answer_ids"].str[0])
+
+
+def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
+    """Three of four queries have one answer, and two of these are right."""
+    asked = answered(0, 0, 0, 1)
+    table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", ".x"))
+    got = by_answer(values(table, asked)).set_index("cluster")
+    assert got["acc_at_1_by_answer"].to_dict() == {
+        "may_treat C0": pytest.approx(1 / 3),
+        "may_treat C1": 0,
+    }
+    assert got["acc_at_10_by_answer"].tolist() == pytest.approx([2 / 3, 0])
+
+
+def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
+    """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
+    asked = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
+    asked.drop(columns=["cluster", "answer"]).to_parquet(tmp_path / "queries.parquet")
+    table = predictions(
+        *(
+            ranked(f"full-{name}", "x", "", replicate)
+            for replicate, hits in {"0": "0", "1": "02"}.items()
+            for name in [*(f"may_treat-{i}" for i in hits), "may_prevent-0"]
+        )
+    )
+    scores = find("accuracy").score(table, tmp_path, FEW)["default"]["full"]
+    found = {name: numbers["acc_at_1_by_answer"] for name, numbers in scores.items()}
+    assert found["may_treat"]["value"] == pytest.approx((1 / 4 + 3 / 4) / 2)
+    assert found["may_treat"]["std"] == pytest.approx(np.std([1 / 4, 3 / 4], ddof=1), abs=1e-6)
+    assert found["may_treat"]["n"] == 2  # answers
+    assert found["macro"]["value"] == pytest.approx((1 / 2 + 1) / 2)
+    assert found["micro"]["n"] == 3
+    assert "low" not in found["may_treat"]  # two answers
+    assert found["micro"]["low"] < found["micro"]["value"] < found["micro"]["high"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
+def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
+    asked = answered(*(answer for answer, _ in rows))
+    table = predictions(
+        *(ranked(f"full-may_treat-{i}", "x" if hit else ".") for i, (_, hit) in enumerate(rows))
+    )
+    expected = [
+        np.mean([hit for other, hit in rows if other == answer]) for answer in {a for a, _ in rows}
+    ]
+    found = summarise(by_answer(values(table, asked)), FEW)["default"]["full"]["macro"]
+    assert found["acc_at_1_by_answer"]["value"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
 def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
@@ -142,8 +197,8 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
     found = parts(asked, facts)
     of_first = found[found["query_id"] == "full-may_treat-0"]["part"].tolist()
     of_second = found[found["query_id"] == "full-may_treat-1"]["part"].tolist()
-    assert of_first == ["answer-length:1-10", "read:3-4"]
-    assert of_second == ["answer-length:21-30"]
+    assert of_first == ["answer-length:1-10", "answer:common", "read:3-4"]
+    assert of_second == ["answer-length:21-30", "answer:common"]
 
 
 def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
@@ -170,7 +225,8 @@ def test_ranks_of_answers_become_metrics() -> None:
 def test_every_metric_says_direction_range_and_source() -> None:
     asked = queries(query(0))
     table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1)
-    made = values(table, asked).columns
+    by_query = values(table, asked)
+    made = [*by_query, *by_answer(by_query)]
     metrics = catalog()
     assert {name for name in made if name in metrics} == {
         metric.name for metric in find("accuracy").METRICS

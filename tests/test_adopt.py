@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from dvc.utils.serialize import dumps_yaml
 
 from medprobe import check
 from medprobe.cli import main
@@ -91,13 +90,6 @@ def test_nothing_is_written_unless_one_says_so(own: Path) -> None:
     assert own.read_text(encoding="utf-8") != OWN
     again = command.invoke(main, ["adopt", "diskne", "--yes"])
     assert again.output == "params.yaml has them already\n"
-
-
-def test_what_others_write_as_yaml_stays_as_it_was(own: Path) -> None:
-    """DVC writes its lock by the same library."""
-    before = dumps_yaml({"rate": 5e-05})
-    assert "0e-05" in adopted("contrastive-probe-acl2022", own)[1]
-    assert dumps_yaml({"rate": 5e-05}) == before == "rate: 5e-05\n"
 
 
 def test_an_unknown_paper_is_refused_with_the_list(own: Path) -> None:

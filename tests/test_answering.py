@@ -9,7 +9,6 @@ import torch
 import transformers
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
@@ -17,6 +16,7 @@ from medprobe.engine import asking, writing
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.methods.answering import Answering
+from medprobe.testing import tiny
 
 NAMES = probing.NAMES[:8]  # those that all tokenizers have letters for
 ANSWERS = ("acute renal failure", "pain")

@@ -85,16 +85,3 @@ def test_texts_are_files_or_rows(tmp_path: Path) -> None:
     skipped: Counter[str] = Counter()
     assert list(texts.read(tmp_path, skipped)) == [("a", "one two"), ("1", "three")]
     assert skipped == {"empty": 1}
-
-
-@pytest.mark.parametrize("line", ['{"id": 1}', "[1]", "{", '{"id": 1, "text": null}', "\xff"])
-def test_a_bad_row_is_named(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"id": 1, "text": "x"}\n' + line.encode("latin-1"))
-    with pytest.raises(BadInput, match=r"a\.jsonl, line 2"):
-        list(texts.read(path, Counter()))
-
-
-def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no such file or folder"):
-        list(articles.read(tmp_path / "none", Counter()))

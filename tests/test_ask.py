@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import tiny
 from medprobe import methods
 from medprobe.commands.ask import answers, ask
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
+from medprobe.testing import tiny
 from test_contrastive import CANDIDATES, NAMES, QUERIES, slow
 
 PROMPT = "velotrine may treat [Y] ."

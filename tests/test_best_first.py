@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.engine.best_first import ENOUGH, ROUNDING, VARIANTS, Aim, order, search
+from medprobe.engine.best_first import ENOUGH, ROUNDING, Aim, order, search
 from medprobe.engine.ranking import TIES, best
 from medprobe.engine.trie import ROOT, Trie
 
@@ -72,7 +72,7 @@ def searched(model, names, aim):
             break
     return found, [
         order(trie, found, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
-        for v in range(len(VARIANTS))
+        for v in range(aim.variants)
     ]
 
 
@@ -103,15 +103,17 @@ def test_a_trie_holds_each_sequence_once(names):
     k=st.integers(1, 8),
     around=st.tuples(st.integers(0, 3), st.lists(TOKENS, max_size=2)),
     asked=st.sets(st.integers(0, 29), max_size=3),
+    variants=st.integers(1, 2),
 )
-def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, asked):
+def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, asked, variants):
     before, after = around
     model = Made(seed, before, tuple(after))
     trie = Trie.of(names)
     rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
     answers = tuple(sorted({rows[i] for i in asked if i < len(names)}))
     equal = {row for leaf in answers for row in trie.rows[leaf]}
-    _, rankings = searched(model, names, Aim(k, answers))
+    _, rankings = searched(model, names, Aim(k, answers, variants=variants))
+    assert len(rankings) == variants
     for variant, ranking in enumerate(rankings):
         expected, scores = everything(model, names, variant)
         listed = best(np.array(scores), k, TIES)

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-import gated
+import gate_helpers
 from medprobe.benchmarks import biolama
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
@@ -46,7 +46,7 @@ def settings(**changes):
 def failing(benchmark, folder):
     benchmark.write(folder)
     tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
-    return [check["notes"] for check in gated.failing("biolama", tables)]
+    return [check["notes"] for check in gate_helpers.failing("biolama", tables)]
 
 
 @pytest.fixture(scope="module")
@@ -124,29 +124,6 @@ def test_a_test_pair_in_train_stops_at_the_gate(world, tmp_path):
     others = {**made.others, "train": pd.concat([made.others["train"], made.queries.iloc[:1]])}
     leaking = BenchmarkTables(made.queries, made.candidates, others=others)
     assert failing(leaking, tmp_path / "biolama") == ["no test pair in train"]
-
-
-def test_the_same_seed_writes_the_same_files(world, tmp_path):
-    sample.write(build_world(SampleSettings(), 1), tmp_path, 1)
-    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*.jsonl")]
-    assert len(files) == 3 + 7 * 3
-    assert all((tmp_path / f).read_bytes() == (world / f).read_bytes() for f in files)
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"obj_uris": ["M1"]}, r"test.jsonl, line 1: obj_uris must be as long as obj_labels"),
-        (
-            {"sub_label": None},
-            r"test.jsonl, line 1: sub_label is null, expected a valid string",
-        ),
-        ({"obj_aliases": [[]]}, r"test.jsonl, line 1: obj_aliases must be as long as obj_labels"),
-    ],
-)
-def test_a_bad_row_is_named(change, problem, tmp_path):
-    with pytest.raises(BadInput, match=problem):
-        biolama.build(write(tmp_path, test=[ROW | change]), settings(), 0)
 
 
 def test_missing_things_are_named(tmp_path):

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.browser import browser, look, missing
 
-from made_up import project
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
+from medprobe.testing.browser import browser, look, missing
+from toy_project import project
 
 pytestmark = [
     pytest.mark.browser,
@@ -24,8 +24,8 @@ PARAMS = Params(
     score=ScoreParams(bootstrap=100),
     models=Models(masked={name: ModelParams(**about) for name, about in MODELS.items()}),
 )
-ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 60
-VIEWS = ("", "#made_up", "#made_up?by=relation", "#reading")
+ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
+VIEWS = ("", "#made_up", "#made_up?mean=micro", "#reading")
 
 
 @pytest.fixture(scope="module")
@@ -98,21 +98,24 @@ class Reader:
         self.window.implicitly_wait(0)
 
     def cells(self, column: int) -> list[str]:
-        return [one.text for one in self.finds(f".open .explorer tbody td:nth-child({column + 1})")]
+        """A column of the first table of all metrics that is open."""
+        [box, *_] = self.finds(".open .choice .scroll")
+        cells = box.find_elements("css selector", f"tbody td:nth-child({column + 1})")
+        return [cell.text for cell in cells if cell.is_displayed()]
 
     def rows(self) -> list[str]:
         return [row.text for row in self.finds(".open tbody tr")]
 
-    def drawn(self) -> list[str]:
-        """The series of the chart that is open."""
-        labels = "box.chart.data.datasets.map(one => one.label)"
-        return list(self.asks(f"(box => {labels})(document.querySelector('.open figure > div'))"))
+    def drawn(self) -> set[str]:
+        """The series of the first drawing that is open, without those that are faint."""
+        series = "document.querySelector('.open svg').querySelectorAll('[data-series]:not(.faint)')"
+        return set(self.asks(f"[...{series}].map(one => one.dataset.series)"))
 
 
 def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
     page.open("index.html")
     [said] = page.finds("#leaderboard .about")
-    assert "On made_up taught is best" in said.text
+    assert "by best model: taught 1" in said.text
     [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
     assert "75.0\n[" in row.text
     assert row.rect["y"] + row.rect["height"] < 800
@@ -121,10 +124,10 @@ def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -
 
 def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
     page.open("index.html#made_up")
-    assert page.drawn() == ["taught", "third", "untaught"]
+    assert page.drawn() == {"taught", "third", "untaught"}
     page.clicks("#models button", "third")
     page.clicks("#models button", "untaught")
-    assert page.drawn() == ["third", "untaught"]
+    assert page.drawn() == {"third", "untaught"}
     assert "models=third,untaught" in page.window.current_url
     page.clicks("#views a", "leaderboard")
     assert [row.split()[0] for row in page.rows()][1:] == ["third", "untaught"]
@@ -132,11 +135,11 @@ def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
 
 
 def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
-    page.open("index.html#made_up?metric=acc_at_5&by=relation&models=taught,nobody")
+    page.open("index.html#made_up?mean=micro&models=taught,nobody")
     chosen = page.asks("[...document.querySelectorAll('.open select')].map(one => one.value)")
-    assert "relation" in chosen
-    assert page.drawn() == ["taught"]
-    assert any(row.startswith("may treat") for row in page.rows())
+    assert "micro" in chosen
+    assert page.drawn() == {"taught"}
+    assert set(page.cells(0)) == {"taught"}
     page.open("index.html#made_up/differences-and-chance?models=taught")
     [head] = page.finds("h3", "Differences and chance")
     assert page.asks("window.scrollY") > 0 and head.is_displayed()
@@ -144,11 +147,22 @@ def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
     assert page.finds("#leaderboard")
 
 
-def test_methods_to_choose_from_are_those_of_the_chosen_models(page: Reader) -> None:
-    page.open("index.html#made_up?by=relation&models=third,untaught")
-    assert page.drawn() == ["third", "untaught"]
-    page.open("index.html#made_up?by=relation&models=taught")
-    assert "answering" in page.finds(".open [data-key=method]")[0].text
+def test_rows_with_words_are_found(page: Reader) -> None:
+    page.open("index.html#made_up")
+    page.clicks(".open summary", "All pairs")
+    before = len(page.rows())
+    page.finds(".open input[type=search]")[0].send_keys("Third contrastive")
+    rows = page.rows()
+    assert 0 < len(rows) < before
+    assert sum("third" in row and "contrastive" in row for row in rows) >= 1
+
+
+def test_a_drawing_says_its_numbers(page: Reader) -> None:
+    page.open("index.html#made_up")
+    page.clicks(".open figure summary", "Numbers")
+    assert "taught answering 75.0 [" in page.finds(".open figure tbody tr")[0].text
+    title = "document.querySelector('.open svg use title').textContent"
+    assert page.asks(title).startswith("taught\nanswering\n75.0 [")
 
 
 def test_a_trip_by_keyboard_alone(page: Reader) -> None:
@@ -160,14 +174,13 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     page.types(" ")
     page.tabs_to("#models button", "untaught")
     page.types(" ")
-    assert page.drawn() == ["third", "untaught"]
-    page.tabs_to(".open select[data-key=by]")
-    page.types("relation")
-    assert "by=relation" in page.window.current_url
-    assert page.asks("document.activeElement.dataset.key") == "by"
-    page.tabs_to(".open th button", "untaught")
+    assert page.drawn() == {"third", "untaught"}
+    page.tabs_to(".open select")
+    page.types("micro")
+    assert "mean=micro" in page.window.current_url
+    page.tabs_to(".open .choice th button", "acc@5")
     page.types(ENTER)
-    values = [float(text.split()[0]) for text in page.cells(2)]
+    values = [float(text.split()[0]) for text in page.cells(3)]
     assert values == sorted(values, reverse=True)
     page.open("index.html#made_up/query-by-query")
     page.tabs_to(".open ul a", "Which facts")
@@ -214,8 +227,8 @@ def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
     page.open("index.html#made_up")
     shade = "getComputedStyle(document.body).backgroundColor"
     assert page.asks(shade) == "rgb(18, 23, 29)"
-    ink = "document.querySelector('.open figure > div').chart.legend.options.labels.color"
-    assert page.asks(ink) == "#e4e9ef"
-    page.window.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.asks(ink) == "#1c2430"
+    ink = "getComputedStyle(document.querySelector('.open svg text')).fill"
+    assert page.asks(ink) == "rgb(228, 233, 239)"
+    page.window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert page.asks(ink) == "rgb(28, 36, 48)"
     assert page.window.execute_cdp_cmd("Page.printToPDF", {})["data"]

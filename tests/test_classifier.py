@@ -149,7 +149,9 @@ def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
     task = prober.tasks(tables(), 10)[0]
     assert prober.passes() == ["lp-ft/0", "lp-ft/1"]
     tuned = prober.predict(task, "lp-ft/0")
-    assert len(pd.DataFrame(prober.notes(tuned)[1]["curves"])) == 1
+    notes = prober.notes(tuned)[1]
+    assert tuple(notes) == Classifier.NOTES
+    assert len(notes["curves"]) == 1
     shown = examples_of(task)
     train, test = (shown["example_id"].isin(ids(task, name)) for name in ("train", "test"))
     features = prober._features_of(VARIANTS["lp-ft"].shown, shown)
@@ -255,7 +257,7 @@ def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = runs["tiny · classifier"]
     logged = parent.data.metrics
-    assert {"main f1", "main f1.low", "main f1.high"} <= set(logged)
+    assert "main f1" in logged and "main f1.low" not in logged  # of two diseases
     assert not any("asthma" in name for name in logged)
     parts = {name.removeprefix("tiny · classifier · "): run for name, run in runs.items()}
     names = ["always-true", "default · seed-0", "default · seed-1", "frozen"]
@@ -265,9 +267,7 @@ def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     both = [parts[name].data.metrics["main f1"] for name in names[1:3]]
     assert logged["main f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
     files = {file.path for file in client.list_artifacts(parent.info.run_id)}
-    assert {"scores.csv", "small-curves.csv", "figures"} <= files
-    figures = client.list_artifacts(parent.info.run_id, "figures")
-    assert "figures/small-curves-tiny.svg" in {file.path for file in figures}
+    assert {"scores.csv", "small-curves.csv"} <= files
     for path in Path("mlruns").rglob("*.csv"):
         assert "asthma" not in path.read_text(), path
 

@@ -61,7 +61,6 @@ MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
         (["check"], "methods: {masked: {fil_mask: {medlama: {}}}}", "did you mean 'fill_mask'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
         (["build", "--benchmark", "medlama"], MEDLAMA, "data/umls"),
-        (["track", "--model", "taught"], "", "expected --model, --method and --benchmark"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(

@@ -3,9 +3,7 @@
 import os
 import secrets
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,21 +14,19 @@ import pytest
 import yaml
 
 import probing
-import shards
 import test_classifier
 import test_rewire
 from faulty import Faulty
-from medprobe.cluster import run
 from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.parts import Executor, Job, local
 from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.probe import probe
 from medprobe.stages.rewire import rewire
-from project import SMALL, Project
+from medprobe.testing.project import SMALL, Project
 
 pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra `ray` is not installed")
 
@@ -166,28 +162,6 @@ def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
         assert probed("contrastive", "toy", made) == ranked
 
 
-def test_a_node_lost_in_the_middle_of_fine_tuning(project: Path) -> None:
-    here = probed("classifier", "diseases", local)
-    with anew(), Cluster(RAY) as made:
-        faulty = Faulty(made, project / "begun", {3: "node"})
-        assert probed("classifier", "diseases", faulty) == here
-    assert faulty.begun == 8 + 1  # two variants, two seeds, two diseases
-
-
-@pytest.mark.parametrize("builder", shards.SETTINGS)
-def test_files_of_the_umls_are_read_in_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: Callable[[], None], builder: str
-) -> None:
-    nodes()
-    monkeypatch.chdir(tmp_path)
-    shards.write(builder)
-    here = shards.built(builder, local)
-    with Cluster(RAY) as made:
-        assert shards.built(builder, made) == here
-    done = [job for one in made.staff.gone for job in one.jobs]
-    assert "data/umls/MRCONSO.RRF, part 2" in done
-
-
 def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:
     here = probed("mask_average", "toy", local)
     with anew(), Cluster(RAY) as made:
@@ -231,64 +205,6 @@ def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None
             assert probed("mask_average", "toy", faulty) == here
         assert faulty.begun == 2
         assert probed("mask_average", "toy", Cluster(RAY)) == here  # which asks for no worker
-
-
-def test_a_worker_of_another_version_is_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = run.versions
-    monkeypatch.setattr(run, "versions", lambda names: {**real(names), "torch": "1.0"})
-    with Cluster(RAY) as made, pytest.raises(BadInput, match=r"torch is 2\.\S+, and 1\.0 here"):
-        probed("mask_average", "toy", made)
-
-
-def test_bad_input_on_a_worker_is_said_as_here(project: Path) -> None:
-    path = places.BENCHMARKS / "toy/queries.parquet"
-    queries = pd.read_parquet(path)
-    queries.loc[0, "prompt"] = "no slot"
-    queries.to_parquet(path)
-    with pytest.raises(BadInput) as here:
-        probed("mask_average", "toy", local)
-    with Cluster(RAY) as made, pytest.raises(BadInput) as there:
-        probed("mask_average", "toy", made)
-    assert str(there.value) == str(here.value)
-
-
-def test_a_worker_that_no_node_holds(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    with Cluster(RAY) as made, pytest.raises(BadInput, match="no node has 64 CPUs"):
-        probed("mask_average", "toy", made)
-
-
-def test_stages_at_the_same_time_share_the_nodes(nodes: Callable[[], None]) -> None:
-    nodes()
-
-    def stage(first: int) -> tuple[dict[int, int], int]:
-        jobs = [Job(f"part {number}", number) for number in range(first, first + 20)]
-        with Cluster(RAY) as made:
-            return dict(made(abs, jobs)), made.staff.sums()[0]
-
-    with ThreadPoolExecutor() as threads:
-        found = list(threads.map(stage, (-20, -40, -60)))
-    assert [one for one, _ in found] == [
-        {i: -first - i for i in range(20)} for first in (-20, -40, -60)
-    ]
-    assert all(workers for _, workers in found)
-
-
-def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(**_: object) -> None:
-        raise ConnectionError("could not connect")
-
-    ray = pytest.importorskip("ray")
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", refused)
-    engine = RAY.model_copy(update={"address": f"{socket.gethostname()}:1"})
-    with (
-        Cluster(engine) as made,
-        pytest.raises(BadInput, match=r"no Ray cluster.*ray start --head"),
-    ):
-        list(made(str, [Job("one", 1)]))
 
 
 def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(

@@ -1,10 +1,15 @@
 """The files that code follows from, on a small package made for it."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from medprobe.core.code import closure
+from medprobe.core.code import ROOT, TELLING, closure
+from medprobe.core.parts import fingerprint
+
+IGNORED = Path(__file__).parent.parent / ".dvcignore"
 
 PACKAGE = {
     "__init__.py": "",
@@ -53,6 +58,31 @@ def test_a_registry_counts_with_all_its_modules_or_with_those_that_are_chosen(ro
     assert names(root, "medprobe.stage", plugins=["one"]) == core | {"plugins/one.py"}
     two = {"plugins/two.py", "plugins/helper.py"}
     assert names(root, "medprobe.stage", plugins=["two"]) == core | two
+
+
+def test_modules_that_only_tell_people_something_count_for_nothing(root: Path) -> None:
+    (root / "core").mkdir()
+    (root / "core/progress.py").write_text("x = 1\n")
+    (root / "low.py").write_text("from medprobe.core.progress import x\n")
+    assert names(root, "medprobe.low") == {"low.py"}
+    for module in TELLING:
+        path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        assert not re.search(r"^ *(from|import) medprobe", path.read_text(), re.MULTILINE)
+        assert f"/src/medprobe/{path.relative_to(ROOT)}" in IGNORED.read_text().split()
+
+
+def test_a_word_in_a_progress_line_makes_no_part_anew(tmp_path: Path) -> None:
+    copy = tmp_path / "medprobe"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def now() -> str:
+        return fingerprint(closure("medprobe.stages.probe", root=copy))
+
+    before = now()
+    for name, same in (("progress", True), ("errors", True), ("tables", False)):
+        with (copy / f"core/{name}.py").open("a") as file:
+            file.write("# a word\n")
+        assert (now() == before) == same, name
 
 
 def test_a_packages_data_belongs_to_it(root: Path) -> None:

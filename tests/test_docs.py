@@ -1,5 +1,7 @@
 """The documents tell the truth: their code runs; their commands, paths, settings, links exist."""
 
+import functools
+import itertools
 import os
 import re
 import shlex
@@ -7,14 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 import yaml
-from dvc.utils.hydra import apply_overrides
 
 from medprobe import check
 from medprobe.cli import main
@@ -64,10 +64,10 @@ def plugins() -> dict[Path, str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_and_option_exists(page: Path) -> None:
+def test_every_command_exists_and_takes_its_arguments(page: Path) -> None:
     for program, *arguments in typed(page):
         if program == "make":
-            targets = re.findall(r"^([a-z]+):", text(ROOT / "Makefile"), re.MULTILINE)
+            targets = re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE)
             assert arguments[0] in targets, arguments
         elif program == "medprobe":
             command = main.commands.get(arguments[0])
@@ -75,29 +75,18 @@ def test_every_command_and_option_exists(page: Path) -> None:
             known = {name for param in command.params for name in param.opts}
             options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
             assert options <= known | {"--help"}, arguments
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_command_that_is_shown_whole_takes_its_arguments(page: Path) -> None:
-    """`medprobe import annotation FOLDER` does; `medprobe track` alone is a name, and may be."""
-    for program, *arguments in typed(page):
-        if program == "medprobe" and len(arguments) > 1:
-            command = main.commands[arguments[0]]
-            context = click.Context(command, info_name=arguments[0])
-            command.parse_args(context, arguments[1:])  # raises UsageError
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_is_imported_can_be(page: Path) -> None:
-    for program, *arguments in typed(page):
-        if program == "medprobe" and arguments[0] == "import" and len(arguments) > 1:
-            assert arguments[1] in [*imports.names(), "WHAT"]
+            if len(arguments) > 1:  # `medprobe track` alone is a name, and may be
+                context = click.Context(command, info_name=arguments[0])
+                command.parse_args(context, arguments[1:])  # raises UsageError
+            if arguments[0] == "import" and len(arguments) > 1:
+                assert arguments[1] in [*imports.names(), "WHAT"]
 
 
 def test_every_command_stands_in_a_document() -> None:
     said = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
     stages = {
         "check",
+        "baseline",
         "build",
         "validate",
         "probe",
@@ -163,20 +152,18 @@ def tried(page: Path) -> Iterator[list[str]]:
     """The settings of each `dvc exp run` of a page."""
     for command in typed(page):
         if command[:3] == ["dvc", "exp", "run"]:
-            yield [value for flag, value in pairwise(command) if flag == "-S"]
+            yield [value for flag, value in itertools.pairwise(command) if flag == "-S"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_experiments_set_what_can_be_set(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the project's own params.yaml, as DVC sets it."""
-    monkeypatch.chdir(tmp_path)
-    for overrides in tried(page):
-        path = tmp_path / "params.yaml"
-        shutil.copy(ROOT / "params.yaml", path)
-        apply_overrides(str(path), overrides)
-        check.loaded()
+def test_experiments_set_what_can_be_set() -> None:
+    """In the project's own params.yaml."""
+    for overrides in itertools.chain.from_iterable(map(tried, PAGES)):
+        params = yaml.safe_load(text(ROOT / "params.yaml"))
+        for override in overrides:
+            keys, _, value = override.partition("=")
+            *parents, last = keys.split(".")
+            functools.reduce(dict.__getitem__, parents, params)[last] = yaml.safe_load(value)
+        check.check(section(Params, params, "params.yaml"))
 
 
 def test_single_settings_in_the_text_are_ones() -> None:
@@ -234,6 +221,7 @@ def copy(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_files_that_extend_it_work_as_they_stand(copy: Path) -> None:
     assert {path.parts[1] for path in plugins()} == {"methods", "benchmarks", "metrics"}
     done = subprocess.run(

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.encode import Pooling, encode
 from medprobe.engine.load import Model, load
+from medprobe.testing import tiny
 
 TEXTS = [
     "aspirin",

@@ -3,7 +3,6 @@
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,16 +11,15 @@ from pathlib import Path
 import pytest
 
 from fake_ray import Ray
-from medprobe.cluster import progress
 from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.run import Needs
 from medprobe.cluster.staff import Hired, Staff
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
-from medprobe.commands.repro import told
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Job, local
 from medprobe.core.params import EngineParams
-from medprobe.core.parts import Job, fingerprint, forked, in_order, local
+from medprobe.core.parts import fingerprint
 from medprobe.engine.inspection import MissingHead, inspect
 
 RAY = EngineParams(executor="ray")
@@ -224,60 +222,6 @@ def test_of_several_devices_it_is_said_which_computed_what() -> None:
     assert Staff().devices() == "unknown"
 
 
-def test_all_stages_that_use_the_cluster_are_one_progress(
-    ray: Ray, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with told():
-        for stage in ("score", "probe-likelihood@taught-toy"):
-            monkeypatch.setenv("DVC_STAGE", stage)
-            with Cluster(RAY) as made:
-                list(made(abs, jobs(*range(9))))
-        assert progress.whole()[:3] == (18, 18, 4)
-    assert "all stages: 18 of 18 parts by 4 workers: 0 s, 90 tokens" in capsys.readouterr().err
-    with told():
-        pass
-    assert not capsys.readouterr().err
-
-
 def test_nothing_of_ray_is_imported_before_it_is_asked_for() -> None:
     code = "import sys, medprobe.cli, medprobe.cluster.executor; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux only")
-def test_forks_do_what_one_process_does() -> None:
-    """Whatever the work is, and with what it finds here; an error comes back as it is."""
-    here = os.getpid()
-    jobs = [Job(f"job {number}", number) for number in range(9)]
-
-    def work(number: int) -> tuple[int, bool]:
-        return number**2, os.getpid() == here
-
-    assert [*in_order(forked(work, jobs))] == [(n, (n**2, False)) for n in range(9)]
-    assert [*in_order(local(work, jobs))] == [(n, (n**2, True)) for n in range(9)]
-
-    def refuse(number: int) -> None:
-        raise BadInput(f"job {number}", "is refused", "leave it")
-
-    with pytest.raises(BadInput, match=r"job \d: is refused; leave it"):
-        list(forked(refuse, jobs))
-    assert [*forked(work, jobs[:1])] == [(0, (0, True))]  # one needs no fork
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks are made on Linux only")
-def test_forks_end_with_the_process_they_work_for() -> None:
-    """It is killed while both are at work; whoever held its output then lets go of it."""
-    program = """
-import os, signal, sys
-from medprobe.core.parts import Job, forked
-def work(number):
-    print("at work", flush=True)
-    if number:
-        os.kill(os.getppid(), signal.SIGKILL)
-    signal.pause()
-list(forked(work, [Job("a", 0), Job("b", 1)]))
-"""
-    child = subprocess.run(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=False
-    )
-    assert child.returncode == -signal.SIGKILL and "at work" in child.stdout

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from made_up import project
 from medprobe import benchmarks, methods
 from medprobe.cli import main
 from medprobe.commands.cite import cite, references
@@ -29,6 +28,7 @@ from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import shared
+from toy_project import project
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
 MODELS = Models(masked={"taught": ModelParams(), "untaught": ModelParams()})

@@ -208,7 +208,8 @@ def test_intervals_are_over_seeds_too() -> None:
     said = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
     tables = [rows(f"d{i}", said[seed], seed=seed) for i in range(5) for seed in range(2)]
     macro = scores(*tables)["default"]["tests"]["macro"]["top_1"]
-    assert (macro["low"], macro["value"], macro["high"]) == (0, 0.5, 1)
+    assert macro["value"] == 0.5
+    assert macro["low"] < 0.1 and macro["high"] > 0.9
 
 
 def test_a_mean_of_one_disease_is_its_own_number() -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.fine_tuning import Split, Text, TextClassifier, balance
 from medprobe.engine.linear_probe import LinearProbe
 from medprobe.engine.recipe import Recipe
+from medprobe.testing import tiny
 
 CPU = EngineParams(device="cpu")
 PAIRS = (

@@ -4,12 +4,12 @@ import torch
 import transformers
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import seq2seq
 from medprobe.engine.load import load
 from medprobe.methods.generative import Generative
+from medprobe.testing import tiny
 
 ANSWERS = ("acute renal failure", "pain")
 PROMPTS = probing.PROMPTS[:3]

@@ -1,5 +1,6 @@
 """Released annotation files are checked row by row before they are brought in."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,6 @@ from medprobe.cli import main
 from medprobe.commands.imports import bring
 from medprobe.core.errors import BadInput
 
-SHARED = Path(__file__).parent.parent.parent / "shared/data"
-REAL = SHARED / "diskne"
-RANDOM = SHARED / "diskne-random"
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"
 
 
@@ -106,9 +104,10 @@ def test_a_wrong_row_is_named_and_nothing_is_copied(tmp_path: Path) -> None:
         bring("annotation", tmp_path / "none", tmp_path / "data")
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the released annotation files are not here")
-def test_the_released_files_have_the_counts_of_the_specification(tmp_path: Path) -> None:
-    report = bring("annotation", REAL, tmp_path)
+def test_the_released_files_have_the_counts_of_the_specification(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    report = bring("annotation", released_data("diskne"), tmp_path)
     counts = report.set_index(["file", "category", "label"])["rows"]
     medical = counts["DisknE_medical_similar_annotation"].groupby("label").sum()
     assert (medical[1], medical[0]) == (383, 3750)
@@ -123,10 +122,11 @@ def test_the_released_files_have_the_counts_of_the_specification(tmp_path: Path)
     }
 
 
-@pytest.mark.skipif(not RANDOM.is_dir(), reason="the released annotation files are not here")
-def test_all_four_released_files_come_in_and_what_is_odd_is_told(tmp_path: Path) -> None:
-    bring("annotation", REAL, tmp_path)
-    report = bring("annotation", RANDOM, tmp_path)
+def test_all_four_released_files_come_in_and_what_is_odd_is_told(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    bring("annotation", released_data("diskne"), tmp_path)
+    report = bring("annotation", released_data("diskne-random"), tmp_path)
     assert len(list((tmp_path / "diskne").iterdir())) == 4
     totals = report.groupby(["file", "label"])[["rows", "alone", "by_premise"]].sum()
     medical, terms = (f"DisknE_{of}_random_annotation" for of in ("medical", "terminological"))

@@ -1,7 +1,7 @@
 """What people have is found where it lies, checked, and never put over a file of theirs."""
 
 import json
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,6 @@ from medprobe.commands.imports import bring
 from medprobe.core.errors import BadInput
 from test_real_data import released
 
-SHARED = Path(__file__).parent.parent.parent / "shared/data"
 TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}
 
 
@@ -152,17 +151,11 @@ def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_two_copies_in_a_folder_are_one_too_many(tmp_path: Path) -> None:
-    first = clone(tmp_path / "down/one")
-    shutil.copytree(first, tmp_path / "down/two")
-    with pytest.raises(BadInput, match="both hold relations; give one of them"):
-        bring("medlama", tmp_path / "down", tmp_path / "data")
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the released files are not here")
-def test_released_files_are_taken_as_they_lie(tmp_path: Path) -> None:
-    report = bring("lama", SHARED / "lama", tmp_path).set_index("set")
+def test_released_files_are_taken_as_they_lie(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    report = bring("lama", released_data("lama"), tmp_path).set_index("set")
     assert report.loc["google-re"].tolist() == [5528, 6106, 870]
     assert report.loc["squad"].tolist() == [305, 305, 303]
-    report = bring("sentences", SHARED / "sentences", tmp_path)
+    report = bring("sentences", released_data("sentences"), tmp_path)
     assert report["sentences"].tolist() == [10_000, 10_000]

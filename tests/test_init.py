@@ -61,6 +61,7 @@ def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_makes_a_project_and_probes_a_table(
     installed: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
@@ -86,7 +87,7 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
 def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")
-    check.loaded()
+    check.check(check.loaded())
     for path, content in pipeline.files().items():
         assert path.read_text(encoding="utf-8") == content
 

@@ -1,5 +1,6 @@
-"""Bootstrap intervals and paired tests, by cluster: against scipy, and what they promise."""
+"""Intervals and paired tests, by cluster: against scipy, and what they promise."""
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -15,10 +16,10 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.intervals import interval, resampled_means, resampled_sums
+from medprobe.metrics.intervals import Scale, interval, resampled_means, resampled_sums
 
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=20)
-marks = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=40)
+marks = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=3, max_size=40)
 
 
 def means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
@@ -33,6 +34,9 @@ def test_the_interval_holds_the_estimate(values: list[float], resamples: int, se
     drawn = means(matrix, resamples, seed)
     low, high = interval(matrix.mean(axis=0), drawn, 0.95, len(matrix))
     assert drawn.shape == (resamples, 1)
+    if np.isnan(low[0]):
+        assert np.ptp(drawn) < 1e-12 and 0 < matrix.mean() < 1
+        return
     assert 0 <= low[0] <= matrix.mean() + 1e-12
     assert matrix.mean() - 1e-12 <= high[0] <= 1
 
@@ -54,8 +58,8 @@ def test_a_cluster_is_drawn_whole() -> None:
     assert drawn == pytest.approx(np.rint(drawn))
 
 
-def test_the_interval_is_scipys() -> None:
-    """The same percentiles, from draws of its own, of a mean over clusters of unequal size."""
+def test_of_many_clusters_the_interval_is_scipys() -> None:
+    """Near the percentiles of scipy's own draws, of a mean over clusters of unequal size."""
     draw = np.random.default_rng(2)
     sizes = draw.integers(1, 6, 80).astype(float)
     sums = draw.binomial(sizes.astype(int), 0.3).astype(float)
@@ -73,25 +77,109 @@ def test_the_interval_is_scipys() -> None:
     assert [float(edge[0]) for edge in ours] == pytest.approx(list(theirs), abs=0.004)
 
 
-def test_few_clusters_have_the_interval_of_t() -> None:
-    values = np.random.default_rng(0).normal(size=8)
-    low, high = interval(values.mean(keepdims=True), means(values[:, None], 20000, 1), 0.95, 8)
-    expected = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
-    assert (high[0] - low[0]) / (expected[1] - expected[0]) == pytest.approx(1, abs=0.15)
+def bounds(
+    values: np.ndarray, scale: Scale = "share", resamples: int = 1000
+) -> tuple[float, float]:
+    """The interval of the mean of values that are a cluster each."""
+    matrix = np.asarray(values, dtype=float)[:, None]
+    drawn = means(matrix, resamples, 1)
+    low, high = interval(matrix.mean(axis=0), drawn, 0.95, len(matrix), scales=[scale])
+    return float(low[0]), float(high[0])
 
 
-def test_of_one_cluster_there_is_no_interval() -> None:
-    low, high = interval(np.array([0.5]), np.full((10, 1), 0.5), 0.95, 1)
-    assert np.isnan([low[0], high[0]]).all()
-    assert np.isnan(difference_interval(np.array([0.5]), np.ones(1), 10, 0.95, 0)).all()
+@pytest.mark.parametrize("units", [3, 8])
+def test_any_other_number_has_the_interval_of_t(units: int) -> None:
+    values = np.random.default_rng(0).normal(size=units)
+    expected = stats.t.interval(0.95, units - 1, values.mean(), stats.sem(values))
+    assert bounds(values, "plain", 20_000) == pytest.approx(expected, abs=0.03 * np.ptp(expected))
+
+
+def test_what_is_above_zero_has_the_interval_of_its_logarithm() -> None:
+    values = np.random.default_rng(0).lognormal(3, 0.5, 400)
+    low, high = bounds(values, "log", 20_000)
+    assert np.sqrt(low * high) == pytest.approx(values.mean())
+    error = stats.sem(values) / values.mean()  # of the logarithm, nearly
+    assert np.log(high / low) / 2 == pytest.approx(stats.t.ppf(0.975, 399) * error, rel=0.03)
+    low, high = bounds(np.array([1.0, 1, 1, 1000]), "log")
+    assert 0 < low < 250 < high
+
+
+def test_a_share_has_the_score_interval_by_hand() -> None:
+    """10 of 40: Wilson's bounds for 39 queries, since a variance is estimated, with t instead of
+    1.96. scipy has Wilson's with 1.96."""
+    t, size = stats.t.ppf(0.975, 39), 39
+    middle = (0.25 + t**2 / (2 * size)) / (1 + t**2 / size)
+    reach = t / (1 + t**2 / size) * np.sqrt(0.25 * 0.75 / size + t**2 / (4 * size**2))
+    found = bounds(np.arange(40) < 10, resamples=20_000)
+    assert found == pytest.approx((middle - reach, middle + reach), abs=0.003)
+    wilson = stats.binomtest(10, 40).proportion_ci(method="wilson")
+    assert found == pytest.approx((wilson.low, wilson.high), abs=0.01)
 
 
 def test_no_hit_at_all_is_not_certainty() -> None:
-    low, high = interval(np.zeros(1), np.zeros((100, 1)), 0.95, 20)
-    assert low[0] == 0
-    assert high[0] == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-4)  # Wilson
-    low, high = interval(np.ones(1), np.ones((100, 1)), 0.95, 20)
-    assert (low[0], high[0]) == (pytest.approx(20 / (20 + 1.96**2), abs=1e-4), 1)
+    t = stats.t.ppf(0.975, 19)
+    assert bounds(np.zeros(20)) == (0, pytest.approx(t**2 / (20 + t**2)))
+    assert bounds(np.ones(20)) == (pytest.approx(20 / (20 + t**2)), 1)
+    nearly = np.full((100, 1), 1 - 1e-15)  # a mean of ones, rounded
+    low, high = interval(nearly[0], nearly, 0.95, 20)
+    assert (low[0], high[0]) == (pytest.approx(20 / (20 + t**2)), pytest.approx(1))
+
+
+@pytest.mark.parametrize("queries", [5, 20, 40, 216])
+def test_one_rule_serves_from_no_success_to_all(queries: int) -> None:
+    """No bound falls as successes are added; one of 40 has a higher upper bound than none."""
+    found = np.array([bounds(np.arange(queries) < hits) for hits in range(queries + 1)])
+    assert (np.diff(found, axis=0) > 0).all()
+    assert (found[0, 0], found[-1, 1]) == pytest.approx((0, 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_fewer_than_three_units_have_no_interval(units: int) -> None:
+    for values in (np.zeros(units), np.arange(units) + 0.5):
+        assert np.isnan(bounds(values)).all()
+        assert np.isnan(bounds(values, "plain")).all()
+    assert np.isnan(difference_interval(np.arange(units), np.ones(units), 10, 0.95, 0)).all()
+
+
+@pytest.mark.parametrize("scale", ["share", "log", "plain"])
+def test_what_no_resample_moves_has_no_interval(scale: Scale) -> None:
+    """A model that says one word is right on half of each subject's statements: no precision."""
+    assert np.isnan(bounds(np.full(80, 0.5), scale)).all()
+
+
+def test_answers_that_are_drawn_too_widen_it() -> None:
+    draws = means(np.random.default_rng(0).normal(size=(50, 1)), 500, 0)
+    once, twice = (
+        interval(np.zeros(1), draws, 0.95, 50, scales=["plain"], widening=np.array([factor]))
+        for factor in (1.0, 1.5)
+    )
+    assert twice[1] - twice[0] == pytest.approx(1.5 * (once[1] - once[0]))
+
+
+def coverage(draw: Callable[[], np.ndarray], truth: float, scale: Scale = "share") -> float:
+    """How often 95 % intervals hold the truth."""
+    found = [bounds(draw(), scale, resamples=300) for _ in range(400)]
+    return float(np.mean([low <= truth <= high for low, high in found]))
+
+
+@pytest.mark.parametrize(("queries", "rate"), [(40, 0.02), (40, 0.3), (216, 0.02), (216, 0.3)])
+def test_intervals_of_shares_hold_the_truth(queries: int, rate: float) -> None:
+    random = np.random.default_rng(queries)
+    assert 0.93 <= coverage(lambda: random.random(queries) < rate, rate) <= 0.995
+
+
+@pytest.mark.parametrize("units", [3, 6])
+def test_intervals_of_few_units_hold_the_truth(units: int) -> None:
+    random = np.random.default_rng(units)
+    assert coverage(lambda: random.normal(size=units), 0, "plain") > 0.92
+
+
+def test_of_heavy_tails_the_log_scale_holds_better() -> None:
+    def held(scale: Scale) -> float:
+        random = np.random.default_rng(5)
+        return coverage(lambda: random.lognormal(size=40), float(np.exp(0.5)), scale)
+
+    assert held("log") > max(0.9, held("plain"))
 
 
 @settings(deadline=None)

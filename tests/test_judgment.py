@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
@@ -23,6 +22,7 @@ from medprobe.engine import causal
 from medprobe.figures import reliability
 from medprobe.methods.judgment import WORDINGS, Judgment, wrong_answers
 from medprobe.metrics import Scoring, judgment
+from medprobe.testing import tiny
 
 NAMES = ("pain", "fever", "influenza", "SNCA")
 TEMPLATE = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
@@ -222,24 +222,47 @@ def test_scores_by_relation_and_their_means(judged) -> None:
     rows, folder = judged
     scoring = Scoring(ScoreParams(bootstrap=200), 1)
     scores = judgment.SCORER.score(rows, folder, scoring)["none"]
-    assert {"all", "all/answer-length:1-10"} == set(scores)
+    assert {"all", "all/answer-length:1-10", "all/answer:common"} == set(scores)
     values = {
         relation: [numbers[metric.name]["value"] for metric in judgment.Judgment.METRICS]
         for relation, numbers in scores["all"].items()
     }
-    assert values["r1"] == pytest.approx([1.0, 1.0, 0.1])
-    assert values["r2"] == pytest.approx([0.0, 0.0, 0.9])
-    assert values["macro"] == pytest.approx([0.5, 0.5, 0.5])
-    assert values["micro"] == pytest.approx([0.5, 0.5, 0.4])
+    assert values["r1"] == pytest.approx([1.0, 0.5, 1.0, 0.1])
+    assert values["r2"] == pytest.approx([0.0, 0.5, 0.0, 0.9])
+    assert values["macro"] == pytest.approx([0.5, 0.5, 0.5, 0.5])
+    assert values["micro"] == pytest.approx([0.5, 0.5, 0.5, 0.4])
     assert scores["all"]["micro"]["auroc"]["n"] == 16
     for numbers in scores["all"].values():
-        for one in numbers.values():
-            assert one["low"] <= one["value"] <= one["high"]
+        assert "low" not in numbers["called_true"]  # half of each query's statements
+        assert all(
+            one["low"] <= one["value"] <= one["high"] for one in numbers.values() if "low" in one
+        )
     shuffled = rows.sample(frac=1, random_state=3)
     assert judgment.SCORER.score(shuffled, folder, scoring)["none"] == scores
     paired = judgment.SCORER.paired(rows, folder, scoring)
     assert np.average(paired["judged_right"], weights=paired["weight"]) == pytest.approx(0.5)
     assert len(paired) == 8
+
+
+def test_a_model_that_calls_everything_true_is_known_by_it(judged) -> None:
+    rows, folder = judged
+    scoring = Scoring(ScoreParams(bootstrap=200), 1)
+
+    def score(*values: float) -> Any:
+        found = judgment.SCORER.score(rows.assign(score=values * 8), folder, scoring)
+        return found["none"]["all"]["micro"]
+
+    everything, nothing, mixed = score(0.9, 0.8), score(0.1, 0.2), score(0.9, 0.5)
+    assert everything["judged_right"] == nothing["judged_right"] == {"value": 0.5, "n": 16}
+    assert everything["called_true"]["value"] == everything["called_true"]["high"] == 1
+    assert nothing["called_true"]["value"] == nothing["called_true"]["low"] == 0
+    assert 0.5 < everything["called_true"]["low"] < 1
+    assert mixed["called_true"]["value"] == 0.75
+    some = judgment.SCORER.score(
+        rows.assign(score=[0.9, 0.8] * 5 + [0.1, 0.2] * 3), folder, scoring
+    )
+    called = some["none"]["all"]["micro"]["called_true"]
+    assert called["value"] == 0.625 and called["low"] < 0.625 < called["high"]
 
 
 def test_replicates_are_averaged_and_drawn(judged) -> None:
@@ -251,10 +274,10 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
         found = judgment.SCORER.score(pd.concat(tables), folder, scoring)
         return found["none"]["all"]["r1"]["auroc"]
 
-    assert score(rows, other) == {
-        **{"value": 0.5, "low": 0.0, "high": 1.0, "n": 8},
-        "std": pytest.approx(np.std([1, 0], ddof=1), abs=1e-6),
-    }
+    both = score(rows, other)
+    assert (both["value"], both["n"]) == (0.5, 8)
+    assert both["std"] == pytest.approx(np.std([1, 0], ddof=1), abs=1e-6)
+    assert both["low"] < 0.1 and both["high"] > 0.9
     once, twice = score(rows), score(rows, rows.assign(replicate="1"))
     assert twice == {**once, "std": 0.0}
 
@@ -269,7 +292,7 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
     (drawing,) = reliability.drawn(table, "toy")
     assert drawing.file == "toy-reliability-taught.svg"
-    assert "none" in drawing.plot.svg and "as it says" in drawing.plot.svg
+    assert "none" in drawing.svg and "as it says" in drawing.svg
     other = tmp_path / "taught/likelihood/toy.parquet"
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")

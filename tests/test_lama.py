@@ -2,17 +2,16 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import gated
+import gate_helpers
 from medprobe.benchmarks import lama
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
-
-REAL = Path(__file__).parent.parent.parent / "shared/data/lama"
 
 BIRTH: dict[str, Any] = {
     "pred": "/people/person/place_of_birth",
@@ -116,7 +115,8 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
     read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
     assert read["sentences", "google-re"] == 4
     assert read["facts", "google-re"] == 2
-    assert gated_types(benchmark, benchmark.queries) == []
+    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
+    assert gate_helpers.critical("lama", tables) == []
 
 
 @pytest.mark.parametrize("rule", lama.RULES)
@@ -210,28 +210,6 @@ def test_distractors_add_candidates_not_queries(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("field", "kind"), [("masked_sentences", "births"), ("masked_sentences", "cans")]
-)
-def test_a_line_without_its_field_is_named(tmp_path: Path, field: str, kind: str) -> None:
-    row = BIRTH if kind == "births" else CAN
-    broken = {key: value for key, value in row.items() if key != field}
-    data = write(tmp_path, **{kind: [row, broken]})
-    with pytest.raises(BadInput, match=rf"test\.jsonl, line 2: no field '{field}'"):
-        build(data)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [("{", "not JSON"), ("[]", "not a JSON object"), ('{"id": "\\ud8"}', "not JSON")],
-)
-def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: str, message: str) -> None:
-    write(tmp_path)
-    (tmp_path / "lama/Squad/test.jsonl").write_text(line + "\n")
-    with pytest.raises(BadInput, match=rf"Squad/test\.jsonl, line 1: {message}"):
-        build(tmp_path)
-
-
 def test_a_template_needs_both_slots(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "lama/relations.jsonl").write_text('{"relation": "P36", "template": "[X] ."}\n')
@@ -246,34 +224,12 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         build(tmp_path)
 
 
-def gated_types(benchmark: BenchmarkTables, queries: Any) -> list[tuple[str, list[str]]]:
-    """The failed checks of the gate, with the rows they name."""
-    tables = {"queries": queries, "candidates": benchmark.candidates}
-    return [
-        (check["type"], [example["row"] for example in check["examples"]])
-        for check in gated.failing("lama", tables)
-        if check["severity"] != "warning"
-    ]
-
-
-def test_the_gate_wants_pairs_that_match(tmp_path: Path) -> None:
-    benchmark = build(write(tmp_path))
-    assert gated_types(benchmark, benchmark.queries) == []
-    queries = benchmark.queries.copy()
-    queries.loc[queries["subset"] == "t-rex-free", "subject_id"] = "Q9"
-    twins = queries.loc[queries["subset"].str.startswith("t-rex"), "query_id"].tolist()
-    assert gated_types(benchmark, queries) == [("expect_pairs_to_match", twins)]
-    queries = benchmark.queries.copy()
-    queries.loc[0, "sentence"] = "Bo Ek was born in Tulmford ."
-    first = queries["query_id"].tolist()[:1]
-    assert gated_types(benchmark, queries) == [("expect_filled_prompts", first)]
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="LAMA's released files are not here")
-def test_the_released_files_have_the_counts_of_the_paper(tmp_path: Path) -> None:
+def test_the_released_files_have_the_counts_of_the_paper(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
     """6.11 K sentences of Google-RE, 305 lines and 303 entities of SQuAD. ConceptNet is not among
     the files; one line stands for it."""
-    shutil.copytree(REAL, tmp_path / "lama", copy_function=shutil.copyfile)
+    shutil.copytree(released_data("lama"), tmp_path / "lama", copy_function=shutil.copyfile)
     (tmp_path / "lama").chmod(0o755)
     (tmp_path / "lama/ConceptNet").mkdir()
     (tmp_path / "lama/ConceptNet/test.jsonl").write_text(json.dumps(CAN) + "\n")

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 import medprobe
-from made_up import project
 from medprobe import library
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.stages.score import score
 from test_contrastive import NAMES, slow
+from toy_project import project
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "quickstart.ipynb"
 PROMPT = "velotrine may treat [Y] ."

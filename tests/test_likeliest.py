@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, text_slots
 from medprobe.methods.likelihood import Likelihood
+from medprobe.testing import tiny
 
 WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
 NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::5]
@@ -110,6 +110,14 @@ def test_ranks_of_answers(arch, more, tiny_model):
         assert rank > 5 if np.isnan(seen) else rank == seen
     plain = predicted(tiny_model(arch), **more)
     pd.testing.assert_frame_equal(found.drop(columns="answer_rank"), plain)
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "t5", "bert"])
+def test_totals_alone_are_those_of_both_variants(arch, tiny_model):
+    both, totals = predicted(tiny_model(arch)), predicted(tiny_model(arch), per_token=False)
+    expected = both[~both["variant"].str.endswith("per_token")].reset_index(drop=True)
+    assert set(totals["variant"]) == set(expected["variant"]) < set(both["variant"])
+    pd.testing.assert_frame_equal(totals, expected, rtol=0, atol=1e-4)
 
 
 def test_a_search_that_is_cut_short_says_what_is_certain(tiny_model):

@@ -4,11 +4,11 @@ import torch
 import transformers
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
+from medprobe.testing import tiny
 
 NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gated
-from afar import afar
+import gate_helpers
 from medprobe.benchmarks import lipid, lipid_released
 from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
 from medprobe.cluster.files import pack
@@ -18,6 +17,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import lipid as released
 from medprobe.sources.mentions import Mentions, symbol
+from remote_executor import run_remotely
 
 ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "LARGE", "amyloid-β"]
 FINDER = Mentions(((name, name) for name in ENTITIES), exact=symbol)
@@ -234,51 +234,15 @@ def test_what_workers_elsewhere_read_is_built_alike(
     second = [record(1, "Aspirin is new.", version=2), record(3, "BRX2 acts.", date="2021-01-01")]
     third = ["<DeleteCitation><PMID>2</PMID></DeleteCitation>", record(1, "Aspirin is old.")]
     build(Path("data"), first, second, third).write(Path("here"))
-    lipid.build(Path("data"), lipid.Settings(), 0, afar).write(Path("there"))
+    lipid.build(Path("data"), lipid.Settings(), 0, run_remotely).write(Path("there"))
     assert pack(Path("there")) == pack(Path("here"))
-
-
-def failing(benchmark: BenchmarkTables) -> dict[str, list[str]]:
-    """The failed checks of the gate, with the rows they name."""
-    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
-    return {
-        check["type"]: [example["row"] for example in check["examples"]]
-        for check in gated.failing("lipid", tables)
-        if check["severity"] != "warning"
-    }
 
 
 def test_the_gate_passes_what_is_built(tmp_path: Path) -> None:
     records = [record(1, "Aspirin helps. BRX2 acts."), record(2, "Aspirin heals.")]
-    assert failing(build(tmp_path, records)) == {}
-
-
-def test_the_gate_names_each_rule_that_is_broken(tmp_path: Path) -> None:
-    verbs = ["acts", "cools", "heals", "helps", "is old", "rests"]
-    records = [record(n, f"Aspirin {verb}.") for n, verb in enumerate(verbs, start=1)]
-    build(tmp_path, records)
-    benchmark = lipid.build(tmp_path, lipid.Settings(candidates="listed"), 0)
-    queries = benchmark.queries.copy()
-    names = queries["query_id"].tolist()
-    queries.loc[0, "prompt"] = "Nothing."
-    queries.loc[1, "sentence"] = "Aspirin and BRX2."
-    queries.loc[2, "sentence"] = "We took aspirin."
-    queries.loc[3, "date"] = "2021-12-31"
-    queries.loc[4, "prompt"] = queries.loc[5, "prompt"]
-    queries.at[5, "answers"] = ["nothing"]
-    found = failing(BenchmarkTables(queries, benchmark.candidates))
-    assert (
-        found
-        == {
-            "expect_column_distinct_values_to_contain_set": [],  # the records speak of no gene
-            "expect_prompts_to_have_one_slot": names[:1],
-            "expect_items_to_be_in_table": names[5:],
-            "expect_compound_columns_to_be_unique": names[4:],
-            "expect_dates_to_be_later": names[3:4],
-            "expect_column_values_to_not_match_regex": names[2:3],
-            "expect_texts_to_hold_one_candidate": names[1:2],
-        }
-    )
+    benchmark = build(tmp_path, records)
+    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
+    assert gate_helpers.critical("lipid", tables) == []
 
 
 def test_appearances_of_entities(tmp_path: Path) -> None:
@@ -296,29 +260,13 @@ def test_appearances_of_entities(tmp_path: Path) -> None:
 
 
 PROMPTS = [("chem", "[MASK] lowers fever.", "aspirin"), ("gene", "Of [MASK].", "BRX2")]
-FORMS = {
-    "objects": [{"type": kind, "prompt": text, "answer": name} for kind, text, name in PROMPTS],
-    "by kind": {
-        "chemicals": [{"masked_sentence": PROMPTS[0][1], "entity": "aspirin"}],
-        "genes": [{"masked_sentence": PROMPTS[1][1], "entity": "BRX2"}],
-    },
-    "by entity": {
-        "LIPID-Chem": {"aspirin": [PROMPTS[0][1]]},
-        "LIPID-Gene": {"BRX2": PROMPTS[1][1]},
-    },
-    "columns": {
-        "prompt": {"0": PROMPTS[0][1], "1": PROMPTS[1][1]},
-        "entity": {"0": "aspirin", "1": "BRX2"},
-        "category": {"0": "chemical", "1": "gene"},
-    },
-}
+ROWS = [{"type": kind, "prompt": text, "answer": name} for kind, text, name in PROMPTS]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_released_prompts_are_read_in_any_form(tmp_path: Path, form: str) -> None:
+def test_released_prompts_are_queries(tmp_path: Path) -> None:
     path = tmp_path / "lipid/LIPID.json"
     path.parent.mkdir()
-    path.write_text(json.dumps(FORMS[form]))
+    path.write_text(json.dumps(ROWS, indent=1))
     assert [(row.kind, row.prompt, row.entity) for row in released.read(path)] == PROMPTS
     made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
     assert made.queries["prompt"].tolist() == ["[Y] lowers fever.", "Of [Y]."]
@@ -328,14 +276,14 @@ def test_released_prompts_are_read_in_any_form(tmp_path: Path, form: str) -> Non
         ["BRX2", "gene"],
     ]
     tables = {"queries": made.queries, "candidates": made.candidates, **made.others}
-    checks = gated.failing("lipid_released", tables)
+    checks = gate_helpers.failing("lipid_released", tables)
     assert [check for check in checks if check["severity"] != "warning"] == []
 
 
 def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     path = tmp_path / "lipid/LIPID.json"
     path.parent.mkdir()
-    rows = [*FORMS["objects"], {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
+    rows = [*ROWS, {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
     assert len(made.queries) == 2
@@ -347,12 +295,14 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("", r"no text with \[MASK\] in it"),
-        ("[]", r"no text with \[MASK\] in it"),
-        ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: entity is '', expected a text"),
+        ("", "no prompt in it; expected objects with type"),
+        ("[]", "no prompt in it"),
+        ('{"chem": {"aspirin": ["[MASK] acts."]}}', "prompt 1: no field 'type'; expected objects"),
+        ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: no field 'answer'"),
+        ('[{"type": "chem", "prompt": "acts.", "answer": "x"}]', "prompt 1: prompt is 'acts.'"),
         (
-            '[{"prompt": "[MASK] acts.", "answer": "general"}]',
-            "prompt 1: kind is '', expected 'chem'",
+            '[{"type": "chemical", "prompt": "[MASK] acts.", "answer": "x"}]',
+            "prompt 1: type is 'chemical' .*, expected 'chem' or 'gene'",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from medprobe.benchmark_statistics import statistics, token_statistics
 from medprobe.benchmarks import medlama, medlama_released
 from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
@@ -18,11 +20,9 @@ from medprobe.benchmarks.medlama.queries import UNNATURAL
 from medprobe.commands.imports import bring
 from medprobe.core import params
 from medprobe.core.errors import BadInput
-from medprobe.core.statistics import statistics, token_statistics
 from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.build import build as build_stage
 
-RELEASED = Path(__file__).parent.parent.parent / "shared/data/medlama"
 SEVEN = (
     "associated_morphology_of",
     "disease_mapped_to_gene",
@@ -32,7 +32,6 @@ SEVEN = (
     "may_treat",
     "occurs_after",
 )
-real = pytest.mark.skipif(not RELEASED.is_dir(), reason="MedLAMA's released files are not here")
 
 Concept = tuple[str, str, str]  # CUI, AUI, name
 Triple = tuple[str, str, str, str, str, str]  # tail CUI and AUI, head CUI and AUI, RELA, SAB
@@ -300,13 +299,9 @@ def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
     [
         ({"avg_match": "drop"}, "may_treat_1.csv, line 1: no column 'avg_match'"),
         ({"tail_cuis_list": "['C2', 'C3']"}, "line 2: 2 tail_cuis_list but 3 tail_names_list"),
-        ({"tail_names": "fever"}, "line 2: tail_names is not what the lists say"),
         ({"tail_cuis_len": "3"}, "line 2: tail_cuis_len is not what the lists say"),
         ({"rel": "may_prevent"}, "line 2: rel is 'may_prevent', expected 'may_treat'"),
-        ({"tail_cuis_list": "C2"}, "line 2: tail_cuis_list is 'C2', expected a valid list"),
-        ({"avg_match": "x"}, "line 2: avg_match is 'x', expected a valid number"),
         ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: hardness columns not as recomputed"),
-        ({"head_name": "pain relief"}, "may_treat_1.csv: hardness columns not as recomputed"),
     ],
 )
 def test_unsound_released_files_are_refused(
@@ -340,9 +335,11 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
         bring("medlama", folder, tmp_path)
 
 
-@real
-def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
-    report = bring("medlama", RELEASED, tmp_path)
+def test_the_released_relations_come_out_identical(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = released_data("medlama")
+    report = bring("medlama", folder, tmp_path)
     assert tuple(report["relation"]) == SEVEN
     assert report["columns"].all()
     assert report["hard_set"].all()
@@ -351,7 +348,7 @@ def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
     assert (made.candidates["subset"] == "full").sum() == 11_799
     for relation, count in zip(SEVEN, report["hard"], strict=True):
         for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:
-            file = pd.read_csv(RELEASED / f"{name}.csv", keep_default_na=False)
+            file = pd.read_csv(folder / f"{name}.csv", keep_default_na=False)
             found = made.queries[made.queries["subset"] == which]
             part = found[found["relation"] == relation]
             assert part["subject"].tolist() == file["head_name"].tolist()
@@ -359,9 +356,8 @@ def test_the_released_relations_come_out_identical(tmp_path: Path) -> None:
             assert part["avg_rouge_l"].tolist() == file["avg_rouge_l"].tolist()
 
 
-@real
-def test_the_released_prompts_are_ours() -> None:
-    prompts = pd.read_csv(RELEASED / "prompts.csv").set_index("pid")
+def test_the_released_prompts_are_ours(released_data: Callable[[str], Path]) -> None:
+    prompts = pd.read_csv(released_data("medlama") / "prompts.csv").set_index("pid")
     assert prompts["human_prompt"].to_dict() == HUMAN_PROMPTS
     ours = {name: default_prompt(name) for name in prompts.index}
     assert {

@@ -1,15 +1,14 @@
 """MedNLI, MEDIQA-NLI and the annotation: what is read, and one clear line for what is amiss."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from made_diskne import lines, write_csv
+from diskne_world import lines, write_csv
 from medprobe.core.errors import BadInput
 from medprobe.sources import annotation, mednli
-
-RELEASED = Path(__file__).parents[1] / "../shared/data/diskne"
 
 
 def row(pair: str, **changes: str) -> str:
@@ -97,7 +96,6 @@ def test_sheet(tmp_path: Path) -> None:
         annotation.read_sheet(path)
 
 
-@pytest.mark.skipif(not RELEASED.is_dir(), reason="the released annotation is not there")
 @pytest.mark.parametrize(
     ("name", "positives", "negatives", "tested"),
     [
@@ -111,9 +109,15 @@ def test_sheet(tmp_path: Path) -> None:
     ],
 )
 def test_released_files(
-    name: str, positives: dict[str, int], negatives: int, tested: dict[str, int]
+    released_data: Callable[[str], Path],
+    name: str,
+    positives: dict[str, int],
+    negatives: int,
+    tested: dict[str, int],
 ) -> None:
-    table = annotation.read_released(RELEASED / f"DisknE_{name}_similar_annotation.csv")
+    table = annotation.read_released(
+        released_data("diskne") / f"DisknE_{name}_similar_annotation.csv"
+    )
     right = table[table["label"] == 1]
     assert right["category"].value_counts().to_dict() == positives
     assert len(table) - len(right) == negatives

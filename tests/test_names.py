@@ -10,7 +10,7 @@ import pytest
 import yaml
 from dvc.repo import Repo
 
-from project import NEEDED_SECTIONS
+from medprobe.testing.project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parent.parent
 SHELL = "x; touch pwned #"

@@ -74,10 +74,3 @@ def test_a_file_that_is_no_noteevents_is_refused(tmp_path: Path) -> None:
         list(notes.read(path, Counter()))
     with pytest.raises(BadInput, match="no such file"):
         list(notes.read(tmp_path / "none.csv", Counter()))
-
-
-def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "notes.csv", [row(1, "x")])
-    path.write_bytes(path.read_bytes() + b'"2","\xff"\n')
-    with pytest.raises(BadInput, match="line 3: not UTF-8 at byte 1"):
-        list(notes.read(path, Counter()))

@@ -135,6 +135,24 @@ def test_quality_is_accuracy_and_loss_on_dev(tiny_model):
     assert -negated == pytest.approx(loss(prober, dev, vectors), abs=1e-6)
 
 
+@pytest.mark.parametrize("recipe", ["spread", "released"])
+def test_the_bias_is_subtracted_in_decoding_and_not_in_training(recipe, tiny_model):
+    vectors, decoded = [], []
+    for bias in ("kept", "subtracted"):
+        prober = method(tiny_model("bert"), recipe=recipe, bias=bias, equal="text")
+        with torch.no_grad():
+            head = prober.model.model.get_output_embeddings().bias
+            head.copy_(torch.randn(len(head), generator=torch.manual_seed(0)))
+        start = prober.recipe.start(TEMPLATE)
+        prober.recipe.start = lambda template, start=start: start
+        best = prober.train(table(4), table(2), 7)  # decodes the dev split after each epoch
+        vectors.append(start.detach())
+        with prober.recipe.installed(best):
+            decoded.append(prober._predictions(table(4), 3, exact)["prediction"].tolist())
+    assert torch.equal(*vectors)
+    assert decoded[0] != decoded[1]
+
+
 def test_training_teaches(tiny_model):
     train = table(1)
     losses = []

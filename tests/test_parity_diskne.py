@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import made_diskne
+import diskne_world
 import parity
 from medprobe.benchmarks import diskne_released
 from medprobe.core.tables import BenchmarkTables
@@ -55,18 +55,18 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copyfile(path, folder / "diskne" / path.name)
     pairs = (GIVEN / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
     for number, name in enumerate(mednli.MEDNLI, 1):
-        made_diskne.lines(folder / "mednli" / name, [made_diskne.other_pair(number)])
-    made_diskne.lines(folder / "mednli" / mednli.MEDNLI[0], pairs)
-    made_diskne.lines(folder / "mediqa" / mednli.MEDIQA, [made_diskne.other_pair(0)])
-    made_diskne.write_csv(folder / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
+        diskne_world.lines(folder / "mednli" / name, [diskne_world.other_pair(number)])
+    diskne_world.lines(folder / "mednli" / mednli.MEDNLI[0], pairs)
+    diskne_world.lines(folder / "mediqa" / mednli.MEDIQA, [diskne_world.other_pair(0)])
+    diskne_world.write_csv(folder / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
     rows = []
     for concept in json.loads((GIVEN / "concepts.json").read_text(encoding="utf-8")):
         for place, name in enumerate([concept["name"], *concept["synonyms"]]):
             rank, term = ("S", "SY") if place else ("P", "PT")
             start = f"{concept['cui']}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US"
             rows.append(f"{start}|{term}|1|{name}|9|N||")
-    made_diskne.lines(folder / "umls/MRCONSO.RRF", rows)
-    made_diskne.lines(folder / "umls/MRREL.RRF", [made_diskne.OTHER_RELATION])
+    diskne_world.lines(folder / "umls/MRCONSO.RRF", rows)
+    diskne_world.lines(folder / "umls/MRREL.RRF", [diskne_world.OTHER_RELATION])
     return folder
 
 

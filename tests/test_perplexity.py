@@ -11,11 +11,11 @@ import torch
 import transformers
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.methods.perplexity import Perplexity, perplexity
 from medprobe.metrics.perplexity import values
+from medprobe.testing import tiny
 
 TEXTS = [
     "Velotrine treats Karsten syndrome .",
@@ -122,7 +122,9 @@ def test_values_carry_each_query_to_its_place() -> None:
     queries = pd.DataFrame(
         {"query_id": ["a", "b", "c"], "subset": ["s", "t", "s"], "relation": ["r", "r", "r"]}
     )
-    by_query = values(table, queries.assign(cluster=queries["query_id"]))
+    by_query = values(
+        table, queries.assign(cluster=queries["query_id"], answer=queries["query_id"])
+    )
     assert list(by_query.columns) == [
         "variant",
         "replicate",
@@ -130,6 +132,7 @@ def test_values_carry_each_query_to_its_place() -> None:
         "subset",
         "relation",
         "cluster",
+        "answer",
         "perplexity",
     ]
     assert by_query[["query_id", "subset", "perplexity"]].to_numpy().tolist() == [

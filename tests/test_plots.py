@@ -1,11 +1,14 @@
-"""Drawings for papers: what stands where."""
+"""Drawings for the page and for papers: what stands where, and what they say."""
 
 import math
+import re
 from itertools import combinations
+from xml.etree import ElementTree
 
 import pandas as pd
 
 from medprobe.figures import plots
+from medprobe.figures.rows import Drawing
 from medprobe.figures.svg import drawing
 
 CLOSE = [(100 + 9 * n, 20 + n % 3, f"a data set's name {n}") for n in range(9)]
@@ -17,7 +20,7 @@ def placed(points: list[tuple[float, float, str]]) -> tuple[list, list]:
     with drawing(3.8) as (axes, finish):
         axes.scatter([x for x, _, _ in points], [y for _, y, _ in points], label="one")
         axes.set_xscale("log")
-        finish(["one", "another"], lambda: plots._name(axes, points))
+        finish({"one": [], "another": []}, lambda: plots._name(axes, points))
         boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
         return boxes, list(axes.transData.transform([point[:2] for point in points]))
 
@@ -37,5 +40,62 @@ def test_a_name_stands_right_of_its_point_where_there_is_room() -> None:
 
 def test_every_point_has_its_name_in_the_file() -> None:
     rows = pd.DataFrame(CLOSE, columns=["x", "y", "name"]).assign(kind="template-based")
-    svg = plots.points(rows, "x", "y", "kind", ("perplexity", "acc@1")).svg
+    svg = plots.points(rows, "x", "y", "kind", ("perplexity", "acc@1"))
     assert all(name.replace("'", "&#x27;") in svg or name in svg for _, _, name in CLOSE)
+
+
+ROWS = pd.DataFrame(
+    [
+        ("a", "first method", 0.5, 0.25, 0.75),
+        ("b <c>", "first method", 0.125, 0.125, 0.125),
+        ("a", "second", float("nan"), float("nan"), float("nan")),
+    ],
+    columns=["model", "method", "value", "low", "high"],
+)
+SAID = ["a\nfirst method\n50.0 [25.0, 75.0]", "b <c>\nfirst method\n12.5"]
+
+
+def titles(svg: str) -> list[str]:
+    """What the marks of a drawing say."""
+    root = ElementTree.fromstring(svg)
+    return [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+
+
+def test_each_mark_says_its_numbers() -> None:
+    assert titles(plots.intervals(ROWS, "method", "model", "acc@1", True)) == SAID
+    assert titles(plots.curves(ROWS, "method", "model", ("method", "acc@1"), True)) == SAID
+    shares = pd.DataFrame({"rises": [0.25, 0.5], "stays": [0.75, 0.5]}, index=["a", "b"])
+    bars = ["rises\na\n25.0", "rises\nb\n50.0", "stays\na\n75.0", "stays\nb\n50.0"]
+    assert titles(plots.stacked(shares, "share")) == bars
+
+
+def test_a_series_can_be_chosen_on_the_page() -> None:
+    svg = plots.intervals(ROWS, "method", "model", "acc@1", True)
+    assert re.findall('data-series="([^"]*)"', svg) == ["a", "a", "b &lt;c&gt;", "b &lt;c&gt;"]
+
+
+def test_a_series_looks_the_same_in_several_drawings() -> None:
+    alone = ROWS[ROWS["model"] == "b <c>"]
+    svg = plots.intervals(alone, "method", "model", "acc@1", True, order=["a", "b <c>", "z"])
+    assert plots.COLOURS[1].lower() in svg and plots.COLOURS[0].lower() not in svg
+
+
+def test_a_drawing_is_small_and_suits_any_page() -> None:
+    drawn = Drawing("a", plots.intervals(ROWS, "method", "model", "acc@1", True), 'of "a" & b')
+    assert drawn.svg.startswith("""<svg aria-label='of "a" &amp; b' """)
+    assert 'role="img"' in drawn.svg and 'fill="currentColor"' in drawn.svg
+    for needless in ("clip", "metadata", "<style", "DejaVu", "<!--", "#123456", "#000000"):
+        assert needless not in drawn.svg
+    assert len(drawn.svg) < 6_000
+
+
+def test_long_legends_take_no_room_from_what_is_drawn() -> None:
+    names = [f"the name of data set {n}, template-free" for n in range(12)]
+    many = pd.DataFrame([(name, x, 0.5, 0.5, 0.5) for name in names for x in (1, 2)])
+    many.columns = ["name", "x", "value", "low", "high"]
+    heights = [
+        float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)[0])
+        for rows in (many, many[many["name"] == names[0]])
+        for drawn in [plots.curves(rows, "x", "name", ("x", "y"), True)]
+    ]
+    assert heights[0] - heights[1] > 150

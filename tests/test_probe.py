@@ -131,6 +131,27 @@ def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
     assert table["query_id"].nunique() == 4
 
 
+@pytest.mark.parametrize("names", [(), ("curves", "losses")])
+def test_notes_that_are_not_those_named_are_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    """They would be no outputs of the stage, or outputs that are missing."""
+    monkeypatch.setattr(Alphabetical, "notes", lambda _, table: (table, {"curves": table}))
+    monkeypatch.setattr(Alphabetical, "NOTES", names)
+    with pytest.raises(BadInput, match=r"methods/alphabetical\.py: the method's notes are"):
+        probe("bert", "alphabetical", "medlama", PARAMS)
+    assert not (project / "outputs/predictions").exists()
+    monkeypatch.setattr(Alphabetical, "NOTES", ("curves",))
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert (project / "outputs/predictions/bert/alphabetical/medlama-curves.csv").is_file()
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_a_method_that_gives_notes_names_them(name: str) -> None:
+    plugin = methods.find(name)
+    assert (plugin.notes is not Method.notes) == bool(plugin.NOTES)
+
+
 def test_a_stopped_probe_goes_on_where_it_stopped(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

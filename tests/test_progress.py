@@ -1,12 +1,21 @@
 """How far long work is, with the time it still takes, by a clock of the test's own."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import repeat
+from pathlib import Path
 
 import pytest
 
-from medprobe.core import parts
-from medprobe.core.parts import Job, Pace, counted, local, progress, tell, until, watching
+import probing
+from medprobe import methods
+from medprobe.core import places
+from medprobe.core.executor import Job, local
+from medprobe.core.params import Params
+from medprobe.core.progress import Pace, counted, hearing, progress, tell, until
+from medprobe.core.tables import BenchmarkTables
+from medprobe.stages.probe import ready
+from medprobe.testing import tiny
 
 
 class Clock:
@@ -61,7 +70,7 @@ def test_without_a_terminal_there_is_a_line_each_time(
         for _ in repeat(None, 2):
             say()
 
-    monkeypatch.setattr(parts, "until", twice)
+    monkeypatch.setattr("medprobe.core.progress.until", twice)
     with progress("score", 3, "tables") as now:
         now.at(0)
     lines = capsys.readouterr().err.splitlines()
@@ -76,22 +85,16 @@ def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_who_watches_may_stop_the_work() -> None:
-    seen: list[int] = []
+class Recorded(Pace):
+    """A pace that remembers what it was told."""
 
-    def watch(work: Pace) -> None:
-        seen.append(work.done)
-        if work.done == 2:
-            raise InterruptedError
+    def __init__(self, total: int) -> None:
+        super().__init__("probe", total, "tokens")
+        self.seen: list[int] = []
 
-    token = watching.set(watch)
-    try:
-        with pytest.raises(InterruptedError), progress("work", 9) as now:
-            for done in range(9):
-                now.at(done)
-    finally:
-        watching.reset(token)
-    assert seen == [0, 1, 2]
+    def at(self, done: int, about: str = "") -> None:
+        super().at(done, about)
+        self.seen.append(done)
 
 
 def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
@@ -101,14 +104,54 @@ def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
         tell(more, "tokens")
         return more
 
-    seen: list[int] = []
-    token = watching.set(lambda pace: seen.append(pace.done))
-    try:
-        with progress("probe", 12, "tokens") as now:
-            now.at(0)
-            found = counted(local(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
-            assert dict(found) == {0: 2, 1: 50}
-            tell(1, "tokens")  # of nothing that is counted
-    finally:
-        watching.reset(token)
-    assert seen == [0, 2, 4, 5, 7, 12, 12]
+    now = Recorded(12)
+    now.at(0)
+    found = counted(local(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
+    assert dict(found) == {0: 2, 1: 50}
+    tell(1, "tokens")  # of nothing that is counted
+    assert now.seen == [0, 2, 4, 5, 7, 12, 12]
+
+
+READING = [  # the methods that know beforehand how many tokens they read
+    ("fill_mask", "bert", "masked"),
+    ("mask_average", "roberta", "masked"),
+    ("contrastive", "bert", "masked"),
+    ("perplexity", "bert", "masked"),
+    ("perplexity", "gpt2", "causal"),
+    ("rank_change", "bert", "masked"),
+]
+
+
+@pytest.mark.parametrize("case", READING)
+def test_what_a_method_says_that_it_reads_it_then_tells_of(
+    case: tuple[str, str, str],
+    tiny_model: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To the token; of causal models, whose texts are padded, a little more."""
+    method, arch, kind = case
+    monkeypatch.chdir(tmp_path)
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model(arch))
+    tiny.model(arch, places.REWIRED / "mine/set-0/step-5", 1)
+    queries = probing.queries()
+    queries["shown"] = [[]] * len(queries)
+    BenchmarkTables(queries, probing.candidates()).write(places.BENCHMARKS / "toy")
+    settings = {"sets": ["set-0"]} if method == "contrastive" else {}
+    named = {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
+    work = ready("mine", method, "toy", Params.model_validate(named))
+    ahead = [work.prober.reads(work.tasks[n], one.pass_) for one in work.asked() for n in one.tasks]
+    heard: Counter[str] = Counter()
+    token = hearing.set(lambda amount, unit: heard.update({unit: amount}))
+    for asked in work.asked():
+        work(asked)
+    hearing.reset(token)
+    known = sum(sum(lengths or ()) for lengths in ahead)
+    assert known > 0
+    assert known <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * known
+
+
+def test_the_methods_that_say_what_they_read_are_tried() -> None:
+    names = {name for name in methods.names() if "reads" in vars(methods.find(name))}
+    assert {case[0] for case in READING} == names

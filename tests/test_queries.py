@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from made_up import project, query, ranked
 from medprobe.commands.show import diff, show
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
@@ -17,10 +16,8 @@ from medprobe.core.tables import (
     write_predictions,
 )
 from medprobe.report import queries
-from medprobe.report.blocks import Links, Paragraph
 from medprobe.report.queries import Answers, write
-from medprobe.report.results import Results
-from medprobe.report.sections.queries import section
+from toy_project import project, query, ranked
 
 NAMES = [("alba", "C0", "", "full"), ("brena", "brena", "", "full")]
 
@@ -122,16 +119,6 @@ def test_what_was_not_asked_has_a_blank(made: tuple[Path, list[Path]]) -> None:
     write_predictions(table[table["query_id"] == "of Drug 2"], some, "accuracy")
     found = answers(folder, [path, some], text=True)
     assert found is not None and found.content["best"] == ["20", " 0"]
-
-
-def test_where_the_numbers_of_other_methods_are_is_said() -> None:
-    found = Results(pd.DataFrame(), queries=frozenset({"facts"}), unlisted={"facts": ["x", "y"]})
-    [told] = section(found, "facts")
-    assert isinstance(told.blocks[0], Links) and isinstance(told.blocks[1], Paragraph)
-    where = "outputs/predictions/<model>/<method>/facts.parquet"
-    said = f"What x and y gave query by query stands in the project's tables {where}."
-    assert told.blocks[1].text == said
-    assert section(Results(pd.DataFrame()), "facts") == []
 
 
 def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:

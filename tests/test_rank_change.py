@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import probing
-import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
 from medprobe.engine.load import load
 from medprobe.methods.rank_change import COPY, RankChange, ranks
+from medprobe.testing import tiny
 
 PROMPTS = (
     "Velotrine may treat [Y] .",

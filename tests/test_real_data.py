@@ -2,7 +2,6 @@
 with the files as they were really released, where these are there."""
 
 import csv
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -14,10 +13,8 @@ import pytest
 import yaml
 
 from medprobe.benchmarks.medlama.hardness import hardness
-from project import NEEDED_SECTIONS, ROOT, Project
+from medprobe.testing.project import NEEDED_SECTIONS, ROOT, Project
 
-SHARED = Path(__file__).parent.parent.parent / "shared/data"
-MINILM = os.environ.get("MEDPROBE_MINILM")
 # all-MiniLM-L6-v2, not rewired, all 19 relations, in per cent.
 UNREWIRED = {
     ("full", "acc_at_1"): 1.489,
@@ -115,7 +112,7 @@ def test_released_files_and_a_model_from_a_folder(
     assert not (project.folder / "data/sample").exists()
     numbers = pd.read_csv(project.folder / "reports/comparison.csv")
     assert set(numbers["benchmark"]) == {"real"}
-    assert set(numbers["model"]) == {"mine"}
+    assert set(numbers["model"]) == {"mine", "baseline"}
     assert {"mask_average", "contrastive", "contrastive:original"} <= set(numbers["method"])
     assert "up to date" in project.works("dvc", "repro")
 
@@ -139,18 +136,18 @@ def begun(folder: Path, **sections: object) -> Project:
     return project
 
 
-@pytest.mark.skipif(
-    not (SHARED / "medlama-released").is_dir(), reason="MedLAMA's released files are not here"
-)
 @pytest.mark.parametrize("real", [False, True], ids=["made-encoder", "all-MiniLM-L6-v2"])
 def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
-    tmp_path: Path, tiny_model: Callable[[str], Path], real: bool
+    tmp_path: Path,
+    tiny_model: Callable[[str], Path],
+    released_data: Callable[[str], Path],
+    real: bool,
 ) -> None:
     """docs/own-data.md's commands and settings, in a clone laid out as the released one, with one
     sentence set. A made encoder is asked little of each relation; the real one all, and its figures
     without rewiring are known."""
-    if real and not MINILM:
-        pytest.skip("MEDPROBE_MINILM names no folder with all-MiniLM-L6-v2")
+    released = released_data("medlama-released")
+    encoder = released_data("all-MiniLM-L6-v2") if real else tiny_model("bert")
     commands, settings = the_day()
     assert len(commands) <= 6
     project = begun(tmp_path / "project", **settings)
@@ -163,11 +160,11 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     (checkpoint,) = settings["folders"].values()
     (sentence_set,) = settings["sentence_sets"]
     (project.folder / checkpoint).parent.mkdir()
-    shutil.copytree(MINILM if real else tiny_model("bert"), project.folder / checkpoint)
+    shutil.copytree(encoder, project.folder / checkpoint)
     clone = tmp_path / "medlama/data"
     (clone / "elicit_corpora").mkdir(parents=True)
-    shutil.copytree(SHARED / "medlama-released", clone / "medlama")
-    shutil.copy(SHARED / "sentences" / sentence_set, clone / "elicit_corpora")
+    shutil.copytree(released, clone / "medlama")
+    shutil.copy(released_data("sentences") / sentence_set, clone / "elicit_corpora")
     said = ""
     for command in commands:
         wide = {"COLUMNS": "200"} if "doctor" in command else {}
@@ -194,18 +191,3 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
         measured = unrewired.set_index(["subset", "metric"])["value"]
         for (subset, metric), percent in UNREWIRED.items():
             assert 100 * measured[subset, metric] == pytest.approx(percent, abs=0.03)
-
-
-@pytest.mark.skipif(not (SHARED / "lama").is_dir(), reason="LAMA's released files are not here")
-def test_lama_as_released_is_built_and_gated_in_three_commands(tmp_path: Path) -> None:
-    """What is there of it: without ConceptNet, and with three relations of T-REx."""
-    sets = ["google-re", "t-rex", "squad"]
-    project = begun(tmp_path, benchmarks={"lama": {"lama": {"sets": sets}}})
-    said = project.works("medprobe", "import", "lama", str(SHARED / "lama"))
-    assert "sets: [google-re, t-rex, squad]" in said
-    project.works("medprobe", "build", "--benchmark", "lama")
-    project.works("medprobe", "validate", "--benchmark", "lama")
-    assert (project.folder / "outputs/validation/lama/passed").is_file()
-    counts = pd.read_parquet(project.folder / "outputs/benchmarks/lama/sources.parquet")
-    read = counts.set_index(["what", "name"])["rows"]
-    assert (read["sentences", "google-re"], read["queries", "squad"]) == (6106, 302)

@@ -1,19 +1,14 @@
 """UMLS release files are read to the letter, and a bad line is named."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-import shards
-from afar import afar
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Job, local
 from medprobe.sources import rrf
 from medprobe.sources.hierarchy import Hierarchy
 
@@ -87,19 +82,6 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     assert str(error.value) == expected
 
 
-def test_either_empty_cui_of_a_relation_is_named(tmp_path: Path) -> None:
-    write(tmp_path, "MRREL.RRF", RELATION.format("C1", "RO", "", "may_treat"))
-    with pytest.raises(BadInput, match="line 1: empty CUI2"):
-        rrf.mrrel(tmp_path, ["CUI1"])
-
-
-def test_bad_utf8_is_named(tmp_path: Path) -> None:
-    good = CONCEPT.format("x").encode()
-    (tmp_path / "MRCONSO.RRF").write_bytes(good + b"\n" + good.replace(b"x", b"\xe9") + b"\n")
-    with pytest.raises(BadInput, match=r"MRCONSO.RRF, line 2: not UTF-8 at byte \d\d"):
-        names(tmp_path)
-
-
 @pytest.mark.parametrize(("suffix", "command"), [("", "cat"), (".gz", "zcat")])
 def test_a_file_in_parts_is_put_together_first(tmp_path: Path, suffix: str, command: str) -> None:
     """A release that is not installed has large files so."""
@@ -139,77 +121,11 @@ def test_the_hierarchy_comes_from_both_directions(tmp_path: Path) -> None:
     assert not tree.descendants("C4") and not tree.descendants("C5")
 
 
-SOME: Final = pl.col("STR").str.contains("[ab]")
-CONCEPTS: Final = st.tuples(st.sampled_from(["C1", "C2", "C3"]), st.text("abü\r ", max_size=30))
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    rows=st.lists(CONCEPTS, min_size=1, max_size=9), shard=st.integers(20, 300), end=st.booleans()
-)
-def test_shards_give_what_the_whole_file_gives(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], shard: int, end: bool
-) -> None:
-    folder = tmp_path_factory.mktemp("umls")
-    write(folder, "MRCONSO.RRF", *(CONCEPT.format(name).replace("C0000001", c) for c, name in rows))
-    if not end:  # of the last line
-        whole = (folder / "MRCONSO.RRF").read_bytes()
-        (folder / "MRCONSO.RRF").write_bytes(whole[:-1])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_rows_are_chosen_by_an_expression_and_among_others(tmp_path: Path, end: str) -> None:
+    rows = [("C1", "ab"), ("C2", "a"), ("C3", "x"), ("C3", ""), ("C1", "b"), ("C3", "a")]
+    lines = [CONCEPT.format(name).replace("C0000001", cui) for cui, name in rows]
+    (tmp_path / "MRCONSO.RRF").write_text("\n".join(lines) + end)
     among = pl.DataFrame({"CUI": ["C3", "C1"]})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rrf, "SHARD", shard)
-        here, there = (
-            rrf.mrconso(folder, ["STR", "CUI"], SOME, among, executor) for executor in (local, afar)
-        )
-    assert there.equals(here)
-    wanted = [
-        (i, name, c) for i, (c, name) in enumerate(rows, 1) if c != "C2" and {*name} & {*"ab"}
-    ]
-    assert here.rows() == wanted
-
-
-@pytest.mark.parametrize("bad", [b"C1|too|few|", b"", b"\xe9"])
-def test_a_bad_line_has_its_number_from_shards_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: bytes
-) -> None:
-    good = CONCEPT.format("x").encode()
-    content = b"\n".join([*[good] * 7, bad, good, bad, good, b""])
-    (tmp_path / "MRCONSO.RRF").write_bytes(content)
-    said = []
-    for executor, shard in ((local, 1), *((afar, shard) for shard in (20, 60, 150, 400))):
-        monkeypatch.setattr(rrf, "SHARD", shard)
-        with pytest.raises(BadInput, match=r"MRCONSO.RRF, line 8: ") as error:
-            rrf.mrconso(tmp_path, ["CUI"], executor=executor)
-        said.append(str(error.value))
-    assert len(set(said)) == 1
-
-
-def test_workers_need_no_file_and_small_files_go_to_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, "MRCONSO.RRF", *(CONCEPT.format(name) for name in "abcd"))
-    monkeypatch.setattr(rrf, "SHARD", 100)
-    assert rrf.mrconso(Path(), ["STR"], executor=afar)["STR"].to_list() == [*"abcd"]
-    monkeypatch.setattr(rrf, "SHARD", 1000)
-    assert rrf.mrconso(Path(), ["STR"], executor=none)["STR"].to_list() == [*"abcd"]
-
-
-def none(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-    raise AssertionError("nothing is to be done by workers")
-
-
-@pytest.mark.parametrize("builder", shards.SETTINGS)
-def test_benchmarks_are_the_same_from_shards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shards.write(builder)
-    asked: list[str] = []
-
-    def there(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        asked.extend(job.name for job in jobs)
-        return afar(work, jobs)
-
-    assert shards.built(builder, there) == shards.built(builder, local)
-    assert "data/umls/MRCONSO.RRF, part 2" in asked
+    chosen = rrf.mrconso(tmp_path, ["STR", "CUI"], pl.col("STR").str.contains("[ab]"), among)
+    assert chosen.rows() == [(1, "ab", "C1"), (5, "b", "C1"), (6, "a", "C3")]

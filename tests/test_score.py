@@ -10,11 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from afar import afar
-from made_up import METADATA, predictions, project, ranked
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import local
 from medprobe.core.params import Params, ScoreParams
-from medprobe.core.parts import local
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
@@ -30,6 +28,8 @@ from medprobe.metrics.significance import (
 )
 from medprobe.stages.score import score
 from medprobe.tracking import runs
+from remote_executor import run_remotely
+from toy_project import METADATA, predictions, project, ranked
 
 PARAMS = Params(score=ScoreParams(bootstrap=100))
 SCORES = Path("metrics/scores/taught/contrastive.json")
@@ -217,7 +217,9 @@ def test_paired_tests_compare_systems_and_correct() -> None:
 
 
 def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
-    tables = [paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one) for one in (local, afar)]
+    tables = [
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one) for one in (local, run_remotely)
+    ]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 

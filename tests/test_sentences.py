@@ -1,4 +1,4 @@
-"""The page's sentences on made-up tables: they say what the paired tests say, and no more."""
+"""The sections on made-up tables: they say what the paired tests say, and no more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,20 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_up import METADATA
+from medprobe.benchmark_statistics import statistics
 from medprobe.benchmarks import context
 from medprobe.core.params import ScoreParams
-from medprobe.core.statistics import statistics
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, rows_of
 from medprobe.metrics.significance import by_query, significance
 from medprobe.metrics.summary import summarise, weighted
-from medprobe.report.blocks import Block, Chapter, Folded, Paragraph, Part
+from medprobe.metrics.template_free import scores
+from medprobe.report import standings, template_free
 from medprobe.report.results import Results
 from medprobe.report.sections import differences, models, published, sweeps, ucm
-from medprobe.report.template_free import chapter as template_free
-from medprobe.report.template_free import scores
+from medprobe.report.standings import Standing, standing
+from medprobe.report.verdicts import MARK
+from render_helpers import check_snapshot, lines
+from toy_project import METADATA
 
 SCORING = Scoring(ScoreParams(bootstrap=200), 1)
 System = tuple[str, str]
@@ -52,64 +54,70 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
     return Results(**{**made, **about})  # type: ignore[arg-type]
 
 
-def said(parts: Sequence[Part | Block]) -> str:
-    """All paragraphs among parts or blocks."""
-    texts = []
-    for one in parts:
-        if isinstance(one, Part | Folded):
-            texts.append(said(one.blocks))
-        elif isinstance(one, Paragraph):
-            texts.append(one.text)
-    return " ".join(texts)
-
-
 def hits(right: int, of: int) -> list[float]:
     return [1.0] * right + [0.0] * (of - right)
 
 
-def two(one: Sequence[float], other: Sequence[float], metric: str = "acc_at_1") -> Results:
-    systems = {("one", "x"): values(one, metric), ("other", "x"): values(other, metric)}
-    return results(systems, metric)
+def best(found: Results, metric: str = "acc_at_1", subset: str = "full") -> Standing:
+    one = standing(found, "facts", subset, metric)
+    assert one
+    return one
 
 
-def test_a_clear_difference_is_called_one() -> None:
-    found = two(hits(30, 40), hits(10, 40))
-    text = said(models.section(found, "facts"))
-    assert text == (
-        "The highest acc@1 is one's under x, 75.0 %; other follows under the same method with "
-        "25.0 %, a difference that is significant (corrected p < 0.001)."
+def counted(answers: int) -> dict[str, pd.DataFrame]:
+    """The statistics of a benchmark of ten queries with so many names."""
+    names = [f"name {number}" for number in range(answers)]
+    asked = [
+        (f"q{n}", "facts", "may_treat", "s", f"S{n}", "[Y]", [names[n]], [""], "full")
+        for n in range(10)
+    ]
+    benchmark = BenchmarkTables(
+        pd.DataFrame(asked, columns=QUERY_COLUMNS),
+        pd.DataFrame([(name, "", "", "full") for name in names], columns=CANDIDATE_COLUMNS),
     )
-    told = said(differences.section(found, "facts"))
-    assert "1 of 1 pair of models under one method differs significantly in acc@1" in told
-    assert "a permutation test that swaps the two on queries;" in told
-    assert "A true difference of about 23.1 points would be found four times in five" in told
+    return {"facts": statistics(benchmark)}
 
 
-def test_a_difference_of_few_queries_names_no_winner() -> None:
-    text = said(models.section(two(hits(5, 8), hits(3, 8)), "facts"))
-    assert "62.5 %; other follows under the same method with 37.5 %" in text
-    assert "is not significant (corrected p = 0.5)" in text
-    assert "Neither of one and other is shown to be better." in text
+def test_the_sections_of_a_benchmark() -> None:
+    """`one` leads `other`; a control, a variant that ranks fewer names, rewiring that moves little
+    or nothing, ties that matter, and chance."""
+    right = {
+        ("one", "x"): 30,
+        ("other", "x"): 10,
+        ("one", "x:original"): 28,
+        ("other", "x:original"): 10,
+        ("one", "x:relation"): 36,
+        ("one", "x:always-true"): 12,
+        ("other", "y"): 25,
+    }
+    systems = {
+        system: values(hits(n, 40), "acc_at_1").assign(acc_at_1_tied=hits(n + (n == 30), 40))
+        for system, n in right.items()
+    }
+    found = results(systems, "acc_at_1", statistics=counted(20))
+    sections = (models.section, sweeps.section, differences.section)
+    check_snapshot("facts", [part for one in sections for part in one(found, "facts")])
+
+
+def test_a_difference_of_few_queries_is_marked() -> None:
+    systems = {("one", "x"): hits(5, 8), ("other", "x"): hits(3, 8)}
+    found = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
+    assert not best(found).clear
+    assert f"| +25.0 {MARK} (p = 0.5) |" in "".join(lines(standings.table("", [("", best(found))])))
 
 
 def test_ties_have_no_winner() -> None:
     swapped = [1.0, 0.0] * 10
-    text = said(models.section(two(swapped, swapped[::-1]), "facts"))
-    assert text == "Under x one and other have the same acc@1, 50.0 %."
-
-
-def test_ties_of_two_methods_have_no_winner_either() -> None:
-    systems = {
-        (model, method): values(hits(right, 20), "acc_at_1")
-        for model, method, right in (("one", "x", 9), ("other", "y", 9), ("other", "x", 2))
-    }
-    text = said(models.section(results(systems, "acc_at_1"), "facts"))
-    assert text == "The highest acc@1, 45.0 %, is that of one under x and other under y."
+    same = {("one", "x"): swapped, ("other", "x"): swapped[::-1]}
+    apart = {("one", "x"): hits(9, 20), ("other", "y"): hits(9, 20), ("other", "x"): hits(2, 20)}
+    for systems in (same, apart):
+        found = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
+        assert best(found).shared
 
 
 def test_one_model_alone_is_compared_with_nobody() -> None:
     found = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
-    assert said(models.section(found, "facts")) == ""
+    assert not best(found).rivals
     assert differences.section(found, "facts") == []
 
 
@@ -121,30 +129,11 @@ def test_six_diseases_show_nothing_however_far_apart() -> None:
         for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
     }
     found = results(systems, "f1")
-    assert "Neither of a and b is shown to be better." in said(models.section(found, "facts"))
+    assert not best(found, "f1").clear
     found.benchmarks["facts"] = replace(found.benchmarks["facts"], cluster="target")
-    told = said(differences.section(found, "facts"))
-    assert "0 of 3 pairs of models under one method differ" in told
-    assert "With so few diseases no difference, however large, could be found." in told
-
-
-def test_chance_is_named_where_there_is_one() -> None:
-    names = [f"name {number}" for number in range(20)]
-    asked = [
-        (f"q{n}", "facts", "may_treat", "s", f"S{n}", "[Y]", [names[n]], [""], "full")
-        for n in range(10)
-    ]
-    benchmark = BenchmarkTables(
-        pd.DataFrame(asked, columns=QUERY_COLUMNS),
-        pd.DataFrame([(name, "", "", "full") for name in names], columns=CANDIDATE_COLUMNS),
-    )
-    counted = {"facts": statistics(benchmark)}
-    systems = {(model, "x"): values(hits(6, 10), "acc_at_10") for model in ("one", "other")}
-    found = results(systems, "acc_at_10", statistics=counted)
-    text = said(models.section(found, "facts"))
-    assert "Names in random order reach 50.0 % acc@10." in text
-    assert "the dotted line is chance" in str(models.section(found, "facts"))
-    assert "random" not in said(models.section(results(systems, "acc_at_10"), "facts"))
+    shown = [line for part in differences.section(found, "facts") for line in lines(part)]
+    assert "| full | models under one method | 3 | 0 | ∞ |" in shown
+    assert any("with so few diseases" in line for line in shown)
 
 
 def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
@@ -170,25 +159,22 @@ def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.integers(2, 30), st.sampled_from(["acc_at_1", "perplexity"]))
-def test_a_sentence_says_what_its_test_says(seed: int, n: int, metric: str) -> None:
+def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
     draw = np.random.default_rng(seed)
     systems = {
         (model, "x"): values((draw.random(n) < share).astype(float) + 1, metric)
         for model, share in (("a", 0.2), ("b", 0.5), ("c", 0.9))
     }
     found = results(systems, metric)
-    text = said(models.section(found, "facts"))
-    assert "interval" not in text
     macro = found.comparison.query("relation == 'macro' and metric == @metric")
     order = macro.sort_values("value", ascending=metric == "perplexity", kind="stable")
-    first, second = order["model"].head(2)
+    first, second, _ = order["model"]
     tests = found.significance
-    row = tests[tests["model_a"].isin([first, second]) & tests["model_b"].isin([first, second])]
-    if order["value"].iloc[0] == order["value"].iloc[1]:
-        assert "have the same" in text
-    else:
-        assert text.count("is significant") == (row["p_holm"].iloc[0] < 0.05)
-        assert text.count("shown to be better") == (row["p_holm"].iloc[0] >= 0.05)
+    own = tests[(tests["model_a"] == first) | (tests["model_b"] == first)]
+    one = best(found, metric)
+    assert (one.best["model"], one.rivals[0][0]["model"]) == (first, second)
+    assert one.clear == (own["p_holm"] < 0.05).all()
+    assert ("†" in "".join(lines(standings.table("", [("", one)], caption="")))) != one.clear
 
 
 def test_what_is_no_common_quantity_is_not_compared() -> None:
@@ -200,53 +186,23 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
         kinds=kinds,
     )
     found = results(tables, "perplexity", significance=tested)
-    assert said(models.section(found, "facts")) == ""
-
-
-def test_rewiring_is_judged_by_its_test() -> None:
-    systems = {
-        ("one", "contrastive"): values(hits(7, 20), "acc_at_1"),
-        ("one", "contrastive:original"): values(hits(5, 20), "acc_at_1"),
-    }
-    text = said(sweeps.section(results(systems, "acc_at_1"), "facts"))
-    assert text == (
-        "Rewiring takes one from 25.0 % to 35.0 % acc@1 under contrastive, a difference that is "
-        "not significant (corrected p = 0.5)."
-    )
-
-
-def test_rewiring_that_moves_nothing_is_not_called_a_difference() -> None:
-    names = ("contrastive", "contrastive:original")
-    found = results({("one", name): values(hits(5, 20), "acc_at_1") for name in names}, "acc_at_1")
-    assert said(sweeps.section(found, "facts")) == (
-        "Rewiring leaves one at 25.0 % acc@1 under contrastive."
-    )
-
-
-def test_variants_that_rank_fewer_names_are_in_no_sentence() -> None:
-    systems = {
-        (model, method): values(hits(right, 20), "acc_at_1")
-        for model, of_method in (("one", (8, 18)), ("other", (4, 19)))
-        for method, right in zip(("x", "x:relation"), of_method, strict=True)
-    }
-    text = said(models.section(results(systems, "acc_at_1"), "facts"))
-    assert text.startswith("The highest acc@1 is one's under x, 40.0 %; other follows")
+    assert best(found, "perplexity").rivals == []
+    shown = [line for part in models.section(found, "facts") for line in lines(part)]
+    assert not any("best model" in line for line in shown)
 
 
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
-    text = said(models.section(results(systems, "judged_right"), "facts"))
-    assert text.endswith("Guessing reaches 50.0 % judged right.")
+    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
+    assert (coin.value, coin.beaten) == (0.5, False)
 
 
-def test_how_ties_fall_is_told_where_it_matters() -> None:
-    table = values(hits(5, 20), "acc_at_1").assign(acc_at_1_tied=hits(6, 20))
-    systems = {("one", "x"): table, ("other", "x"): table.assign(acc_at_1_tied=hits(5, 20))}
-    text = said(models.section(results(systems, "acc_at_1"), "facts"))
-    assert "Names of equal score stand in the order of the alphabet, upper case first." in text
-    assert "In random order one would have 30.0 % acc@1 under x, not 25.0 %" in text
-    even = {name: table.assign(acc_at_1_tied=hits(5, 20)) for name in systems}
-    assert "random order" not in said(models.section(results(even, "acc_at_1"), "facts"))
+def test_the_strongest_baseline_counts() -> None:
+    systems = {("a", "x"): hits(10, 10), ("a", "x:copy"): hits(1, 10)}
+    tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
+    chance, copy = best(results(tables, "acc_at_10", statistics=counted(20)), "acc_at_10").baselines
+    assert (chance.name, chance.value, chance.beaten) == ("uniform chance", 0.5, True)
+    assert (copy.name, copy.value, copy.beaten) == ("x:copy", 0.1, True)
 
 
 def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
@@ -285,29 +241,15 @@ def understood(target: Mapping[str, float], negative: Mapping[str, float], n: in
 
 def test_around_a_negative_target_low_is_good() -> None:
     found = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
-    text = said(models.section(found, "facts"))
-    assert "The lowest Understand, where low is good, is one's under rank_change, 10.0 %" in text
-    assert "Under rank_change one and two have the same Understand, 50.0 %." in text
-    held = str(models.section(found, "facts"))
-    assert (
-        "The highest Misunderstand, where high is good, is one's under rank_change, 90.0 %" in held
-    )
+    assert best(found, "understand", "negative").best["model"] == "one"
+    assert best(found, "misunderstand", "negative").best["value"] == 0.9
+    assert best(found, "understand", "target").shared
 
 
 def test_the_negative_target_tells_a_model_from_copying() -> None:
+    """`one` is a copier around targets alone."""
     found = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
-    text = said(ucm.section(found, "facts"))
-    assert (
-        "Understand of one and the copy control: around targets 25.0 % and 27.5 %, not "
-        "significant (corrected p = 1); around negative targets (low is good) 5.0 % and 55.0 %,"
-        " significant (corrected p < 0.001)." in text
-    )
-    assert "what tells them apart is the negative target" in text
-    assert "Around targets one understands 25.0 %, around negative targets 5.0 %, a" in text
-    even = understood({"one": 0.25, "copy": 0.275}, {"one": 0.25, "copy": 0.3})
-    text = said(ucm.section(even, "facts"))
-    assert "what tells them apart" not in text
-    assert "is not significant" in text and "is significant" not in text
+    check_snapshot("understood", ucm.section(found, "facts"))
 
 
 def test_of_four_models_no_rankings_are_compared() -> None:
@@ -325,21 +267,3 @@ def test_of_four_models_no_rankings_are_compared() -> None:
     assert (row["models"], row["tau"]) == (5, pytest.approx(1))
     few = Results(pd.DataFrame(columns=COMPARISON), template_free={"rankings": ranks("vwxy")})
     assert template_free.chapter(few) == []
-
-
-def test_favourites_are_set_against_chance() -> None:
-    shares = pd.DataFrame(
-        {"name": "SQuAD", "kind": "template-free", "model": ["a", "b"], "entities": 20}
-    ).assign(distinct_at_1=0.5, distinct_at_5=0.6, distinct_at_10=0.7)
-    shares = shares.assign(favourite_share=[0.5, 0.7], chance=0.5, times_chance=[1.0, 1.4])
-    often = pd.DataFrame(
-        [("SQuAD", "template-free", "a", place, "x", 0.5) for place in (1, 2)],
-        columns=["name", "kind", "model", "place", "entity", "share"],
-    )
-    tables = {"overconfidence": shares, "frequent": often}
-    found = Results(pd.DataFrame(columns=COMPARISON), template_free=tables)
-    chapters: list[Chapter] = template_free.chapter(found)
-    assert (
-        "a model's favourite entity is in its ten best answers to 60.0 % of the queries, 1.2 times "
-        "as often as in ten names at random (50.0 %)." in said(chapters[0].parts)
-    )

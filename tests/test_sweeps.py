@@ -3,10 +3,9 @@
 import pandas as pd
 import pytest
 
-from made_up import METADATA
-from medprobe.figures.plots import Plot
 from medprobe.figures.sweeps import by_relation, drawn
 from medprobe.metrics.results import COMPARISON
+from toy_project import METADATA
 
 RELATIONS = [f"relation_{number}" for number in range(12)]
 
@@ -34,17 +33,17 @@ def test_by_relation_the_highest_and_the_mean() -> None:
     assert one.file == "made_up-taught-probe-mask_ratio-relations.svg"
     assert "acc@1 of taught by mask ratio of probe, by relation" in one.caption
     assert one.caption.endswith("deviation over replicates.")
-    shown = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in one.plot.svg]
+    shown = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in one.svg]
     assert shown == RELATIONS[3:]  # nine of twelve
-    assert ">micro<" in one.plot.svg and ">macro<" not in one.plot.svg
+    assert ">micro<" in one.svg and ">macro<" not in one.svg
 
 
 def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[pd.DataFrame] = []
 
-    def curves(points: pd.DataFrame, *more: object) -> Plot:
+    def curves(points: pd.DataFrame, *more: object) -> str:
         seen.append(points)
-        return Plot("", {})
+        return ""
 
     monkeypatch.setattr("medprobe.figures.plots.curves", curves)
     by_relation(rows(0.02), METADATA)

@@ -13,8 +13,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from made_up import METADATA, project
-from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
 from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
 from medprobe.core.tables import write_predictions
@@ -33,6 +31,7 @@ from medprobe.tracking.store import (
     connect,
     record,
 )
+from toy_project import METADATA, project
 
 SETS = ["set-0", "set-1"]
 SETTINGS = {"layer": 12, "sets": SETS, "sweeps": {"mask_ratio": {"0.1": None}}}
@@ -125,6 +124,14 @@ def store(tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a store, to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
 def there(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in the project, to read."""
     monkeypatch.chdir(tracked)
@@ -198,19 +205,16 @@ def test_a_method_without_a_main_variant_has_its_first() -> None:
 def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store: Path) -> None:
     track(PARAMS)  # the copied store is filled anew
     first = by_model()["taught"]
-    said = first.data.tags["mlflow.note.content"]
-    assert "**taught**, asked by **contrastive** about **made_up**: made-up facts." in said
-    assert "acc@1 on full: **0.750** [" in said and "- data: d1.dir" in said
-    assert "first run of this model and method" in said
+    note = first.data.tags["mlflow.note.content"]
+    assert "**taught**, asked by **contrastive** about **made_up**: made-up facts." in note
+    assert "acc@1 on full: **0.750** [" in note and "- data: d1.dir" in note
+    assert "replaced" not in note
     track(PARAMS.model_copy(update={"seed": 1}))
     both = {run.data.tags[STATE]: run for run in runs() if run.data.tags["model"] == "taught"}
-    said = both["current"].data.tags["mlflow.note.content"]
-    assert f"runs/{first.info.run_id}), which had main acc_at_1 0.750" in said
+    assert f"runs/{first.info.run_id})" in both["current"].data.tags["mlflow.note.content"]
     assert both["superseded"].info.run_name == "taught · contrastive (superseded)"
-    states = sorted(run.data.tags[STATE] for run in runs())
-    assert states.count("current") == 2
     track(PARAMS)  # what came back is current again, and not logged anew
-    assert len({run.data.tags[KEY] for run in runs()}) == len(runs())
+    assert len({run.data.tags[KEY] for run in runs()}) == len(runs()) == 4
     assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
     assert by_name()["taught · contrastive"].info.run_id == first.info.run_id
 
@@ -413,41 +417,55 @@ def test_a_lost_store_is_filled_anew(store: Path) -> None:
     assert Path("outputs/tracked.json").read_text().count("made_up/") == 2
 
 
-def test_a_run_that_was_stopped_half_way_is_replaced(store: Path) -> None:
+def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
     def broken() -> Content:
-        return Content({"a": 1.0}, parts={"x": ({}, {"b": 2.0})}, files={"../outside": "x"})
+        return Content({"a": 1.0}, files={"../outside": "x"})
 
     client = connect()
     with pytest.raises(Exception, match="Invalid artifact path"):
         record(client, Result("b", "m", "f", "key", broken))
     assert record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     assert not record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "RUNNING"]
+
+
+def test_drawings_are_added_once_to_a_run_that_has_none(empty: Path) -> None:
+    drawn = []
+
+    def figures() -> dict[str, str]:
+        drawn.append(1)
+        return {"figures/a.svg": "<svg/>"}
+
+    client, result = connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}), figures)
+    assert record(client, result)
+    assert not drawn
+    for _ in range(2):
+        assert not record(client, result, figures=True)
+    assert len(drawn) == 1
     (run,) = runs("b")
-    assert run.data.tags[KEY] == "key"
-    assert run.info.status == "FINISHED"
-    assert runs("b", role="part") == []
+    assert [file.path for file in client.list_artifacts(run.info.run_id, "figures")] == [
+        "figures/a.svg"
+    ]
 
 
-def test_what_mlflow_would_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    client = connect()
-
-    def made(length: int) -> Content:
-        return Content({"a": 1.0}, params={f"p{n}": "x" * length for n in range(150)})
-
-    with pytest.raises(BadInput, match="parameter p0: 6001 characters, MLflow takes 6000; shorten"):
-        record(client, Result("b", "m", "f", "key", lambda: made(6001)))
-    assert runs("b") == []
-    record(client, Result("b", "m", "f", "key", lambda: made(6000)))
+def test_what_mlflow_cuts_is_whole_in_the_artefact(empty: Path) -> None:
+    params = {f"p{number}": "x" * 7000 for number in range(150)}
+    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}, params=params)))
     (run,) = runs("b")
     assert len(run.data.params) == 2 + 150
-    assert {len(value) for name, value in run.data.params.items() if name[0] == "p"} == {6000}
+    (file,) = Path("mlruns").rglob("lineage.json")
+    assert json.loads(file.read_text())["params"] == params
 
 
-def test_a_team_has_experiments_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_an_experiment_that_was_deleted_comes_back(empty: Path) -> None:
+    result = Result("b", "m", "f", "key", lambda: Content({"a": 1.0}))
+    record(client := connect(), result)
+    client.delete_experiment(client.get_experiment_by_name("b").experiment_id)
+    record(client, result)
+    assert len(runs("b")) == 1
+
+
+def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDPROBE_EXPERIMENT_PREFIX", "team/")
     made = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
     assert record(connect(), Result("b", "m", "f", "key", lambda: made))
@@ -487,47 +505,29 @@ def test_an_experiment_of_dvc_logs_to_the_projects_store(
     assert not list((tmp_path / ".dvc").rglob("mlruns"))
 
 
-def test_a_store_that_was_being_made_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    half = tmp_path / "mlruns/.making"
-    half.mkdir(parents=True)
-    (half / "mlflow.db").write_bytes(b"half")
-    assert record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
-    assert not half.exists()
-
-
-def test_processes_that_start_together_make_one_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_processes_that_start_together_make_one_store(empty: Path) -> None:
     code = (
         "import sys\n"
         "from medprobe.tracking.store import Content, Result, connect, record\n"
-        "made = Content({'a': 1.0})\n"
-        "record(connect(), Result('b', sys.argv[1], 'f', 'key', lambda: made))\n"
-        "record(connect(), Result('b', 'same', 'f', 'key', lambda: made))\n"
+        "content = Content({'a': 1.0})\n"
+        "record(connect(), Result('b', sys.argv[1], 'f', 'key', lambda: content))\n"
     )
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, name], cwd=tmp_path, stderr=subprocess.PIPE)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, name], stderr=subprocess.PIPE)
         for name in ("first", "second")
     ]
-    for process in started:
+    for process in processes:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()[-2000:]
-    monkeypatch.chdir(tmp_path)
-    names = sorted(run.info.run_name for run in runs("b"))
-    assert names == ["first · f", "same · f", "second · f"]
+    assert sorted(run.info.run_name for run in runs("b")) == ["first · f", "second · f"]
 
 
-def test_lineage_of_nothing_is_nothing(tmp_path: Path) -> None:
-    nowhere = tmp_path / "none"
-    assert lineage.hashes(nowhere, nowhere) == {}
+def test_lineage_of_nothing_is_nothing(empty: Path) -> None:
+    nowhere = empty / "none"
+    assert lineage.hashes(lock=nowhere, data=nowhere) == {}
     assert lineage.recorded_params(Path("outputs"), nowhere) is None
     assert lineage.record(nowhere, nowhere) == {}
-    assert lineage.inputs("m", "b", [], {})["data"] == "unknown"
+    assert lineage.inputs("m", "b", [])["data"] == "unknown"
     assert lineage.flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "d": [1]}
 
 
@@ -538,7 +538,7 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path) -> None:
 def test_lineage_fails_nothing(content: str, tmp_path: Path) -> None:
     path = tmp_path / "dvc.lock"
     path.write_text(content)
-    assert lineage.hashes(path, path) == {}
+    assert lineage.hashes(lock=path, data=path) == {}
     assert lineage.recorded_params(Path("outputs"), path) is None
 
 

@@ -18,7 +18,7 @@ import yaml
 from dvc.repo import Repo
 
 from medprobe.commands import pipeline
-from project import NEEDED_SECTIONS
+from medprobe.testing.project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parent.parent
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", "expectations", "src"]
@@ -125,54 +125,29 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
     assert not repo.status()
 
 
+# One file of each kind; that a stage names all that it imports is tested in test_pipeline.py.
 FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
-    # code: a method, and what it imports
-    f"{SRC}/methods/mask_average.py": ["probe-mask_average*"],
     f"{SRC}/methods/xfactr.py": ["probe-xfactr*"],
-    f"{SRC}/methods/classifier.py": ["probe-classifier*"],
-    f"{SRC}/engine/soft.py": ["probe-optiprompt*"],
-    f"{SRC}/engine/decoded.py": ["probe-xfactr*", "probe-optiprompt*"],  # the rule for hits
-    f"{SRC}/engine/rewiring.py": ["rewire*"],
-    f"{SRC}/engine/causal.py": [
-        *("probe-likelihood*", "probe-perplexity*", "probe-rank_change*"),
-        *("probe-answering*", "probe-judgment*"),
-    ],
-    f"{SRC}/engine/reader.py": ["probe-likelihood*", "probe-answering*"],
-    f"{SRC}/engine/asking.py": ["probe-answering*", "probe-judgment*"],
+    f"{SRC}/engine/soft.py": ["probe-optiprompt*"],  # what one method imports
+    f"{SRC}/engine/asking.py": ["probe-answering*", "probe-judgment*"],  # what several do
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
-    f"{SRC}/benchmarks/lama.py": ["build-lama@*", "validate-lama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "significance", "track", "compare"],
-    f"{SRC}/metrics/expert.py": ["score", "significance", "track", "compare"],
-    f"{SRC}/report/sections/expert.py": ["compare"],
-    f"{SRC}/report/page/page.js": ["compare"],
-    f"{SRC}/report/sections/models.py": ["compare"],
-    f"{SRC}/stages/probe.py": ["probe-*"],
-    f"{SRC}/stages/fetch.py": [],  # no model of the sample world is fetched
+    f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
     f"{SRC}/sample/training.py": ["train*"],
-    f"{SRC}/sample/settings.py": ["train*"],
-    f"{SRC}/sample/umls.py": [],
-    f"{SRC}/quality/gate.py": ["validate-*"],
-    f"{SRC}/commands/doctor.py": [],
     f"{SRC}/cli/results.py": [],
-    f"{SRC}/__init__.py": [],
-    f"{SRC}/library/model.py": [],
-    f"{SRC}/tracking/store.py": ["track"],
-    f"{SRC}/tracking/headlines.py": ["track"],
-    # libraries
+    f"{SRC}/benchmark_statistics.py": ["build-*", "track", "compare"],
+    # core: what a stage imports of it, and nothing that only tells people something
+    f"{SRC}/core/progress.py": [],
+    f"{SRC}/core/answers.py": ["build-*", "probe-*", "baseline-*", "track", "compare"],
     "requirements.lock": ["*"],
     "requirements-tools.lock": ["validate-*", "compare"],
-    # data
     "data/umls/MRREL.RRF": ["build-medlama@*", "build-diskne@*", "build-context@*"],
     "data/sentences/set-0.txt": ["validate-sentences@set-0", "rewire*@*-set-0"],
-    "data/pubmed/content": ["build-lipid@*"],
-    "data/sample/content": ["train*"],
     "expectations/lama/queries.json": ["validate-lama@*"],
-    # outputs: what reads them, and the stage that made them
-    "outputs/benchmarks/lama/content": [
-        *("build-lama@*", "validate-lama@*", "probe-*-lama"),
+    "outputs/benchmarks/lama/content": [  # what reads it, and the stage that made it
+        *("build-lama@*", "validate-lama@*", "probe-*-lama", "baseline-lama@*"),
         *("score", "significance", "track", "compare"),
     ],
-    "outputs/validation/lama/content": ["validate-lama@*"],
 }
 
 
@@ -203,10 +178,15 @@ NEW_MODEL = all_of(
 )
 
 PARAMS: dict[str, tuple[Edit, list[str]]] = {
-    "the device": (set_to("engine.device", "cpu"), []),
-    "the executor": (set_to("engine.executor", "ray"), []),
-    "offline": (set_to("engine.offline", True), []),
-    "the token budget": (set_to("engine.token_budget", 64), []),
+    "where and how parts are computed": (
+        all_of(
+            set_to("engine.device", "cpu"),
+            set_to("engine.executor", "ray"),
+            set_to("engine.offline", True),
+            set_to("engine.token_budget", 64),
+        ),
+        [],
+    ),
     "the precision": (set_to("engine.precision", "bfloat16"), ["probe-*"]),
     "a setting of one method on one benchmark": (
         set_to("methods.masked.xfactr.medlama.masks", 4),
@@ -216,23 +196,13 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         set_to("benchmarks.medlama.medlama.per_relation", 30),
         ["build-medlama@medlama", "validate-medlama@medlama"],
     ),
-    "a recipe": (set_to("train.taught.steps", 5), ["train@taught"]),
     "a recipe that another model continues": (
         set_to("train.untaught-causal.steps", 5),
         ["train@untaught-causal", "train-continued@taught-causal"],
     ),
-    "how a model continues another": (
-        set_to("continued.taught-causal.steps", 5),
-        ["train-continued@taught-causal"],
-    ),
-    "the temperature of rewiring": (set_to("rewire.temperature", 0.05), ["rewire*"]),
     "one more sentence set": (
         set_to("sentence_sets.set-2", {}),
         ["validate-sentences@set-2", "rewire*@*-set-2"],
-    ),
-    "a setting of one sentence set": (
-        set_to("sentence_sets.set-1", {"rewire": {"temperature": 0.05}}),
-        ["rewire*@*-set-1"],
     ),
     "one more value of a sweep": (
         all_of(
@@ -243,34 +213,14 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         ["rewire-learning_rate@taught-set-0-0.001"],
     ),
     "one more model": (NEW_MODEL, ["*@newcomer*", "significance", "track", "compare"]),
-    "one more model of the hub": (
-        all_of(
-            set_to("fetch.newcomer", {"hub": "a/b"}),
-            set_to("models.causal.newcomer", {}),
-        ),
-        ["*@newcomer*", "significance", "track", "compare"],
-    ),
-    "one more method": (
-        set_to("methods.masked.likelihood", {"medlama": {}}),
-        ["probe-likelihood*@taught-medlama", "probe-likelihood*@untaught-medlama"],
-    ),
     "a method on one more benchmark": (
         set_to("methods.masked.fill_mask.lama", {}),
         ["probe-fill_mask@*-lama"],
-    ),
-    "one more benchmark": (
-        set_to("benchmarks.medlama.second", {"per_relation": 10}),
-        ["build-medlama@second", "validate-medlama@second"],
     ),
     "a model's name in the papers": (
         set_to("models.masked.taught.published", "BERT"),
         ["significance", "track", "compare"],
     ),
-    "one more expert evaluation": (
-        set_to("benchmarks.ratings", {"experts": {"sheets": "annotations/experts"}}),
-        ["build-ratings@experts", "validate-ratings@experts"],
-    ),
-    "the intervals": (set_to("score.bootstrap", 10), ["score", "significance", "track", "compare"]),
     "the seed": (
         set_to("seed", 1),
         ["build-*", "train*", "rewire*", "probe-*", "score", "significance", "track", "compare"],
@@ -304,5 +254,12 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
             found = stages(repo)
     assert found == {
         *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
-        *("probe-perplexity-causal@mine-lama", "score", "significance", "track", "compare"),
+        *(
+            "baseline-lama@lama",
+            "probe-perplexity-causal@mine-lama",
+            "score",
+            "significance",
+            "track",
+            "compare",
+        ),
     }

@@ -7,7 +7,6 @@ import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, section
 from medprobe.engine import masked
-from medprobe.engine.slots import masked_slots
 from medprobe.methods.xfactr import DECODINGS, Xfactr
 
 ANSWERS = ("pain", "acute renal failure")
@@ -161,17 +160,27 @@ def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
         assert rows.loc[rows["hit"], "prediction"].tolist() == hits
 
 
-def test_the_bias_of_the_head_can_be_subtracted(tiny_model):
-    kept, subtracted = (method(tiny_model("bert"), bias=bias) for bias in ("kept", "subtracted"))
-    slots = masked_slots(kept.model.tokenizer, probing.PROMPTS[:1], ["q0"])
-    mask = kept.model.tokenizer.mask_token_id
-    asked = [slots[0].fill([mask])], [slots[0].positions(1)]
-    bias = kept.model.model.get_output_embeddings().bias
+@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+def test_the_bias_of_the_head_is_subtracted_while_it_decodes(arch, tiny_model):
+    task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(), 3)
+    plain, kept, subtracted = (
+        method(tiny_model(arch), bias=bias) for bias in ("kept", "kept", "subtracted")
+    )
+    drawn = torch.randn(len(head(plain).bias), generator=torch.manual_seed(0))
     with torch.no_grad():
-        bias.normal_()
-        torch.testing.assert_close(
-            masked.logits_at(kept.model, *asked) - bias, masked.logits_at(subtracted.model, *asked)
-        )
+        head(plain).bias.zero_()
+        head(kept).bias.copy_(drawn)
+        head(subtracted).bias.copy_(drawn)
+    found, biased, expected = (
+        asked.predict(task, "confidence") for asked in (subtracted, kept, plain)
+    )
+    pd.testing.assert_frame_equal(found, expected)
+    assert found["prediction"].tolist() != biased["prediction"].tolist()
+    assert torch.equal(head(subtracted).bias, drawn)
+
+
+def head(prober):
+    return prober.model.model.get_output_embeddings()
 
 
 @pytest.mark.parametrize("decoding", ["confidence", "order", "independent"])

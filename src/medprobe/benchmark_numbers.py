@@ -7,15 +7,15 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.benchmark_statistics import CHANCES, SHARES, token_statistics
 from medprobe.core.parts import code_fingerprint, fingerprint, kept
 from medprobe.core.places import PARTS
-from medprobe.core.statistics import CHANCES, SHARES, token_statistics
 from medprobe.core.tables import BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
 ANY: Final = "any"  # stands for the model where a number is the benchmark's own
 COUNTED: Final = (
-    *("queries", "answers_per_query", "answer_characters"),
+    *("queries", "answers_per_query", "answer_characters", "effective_answers", "uncommon"),
     *(f"chance_at_{k}" for k in CHANCES),
 )
 TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)

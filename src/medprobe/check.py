@@ -2,37 +2,32 @@
 benchmark, recipe and of rewiring, and every name that one section takes from another.
 """
 
-import hashlib
 from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import places
-from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput, nearest, text
-from medprobe.core.files import replacing
 from medprobe.core.params import Choices, Params, Section, load, section
+from medprobe.core.tables import BASELINE
 
 PARAMS: Final = Path("params.yaml")
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
+STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
 SWEEPS: Final = "sweeps"  # and one of this name the values of sweeps that it probes
 
 
 def loaded(path: Path = PARAMS) -> Params:
-    """`params.yaml`, read and checked to its leaves. To check takes seconds, since the methods are
-    imported: what was found right is remembered under outputs/parts, until it or the code changes.
+    """Read `params.yaml` for a command. A command checks the settings that it uses; all others are
+    left to `check`, which the stage of that name runs before all others, since it takes seconds to
+    import the methods.
 
-    From here on errors quote text of the data where `track.text` allows it. Raises BadInput for the
-    first thing that is wrong.
+    From here on errors quote text of the data where `track.text` allows it.
+
+    Raises:
+        BadInput: a key or a value is wrong, settings of methods and the like aside.
     """
     params = load(path)
-    files = [path, *sorted(ROOT.rglob("*.py"))]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    remembered = places.PARTS / f"params-{digest[:32]}"
-    if not remembered.is_file():
-        check(params)
-        with replacing(remembered) as scratch:
-            scratch.touch()
     if params.track.text:
         text.set(True)
     return params
@@ -94,6 +89,9 @@ def _models(params: Params) -> None:
     from medprobe.sample.settings import recipe
 
     known = params.models.all()
+    if BASELINE in known:
+        problem = f"'{BASELINE}' stands for what knows nothing of the subjects"
+        raise BadInput("params.yaml: models", problem, "choose another name")
     _once("models", [name for named in params.models.by_kind().values() for name in named])
     origins = [*params.train, *params.continued, *params.fetch, *params.folders]
     _once("train, continued, fetch and folders", origins)
@@ -132,10 +130,26 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
         _right(plugin.Settings, choices, f"{where}.{benchmark}")
         for name in choices.get(SETS, []):
             _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
+            if (step := choices.get(STEP)) is not None:
+                _kept(params, name, step, f"{where}.{benchmark}.{STEP}")
         for setting, values in choices.get(SWEEPS, {}).items():
             for value in values:
                 swept = params.sweeps.values()[setting]
                 _known(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
+
+
+def _kept(params: Params, name: str, step: int, where: str) -> None:
+    """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
+    from medprobe.engine.rewiring import RewireSettings, kept_steps
+
+    rewire = RewireSettings.model_validate(params.rewire | params.sentence_sets[name].rewire)
+    if step not in kept_steps(rewire):
+        problem = (
+            f"rewiring on {name} keeps no checkpoint of step {step}: "
+            f"it keeps every {rewire.checkpoint_every} steps, and step {rewire.steps}"
+        )
+        remedy = "choose one of these, or set rewire.steps and rewire.checkpoint_every"
+        raise BadInput(f"params.yaml: {where}", problem, remedy)
 
 
 def _known(name: object, there: Any, where: str) -> None:

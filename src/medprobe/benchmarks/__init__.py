@@ -21,8 +21,7 @@ __all__ = ["Benchmark", "Metadata", "find", "names"]
 class Benchmark:
     """A benchmark's builder: `build(data, settings, seed)` makes its tables from the sources below
     the folder `data`. Paths among the settings are relative to `data`, and lie inside a source.
-    One that reads many files or large ones, and takes an executor for them as its fourth argument,
-    is so marked.
+    One that reads many files, and takes an executor for them as its fourth argument, is so marked.
     """
 
     metadata: Metadata

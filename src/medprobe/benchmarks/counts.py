@@ -3,6 +3,7 @@
 Expectations on it stop a build that lost half of its rows without an error.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,16 @@ def by_name(source: str, what: str, names: Iterable[str]) -> list[Row]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return [(source, what, name, count) for name, count in counts.items()]
+
+
+def by_rule(dropped: Counter[str]) -> pd.DataFrame:
+    """The note `dropped`: how many things each rule left out, without rules that left out none.
+
+    >>> by_rule(Counter({"no mention": 2, "no mask": 0})).to_numpy().tolist()
+    [['no mention', 2]]
+    """
+    rows = [(rule, count) for rule, count in sorted(dropped.items()) if count]
+    return pd.DataFrame(rows, columns=["rule", "count"])
 
 
 def lines(data: Path, *sources: str) -> list[Row]:

@@ -18,7 +18,6 @@ from medprobe.benchmarks import Benchmark, counts, diskne
 from medprobe.benchmarks.diskne.examples import UMLS, Choices, read_pairs, tables, with_texts
 from medprobe.benchmarks.diskne.negatives import KINDS
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Executor, local
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import annotation
 from medprobe.sources.annotation import OF_POSITIVE
@@ -39,7 +38,7 @@ class Settings(Choices):
     orphans: Way = "drop"  # negatives whose disease is not their pair's
 
 
-def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the examples, and a split for each disease that has enough positives. Raises BadInput
     for sources that are missing or amiss."""
     pairs, read = read_pairs(data)
@@ -54,10 +53,9 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
         seed,
         positives=positives,
         negatives=negatives,
-        hierarchy=Hierarchy.read(data / "umls", settings.vocabulary, executor),
+        hierarchy=Hierarchy.read(data / "umls", settings.vocabulary),
         dropped=dropped,
         read=read,
-        executor=executor,
     )
 
 
@@ -134,4 +132,4 @@ def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1], many_files=True)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1])

@@ -1,13 +1,16 @@
 """The group of all commands, and what it says of errors."""
 
 import errno
+import gc
 import os
 import sys
+import time
 from typing import Any, Final
 
 import click
 
-from medprobe import warm
+from medprobe import fork_server
+from medprobe.commands import timings
 from medprobe.core.errors import BadInput, withheld
 from medprobe.core.files import full
 
@@ -39,14 +42,18 @@ class Commands(click.Group):
                 formatter.write_dl(of_module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The script `medprobe`: warm where `medprobe repro` runs it."""
-        status = warm.run("medprobe", sys.argv[1:], os.environ)
+        """The script `medprobe`: in a fork where `medprobe repro` runs it."""
+        gc.set_threshold(1_000_000)  # libraries make as many objects that stay; it looks for others
+        status = fork_server.run("medprobe", sys.argv[1:], os.environ)
         return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
+        begin = time.monotonic()
         try:
             with withheld():
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+            timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
+            return result
         except BadInput as error:
             if ctx.params["verbose"]:
                 raise

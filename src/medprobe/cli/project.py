@@ -85,7 +85,8 @@ def doctor() -> None:
     from medprobe import check
     from medprobe.commands.doctor import doctor as run
 
-    run(check.loaded(), places.DATA)
+    check.check(params := check.loaded())
+    run(params, places.DATA)
 
 
 @main.command("list")
@@ -99,13 +100,12 @@ def list_(what: str) -> None:
 
 
 @main.command()
-@click.option("--measure/--no-measure", default=True, help="Count, and try for seconds each.")
-def plan(measure: bool) -> None:
-    """Say what is left to run, how much there is of it, and how long it takes on this device."""
+def plan() -> None:
+    """Say which stages are left to run, and how long each took when it last ran here."""
     from medprobe import check
     from medprobe.commands.plan import plan as run
 
-    run(check.loaded(), measure)
+    run(check.loaded())
 
 
 @main.command()

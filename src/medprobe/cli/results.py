@@ -1,6 +1,5 @@
 """The commands that ask a model at once, and those that show, compare and share results."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -32,7 +31,7 @@ def run(
     """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded. A folder and
     a file of facts need no project."""
     from medprobe import check
-    from medprobe.commands.run import run as now
+    from medprobe.commands.ask import run as now
     from medprobe.core.params import Params
 
     alone = Path(model).is_dir() and Path(benchmark).is_file() and not check.PARAMS.is_file()
@@ -135,34 +134,26 @@ def export(view: str, form: str, metric: str | None, project: Path) -> None:
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="What two numbers may differ by, as a share of the larger one.",
+    help="How far a number may move, as a share of itself; a headline also by one answer.",
 )
 @click.option(
     "--allow",
     type=click.FloatRange(0, 1),
-    default=0.0,
+    default=0.005,
     show_default=True,
-    help="The share of the numbers that may move: another machine may turn a near tie.",
-)
-@click.option(
-    "--filter", "answer", is_flag=True, help="Answer git instead, as the filter of .gitattributes."
+    help="The share of the numbers that may move further; of the headlines none may.",
 )
 @click.pass_context
-def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, answer: bool) -> None:
-    """Say which recorded numbers moved since a commit by more than machines differ.
+def moved(ctx: click.Context, since: str, tolerance: float, allow: float) -> None:
+    """Say how far the recorded numbers are from those of a commit.
 
-    Exits with 1 where more did than is allowed.
+    Exits with 1 where a headline moved too far, or more of all numbers than are allowed.
     """
-    from medprobe.commands import moved as command
+    from medprobe.commands.moved import moved as compared
 
-    if answer:
-        from medprobe.commands import filter
-
-        filter.serve(sys.stdin.buffer, sys.stdout.buffer, since, tolerance, allow)
-        return
-    found = command.moved(since, tolerance)
-    click.echo(command.told(found, since))
-    ctx.exit(int(len(found.moved) > allow * found.numbers))
+    headlines, numbers = compared(since, tolerance)
+    click.echo(f"{headlines}\n{numbers}")
+    ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
 
 
 @main.command()

@@ -12,8 +12,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 
 if TYPE_CHECKING:
+    from medprobe.core.executor import Executor
     from medprobe.core.params import EngineParams
-    from medprobe.core.parts import Executor
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,15 +34,14 @@ def named(*names: str) -> Callable[[Command], Command]:
 def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterator[Executor]":
     """The executor that params.yaml asks for; `here` or `local` is this machine's. At the end of
     the block its workers leave, and what they did is said."""
-    from medprobe.core.parts import local
+    from medprobe.core.executor import local
 
     if engine.executor == "local":
         yield here or local
         return
     from medprobe.cluster.executor import Cluster
-    from medprobe.commands.plan import planned
 
-    with Cluster(engine, planned(os.environ.get("DVC_STAGE", ""))) as cluster:
+    with Cluster(engine) as cluster:
         yield cluster
     for line in cluster.staff.costs():
         click.echo(line, err=True)
@@ -51,7 +50,7 @@ def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterat
 def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
     """Which devices computed a result, this process's or a cluster's, and how many tokens their
     models read for it."""
-    from medprobe.core.parts import local
+    from medprobe.core.executor import local
     from medprobe.engine.load import device_name, device_of, read
 
     if executor is local:
@@ -70,7 +69,7 @@ def check_() -> None:
     from medprobe import check
     from medprobe.core.files import replacing
 
-    check.loaded()
+    check.check(check.loaded())
     click.echo("params.yaml: nothing is wrong")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
@@ -154,7 +153,7 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
 @main.command()
 @named("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
-    """Probe a model by one method on one benchmark."""
+    """Probe a model by one method on one benchmark, and log the result to MLflow."""
     from medprobe import check
     from medprobe.stages.probe import probe as run
     from medprobe.tracking import lineage
@@ -167,6 +166,20 @@ def probe(model: str, method: str, benchmark: str) -> None:
         with executing(engine) as executor:
             run(model, method, benchmark, params, executor)
         about |= lineage_of(executor, engine)
+    from medprobe.stages.track import track_one  # whose libraries probing does not need
+
+    track_one(model, method, benchmark, params)
+
+
+@main.command()
+@named("benchmark")
+def baseline(benchmark: str) -> None:
+    """Rank the commonest answers of each relation: what looks at no subject."""
+    from medprobe import check
+    from medprobe.stages.baseline import baseline as run
+
+    check.loaded()
+    run(benchmark)
 
 
 @main.command()
@@ -184,11 +197,11 @@ def score() -> None:
 def significance() -> None:
     """Compute the paired tests between all systems."""
     from medprobe import check
-    from medprobe.core.parts import forked
+    from medprobe.core.executor import processes
     from medprobe.stages.significance import significance as run
 
     params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"}), forked) as executor:
+    with executing(params.engine.model_copy(update={"device": "cpu"}), processes) as executor:
         run(params, executor=executor)
 
 
@@ -202,19 +215,9 @@ def compare() -> None:
 
 
 @main.command()
-@click.option("--model")
-@click.option("--method")
-@click.option("--benchmark")
-def track(model: str | None, method: str | None, benchmark: str | None) -> None:
-    """Bring all results on disk into MLflow, or that of one model, method and benchmark; run it
-    again as often as you like."""
+def track() -> None:
+    """Bring all results on disk into MLflow; run it again as often as you like."""
     from medprobe import check
-    from medprobe.stages import track as stage
+    from medprobe.stages.track import track as run
 
-    params = check.loaded()
-    if model and method and benchmark:
-        stage.track_one(model, method, benchmark, params)
-    elif model or method or benchmark:
-        raise BadInput("track", "expected --model, --method and --benchmark, or none of them")
-    else:
-        stage.track(params)
+    run(check.loaded())

@@ -1,23 +1,20 @@
 """The executor, in the process of a stage: the driver.
 
 What a job reads and writes goes through the worker's own folder (`worker`). The driver alone writes
-results into the project (`run`), and says how far it is (`progress`).
+results into the project (`run`).
 """
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from medprobe.cluster import progress
-from medprobe.cluster.progress import Progress
 from medprobe.cluster.run import Run
 from medprobe.cluster.staff import Staff
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
-from medprobe.core.parts import Job
 
 
 class Cluster:
@@ -33,8 +30,6 @@ class Cluster:
         self.engine, self.memory = engine, memory
         self.work: Callable[[Any], Any] | None = None
         self.staff = Staff()
-        self.done = self.of = 0  # jobs
-        self.told = 0.0  # when it was last written down how far they are
 
     def __enter__(self) -> "Cluster":
         return self
@@ -46,8 +41,6 @@ class Cluster:
         trace: TracebackType | None,
     ) -> None:
         self._dismiss()
-        if self.of:
-            self._tell()
 
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
@@ -58,18 +51,7 @@ class Cluster:
         if work is not self.work:
             self._dismiss()
             self.work = work
-        self.of += len(jobs)
-        for result in Run(work, jobs, self.staff, self.engine, self.memory).results():
-            self.done += 1
-            if time.monotonic() - self.told > 1:
-                self._tell()
-            yield result
-
-    def _tell(self) -> None:
-        """Write down how far this stage is."""
-        stage = os.environ.get("DVC_STAGE", f"process {os.getpid()}")
-        progress.tell(stage, Progress(self.done, self.of, *self.staff.sums()))
-        self.told = time.monotonic()
+        yield from Run(work, jobs, self.staff, self.engine, self.memory).results()
 
     def _connect(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -13,8 +13,9 @@ from medprobe.cluster.staff import Hired, Staff
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core import errors
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
-from medprobe.core.parts import Job, fingerprint
+from medprobe.core.parts import fingerprint
 
 TRIES: Final = 3  # of a part, before it is given up
 AHEAD: Final = 2  # jobs that a worker has at a time: the next one is there when the first ends

@@ -71,12 +71,6 @@ class Staff:
                 lines += [f"worker {i} on {one.machine}: {_cost([one])}" for i, one in each]
         return lines
 
-    def sums(self) -> tuple[int, float, float, int]:
-        """How many workers there ever were, their seconds at jobs, the seconds that they were
-        there, and the tokens that they read."""
-        every = [one for some in self._by_device().values() for one in some]
-        return len(every), *_sums(every)
-
     def _by_device(self) -> dict[str, list[Hired]]:
         """The workers that were ever ready."""
         of: dict[str, list[Hired]] = {}
@@ -86,15 +80,9 @@ class Staff:
         return dict(sorted(of.items()))
 
 
-def _sums(workers: list[Hired]) -> tuple[float, float, int]:
-    return (
-        sum(one.seconds for one in workers),
-        sum(one.held for one in workers),
-        sum(one.tokens for one in workers),
-    )
-
-
 def _cost(workers: list[Hired]) -> str:
-    seconds, held, tokens = _sums(workers)
     jobs = sum(len(one.jobs) for one in workers)
+    seconds = sum(one.seconds for one in workers)
+    held = sum(one.held for one in workers)
+    tokens = sum(one.tokens for one in workers)
     return f"{jobs} jobs, {seconds:.0f} s, {tokens} tokens, busy {seconds / max(held, 1e-9):.0%}"

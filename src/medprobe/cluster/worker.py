@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 from medprobe.cluster.files import Files, clear, link, pack, unpack
 from medprobe.core import errors
 from medprobe.core.code import ROOT
-from medprobe.core.parts import LIBRARIES, Job, fingerprint
+from medprobe.core.executor import Job
+from medprobe.core.parts import LIBRARIES, fingerprint
 
 OWN: Final = ("Python", "medprobe's code")  # the versions that are no library's
 

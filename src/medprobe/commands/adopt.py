@@ -2,12 +2,11 @@
 
 import difflib
 import re
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from ruamel.yaml import YAML
-from ruamel.yaml.representer import RoundTripRepresenter
 
 from medprobe import check
 from medprobe.core.errors import BadInput, nearest
@@ -62,37 +61,34 @@ def remarks(name: str) -> list[str]:
 
 def _sections(paper: Paper, params: Params) -> dict[str, Any]:
     """The sections to write, by name."""
-    content = paper.adopted.model_dump(mode="json")
-    fetch = {name: one.model_dump(exclude_none=True) for name, one in params.fetch.items()}
+    sample = {*params.train, *params.continued}
+    fetch = {name: model.model_dump(exclude_none=True) for name, model in params.fetch.items()}
     models: dict[str, dict[str, Any]] = {
         kind: {
-            name: one.model_dump(exclude_defaults=True)
-            for name, one in named.items()
-            if name not in params.train and name not in params.continued
+            name: about.model_dump(exclude_defaults=True)
+            for name, about in named.items()
+            if name not in sample
         }
         for kind, named in params.models.by_kind().items()
     }
     mine = {name for named in models.values() for name in named}
     for printed, model in paper.models.items():
-        name = _own(printed)
+        name = _file_name(printed)
         if model.hub and name not in mine:
             fetch[name] = {"hub": model.hub, "revision": model.revision}
             models[model.kind][name] = {"published": printed}
-    whole = {
-        **{name: {} for name in SAMPLE},
-        "fetch": fetch,
-        "models": {k: v for k, v in models.items() if v},
-        **content,
-    }
-    if not whole["rewire"]:
-        del whole["rewire"]  # the section must stay
-    return whole
+    sections: dict[str, Any] = {name: {} for name in SAMPLE}
+    sections |= {"fetch": fetch, "models": {kind: named for kind, named in models.items() if named}}
+    sections |= paper.adopted.model_dump(mode="json")
+    if not sections["rewire"]:
+        del sections["rewire"]  # the section must stay
+    return sections
 
 
-def _own(printed: str) -> str:
-    """A name for files.
+def _file_name(printed: str) -> str:
+    """A model's name for files.
 
-    >>> _own("Bio ClinicalBERT")
+    >>> _file_name("Bio ClinicalBERT")
     'bio-clinicalbert'
     """
     return re.sub(r"[^a-z0-9]+", "-", printed.lower()).strip("-")
@@ -101,30 +97,9 @@ def _own(printed: str) -> str:
 def _replaced(text: str, key: str, value: Any) -> str:
     """The text with another value of a section, or with the section at its end."""
     found = re.search(rf"^{key}:.*\n(?:[ \t]+.*\n|[ \t]*\n(?=[ \t]))*", text + "\n", re.MULTILINE)
-    body = _dumped({key: value})
+    body = yaml.safe_dump(
+        {key: value}, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
+    )
     if found is None:
         return f"{text.rstrip()}\n\n{body}"
     return text[: found.start()] + body + text[found.end() :]
-
-
-def _dumped(content: dict[str, Any]) -> str:
-    """YAML, the innermost maps and lists in one line where they are short."""
-    yaml = YAML()
-    yaml.width = WIDTH
-    yaml.default_flow_style = None
-    yaml.Representer = _Representer
-    stream = StringIO()
-    yaml.dump(content, stream)
-    return stream.getvalue()
-
-
-class _Representer(RoundTripRepresenter):
-    """Floats with a point, without which YAML 1.1 reads a text: 2.0e-05."""
-
-    def represent_float(self, value: float) -> Any:
-        mantissa, mark, exponent = repr(value).partition("e")
-        text = f"{mantissa if '.' in mantissa else mantissa + '.0'}{mark}{exponent}"
-        return self.represent_scalar("tag:yaml.org,2002:float", text)
-
-
-_Representer.add_representer(float, _Representer.represent_float)  # of this class alone

@@ -8,7 +8,7 @@ are significantly worse carry a mark.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -36,20 +36,8 @@ class Column:
     """The models under one method, by one metric on one subset of a benchmark."""
 
     head: str
-    rows: pd.DataFrame  # of the comparison, one a model
-    worse: frozenset[str]  # models that are significantly behind the best one
+    rows: pd.DataFrame  # of the comparison, one a model, with `best` and `worse`
     untested: bool  # is there a model that no test compares with the best one?
-
-    @property
-    def best(self) -> set[str]:
-        """The models of the best value, unless the metric has no good direction."""
-        first = self.rows.iloc[0]
-        better = about(first["metric"]).better_on(first["subset"])
-        if better == "neither":
-            return set()
-        values = self.rows["value"]
-        top = values.min() if better == "lower" else values.max()
-        return set(self.rows.loc[values == top, "model"])
 
 
 def export(results: Results, view: str, form: str, metric: str | None = None) -> str:
@@ -102,36 +90,32 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
 
 
 def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
-    first = rows.iloc[0]
-    tests = where(
-        results.significance,
-        benchmark=first["benchmark"],
-        subset=first["subset"],
-        metric=first["metric"],
-    )
-    column = Column(head, rows, frozenset(), untested=False)
-    found = {
-        (model, best): verdict(tests, (model, first["method"]), (best, first["method"]))
-        for best in column.best
-        for model in rows["model"]
+    """The rows of one method, with which models are `best`, and which significantly `worse`."""
+    benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
+    tests = where(results.significance, benchmark=benchmark, subset=subset, metric=metric)
+    best = _best(rows, about(metric).better_on(subset))
+    verdicts = {
+        model: [verdict(tests, (model, method), (other, method)) for other in best]
+        for model in set(rows["model"]) - best
     }
-    worse = {model for (model, _), test in found.items() if test is not None and test.clear}
-    apart = {model for (model, _), test in found.items() if test is None} - column.best
-    return Column(head, rows, frozenset(worse - column.best), untested=bool(apart))
+    worse = {model for model, found in verdicts.items() if any(one and one.clear for one in found)}
+    untested = any(one is None for found in verdicts.values() for one in found)
+    marks = {"best": rows["model"].isin(best), "worse": rows["model"].isin(worse)}
+    return Column(head, rows.assign(**marks), untested)
 
 
-def _cells(columns: list[Column], cell: Callable[[str, str, bool, bool], str]) -> pd.DataFrame:
-    """The table of all columns: each cell made of value, interval, is it best, is it worse."""
+def _best(rows: pd.DataFrame, better: str) -> set[str]:
+    """The models of the best value, unless the metric has no good direction."""
+    if better == "neither":
+        return set()
+    top = rows["value"].min() if better == "lower" else rows["value"].max()
+    return set(rows.loc[rows["value"] == top, "model"])
+
+
+def _cells(columns: list[Column], cell: Callable[[dict[str, Any]], str]) -> pd.DataFrame:
+    """The table of all columns, a row a model, each cell made of a row of the comparison."""
     table = {
-        _head(column): {
-            str(row["model"]): cell(
-                _number(row["metric"], row["value"]),
-                _interval(row),
-                row["model"] in column.best,
-                row["model"] in column.worse,
-            )
-            for row in column.rows.to_dict("records")
-        }
+        _head(column): {row["model"]: cell(row) for row in column.rows.to_dict("records")}
         for column in columns
     }
     models = sorted({model for column in table.values() for model in column})
@@ -143,15 +127,12 @@ def _head(column: Column) -> str:
     return column.head + (", %" if about(column.rows["metric"].iloc[0]).share else "")
 
 
-def _number(metric: str, value: float) -> str:
-    return shown(metric, value).removesuffix(" %")
+def _number(row: dict[str, Any], name: str) -> str:
+    return shown(row["metric"], row[name]).removesuffix(" %")
 
 
-def _interval(row: dict[str, float | str]) -> str:
-    if pd.isna(row["low"]):
-        return ""
-    low, high = (_number(str(row["metric"]), float(row[edge])) for edge in ("low", "high"))
-    return f"[{low}, {high}]"
+def _interval(row: dict[str, Any]) -> str:
+    return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
 
 
 def _escaped(text: str) -> str:
@@ -172,9 +153,10 @@ def _latex(columns: list[Column], note: str) -> str:
     each other runs off the paper, and scaled to the text's width (graphicx) where there are many.
     """
 
-    def cell(value: str, interval: str, best: bool, worse: bool) -> str:
-        number = f"\\textbf{{{value}}}" if best else value
-        mark = DAGGER if worse else ""
+    def cell(row: dict[str, Any]) -> str:
+        value, interval = _number(row, "value"), _interval(row)
+        number = f"\\textbf{{{value}}}" if row["best"] else value
+        mark = DAGGER if row["worse"] else ""
         return _lines([f"{number}{mark}", f"{{\\scriptsize {interval}}}" if interval else ""])
 
     frame = _cells(columns, cell)
@@ -202,9 +184,10 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 def _markdown(columns: list[Column], note: str) -> str:
-    def cell(value: str, interval: str, best: bool, worse: bool) -> str:
-        number = f"**{value}**" if best else value
-        return f"{number}{'†' if worse else ''} {interval}".rstrip()
+    def cell(row: dict[str, Any]) -> str:
+        value = _number(row, "value")
+        number = f"**{value}**" if row["best"] else value
+        return f"{number}{'†' if row['worse'] else ''} {_interval(row)}".rstrip()
 
     frame = _cells(columns, cell)
     return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"
@@ -212,14 +195,8 @@ def _markdown(columns: list[Column], note: str) -> str:
 
 def _csv(columns: list[Column], note: str) -> str:
     """A row a number, unrounded."""
-    parts = [
-        column.rows.assign(
-            best=column.rows["model"].isin(column.best),
-            worse=column.rows["model"].isin(column.worse),
-        )
-        for column in columns
-    ]
-    return str(pd.concat(parts).to_csv(index=False, lineterminator="\n"))
+    rows = pd.concat([column.rows for column in columns])
+    return str(rows.to_csv(index=False, lineterminator="\n"))
 
 
 FORMS: Final[dict[str, Callable[[list[Column], str], str]]] = {

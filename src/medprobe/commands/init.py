@@ -13,7 +13,6 @@ from medprobe.core.errors import BadInput
 START: Final = Path(__file__).with_name("params.yaml")
 FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
     "expectations",
-    ".gitattributes",
     ".gitignore",
     ".dvcignore",
     ".dvc/config",

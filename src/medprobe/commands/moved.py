@@ -1,135 +1,150 @@
-"""`medprobe moved`: which recorded numbers are others than at a commit, by more than last bits.
+"""`medprobe moved`: how far the recorded numbers are from those of a commit.
 
-Two machines that compute in float32 differ in the last bits of a model's weights, hence in the hash
-of all that is made from it, and a little in some numbers. `git diff metrics` and `dvc metrics diff`
-show each of these; here they count as the same.
+Two machines that compute in float32 differ in the last bits of a model's weights, and a little in
+some numbers. `git diff metrics` shows each of these. Here a small difference is tolerated.
 """
 
 import json
 import math
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
-NEAR_ZERO: Final = 0.1  # of the tolerance: what two numbers may differ by, however small they are
-SHOWN: Final = 20
+NEAR_ZERO: Final = 0.1  # a smaller number may move as far as this one
+ROUNDING: Final = 1e-6  # of recorded numbers
+SHOWN: Final = 10  # differences of each kind
 
 Place = tuple[str, ...]  # the names that lead to a number
 Numbers = dict[Place, float]
 
 
-class Moved(NamedTuple):
-    """The difference between two records."""
+class Difference(NamedTuple):
+    """A number that is not the same in two records; None where a record lacks it."""
 
-    numbers: int  # in either
-    differing: int  # by however little
-    most: float  # the largest difference within the tolerance, as a share of the larger number
-    moved: list[tuple[Place, float | None, float | None]]  # where, before, now
+    place: Place
+    before: float | None
+    now: float | None
+    limit: float  # how far the number may move
+
+    @property
+    def size(self) -> float:
+        """The difference, in units of the limit."""
+        if self.before is None or self.now is None:
+            return math.inf
+        return abs(self.before - self.now) / (self.limit + ROUNDING)
+
+    def __str__(self) -> str:
+        before, now = ("none" if x is None else f"{x:.6g}" for x in (self.before, self.now))
+        return f"  {' '.join(self.place)}: {before} -> {now}, may move by {self.limit:.2g}"
 
 
-def moved(since: str, tolerance: float) -> Moved:
-    """How the numbers below metrics/scores differ from those of a commit, by more than `tolerance`,
-    a share of the larger of two numbers.
+class Comparison(NamedTuple):
+    """The numbers of two records."""
 
-    Raises BadInput where there are none, and where git knows no such commit or has none there.
+    path: Path  # where they stand
+    numbers: int  # in either record
+    differences: list[Difference]  # the largest first
+
+    @property
+    def moved(self) -> int:
+        """How many moved further than they may."""
+        return sum(one.size > 1 for one in self.differences)
+
+    def __str__(self) -> str:
+        differing = f"{len(self.differences):,} of {self.numbers:,} numbers differ"
+        head = f"{self.path}: {differing}, {self.moved:,} by more than they may"
+        return "\n".join([head, *map(str, self.differences[:SHOWN])])
+
+
+def moved(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
+    """Compare the numbers on disk with those of a commit: the headlines, which are the main numbers
+    of all results (`metrics/summary.json`), and all that stand in `metrics/scores`.
+
+    A number may move by `tolerance`, a share of itself; a headline also by one answer, which is 1/n
+    where it is a mean over n queries.
+
+    Raises BadInput where there are no numbers, and where git has no such commit, or none in it.
     """
-    before, now = _committed(since), _present()
-    if not now:
+    paths = [path for path in (places.SUMMARY, *places.SCORES.glob("*/*.json")) if path.is_file()]
+    if len(paths) < 2:
         raise BadInput(places.SCORES, "no numbers there", "run medprobe repro")
-    return compared(before, now, tolerance)
+    headlines, scores = _numbers({path: path.read_text(encoding="utf-8") for path in paths})
+    headlines_before, scores_before = _numbers(_committed(since))
+
+    def limit(_: Place, value: float) -> float:
+        return tolerance * max(abs(value), NEAR_ZERO)
+
+    def limit_of_headline(place: Place, value: float) -> float:
+        return max(tolerance * abs(value), _one_answer(scores_before, place, value))
+
+    return (
+        _compare(places.SUMMARY, headlines_before, headlines, limit_of_headline),
+        _compare(places.SCORES, scores_before, scores, limit),
+    )
 
 
-def compared(before: Numbers, now: Numbers, tolerance: float) -> Moved:
-    """The difference, the largest first; what stands in one record alone has moved.
-
-    >>> before, now = {("acc@1",): 0.25, ("rank",): 7.0}, {("acc@1",): 0.2501, ("rank",): 8.0}
-    >>> compared(before, now, 0.01)
-    Moved(numbers=2, differing=2, most=0.0004, moved=[(('rank',), 7.0, 8.0)])
-    """
-    pairs = [(place, before.get(place), now.get(place)) for place in sorted({*before, *now})]
-    differing = [pair for pair in pairs if pair[1] != pair[2]]
-    found, most = [], 0.0
-    for place, old, new in differing:
-        share = _share(old, new)
-        if share <= tolerance:
-            most = max(most, share)
-        elif old is None or new is None or abs(old - new) > NEAR_ZERO * tolerance:
-            found.append((place, old, new))
-    found.sort(key=lambda one: -_share(one[1], one[2]))
-    return Moved(len(pairs), len(differing), round(most, 6), found)
+def _compare(
+    path: Path, before: Numbers, now: Numbers, limit: Callable[[Place, float], float]
+) -> Comparison:
+    names = {*before, *now}
+    differences = [
+        Difference(name, before.get(name), now.get(name), limit(name, before.get(name, 0.0)))
+        for name in sorted(names)
+        if before.get(name) != now.get(name)
+    ]
+    return Comparison(path, len(names), sorted(differences, key=lambda one: -one.size))
 
 
-def _share(old: float | None, new: float | None) -> float:
-    if old is None or new is None:
-        return math.inf
-    return abs(old - new) / max(abs(old), abs(new))
+def _one_answer(scores: Numbers, headline: Place, value: float) -> float:
+    """1/n of the mean over n queries that a headline is; of equal means, that over the most."""
+    benchmark, model, method = headline
+    sizes = [
+        scores[(*place[:-1], "n")]
+        for place, number in scores.items()
+        if place[:3] == (model, method, benchmark)
+        and (place[-3], place[-1]) == ("macro", "value")
+        and number == value
+    ]
+    return 1 / max(sizes, default=math.inf)
 
 
-def told(found: Moved, since: str) -> str:
-    """The difference in words."""
-    files, numbers = places.SCORES, f"{found.numbers:,} numbers"
-    if not found.differing:
-        return f"{files}: all {numbers} are those of {since}"
-    if not found.moved:
-        return (
-            f"{files}: {found.differing:,} of {numbers} differ from those of {since}, none"
-            f" by more than {found.most:.2%}, or near 0 by more than a tenth of the tolerance:"
-            " last bits, as between two machines"
-        )
-    head = f"{files}: {len(found.moved):,} of {numbers} moved since {since}"
-    lines = [f"  {' '.join(at)}: {_said(old)} -> {_said(new)}" for at, old, new in found.moved]
-    more = [f"  and {len(lines) - SHOWN:,} more"] if len(lines) > SHOWN else []
-    return "\n".join([head, *lines[:SHOWN], *more])
+def _committed(since: str) -> dict[Path, str]:
+    """The files of numbers of a commit. Raises BadInput where git fails, or has none there."""
 
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            problem = (done.stderr.strip() or "refused").splitlines()[0]
+            raise BadInput("git", problem, "name a commit that git has")
+        return done.stdout
 
-def _said(number: float | None) -> str:
-    return "none" if number is None else f"{number:.6g}"
-
-
-def _present() -> Numbers:
-    return {
-        place: number
-        for path in sorted(places.SCORES.glob("*/*.json"))
-        for place, number in _numbers(path, path.read_text(encoding="utf-8"))
-    }
-
-
-def _committed(since: str) -> Numbers:
-    listed = git("ls-tree", "-r", "--name-only", "-z", since, "--", f"{places.SCORES}")
-    if not listed:
+    listed = git("ls-tree", "-r", "--name-only", since, "--", f"{places.METRICS}").splitlines()
+    files = [Path(path) for path in listed if path.endswith(".json")]
+    if not files:
         problem = f"{since} has no numbers there"
-        raise BadInput(places.SCORES, problem, "commit metrics/ and dvc.lock, or name a commit")
-    return {
-        place: number
-        for path in filter(None, listed.split("\0"))
-        for place, number in _numbers(Path(path), git("show", f"{since}:./{path}"))
-    }
+        raise BadInput(places.METRICS, problem, "commit metrics/ and dvc.lock, or name a commit")
+    return {path: git("show", f"{since}:./{path}") for path in files}
 
 
-def _numbers(path: Path, text: str) -> Iterator[tuple[Place, float]]:
-    """All numbers of a file of scores, with the names that lead to each."""
-    yield from _within(json.loads(text), path.relative_to(places.SCORES).with_suffix("").parts)
+def _numbers(files: dict[Path, str]) -> tuple[Numbers, Numbers]:
+    """The headlines, and all numbers of the scores."""
+    headlines, scores = Numbers(), Numbers()
+    for path, text in files.items():
+        if path == places.SUMMARY:
+            headlines.update(_within(json.loads(text), ()))
+        else:
+            scores.update(_within(json.loads(text), (path.parent.name, path.stem)))
+    return headlines, scores
 
 
 def _within(content: Any, place: Place) -> Iterator[tuple[Place, float]]:
+    """All numbers of a map, with the names that lead to each."""
     if isinstance(content, dict):
         for name, inner in content.items():
             yield from _within(inner, (*place, name))
     elif isinstance(content, int | float):
         yield place, float(content)
-
-
-def git(*words: str) -> str:
-    """What git says. Raises BadInput where it fails."""
-    try:
-        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-    except OSError:
-        raise BadInput("git", "cannot be run", "install git, which DVC works with") from None
-    if done.returncode:
-        problem = (done.stderr.strip() or "refused").splitlines()[0]
-        raise BadInput("git", problem, "name a commit that git has")
-    return done.stdout

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import PACKAGE, ROOT, closure
+from medprobe.core.code import PACKAGE, ROOT, closure, countable
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
@@ -27,8 +27,9 @@ TEMPLATE: Final = "pipeline.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of what checks, draws and logs
 SOURCES: Final = Path("src") / PACKAGE  # where a project that holds the code has it
 WIDTH: Final = 100
-CORE: Final = ROOT / "core"
-CORE_SOURCES: Final = (SOURCES / "core").as_posix()
+CHECKING: Final = [  # what the stage `check` follows from, beside params.yaml
+    (SOURCES / "core" / name).as_posix() for name in ("files.py", "params.py", "places.py")
+]
 
 
 def write() -> None:
@@ -83,7 +84,7 @@ def text() -> str:
         sets=SETS,
         swept=SWEPT,
         libraries=LIBRARIES.as_posix(),
-        core=[CORE_SOURCES] if _holds_code() else [],
+        checking=CHECKING if _holds_code() else [],
         tools=[TOOLS] if _holds_code() else [],
         checked=CHECKED.as_posix(),
         code=code,
@@ -95,8 +96,8 @@ def text() -> str:
 
 def code(stage: str, **plugins: list[str]) -> list[str]:
     """What the numbers of a stage follow from beside data and parameters: the libraries, and files
-    of the package. A folder that counts with all its files stands for them, and `core`, which all
-    stages share, always does.
+    of the package. A folder that counts with all its files stands for them, since each line more in
+    its lock costs DVC time at each stage.
 
     >>> code("build", benchmarks=["medlama"])[0]
     'requirements.lock'
@@ -108,16 +109,11 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
     for file in files:
         whole = file
         for folder in file.parents:
-            if folder != CORE and (folder == ROOT or not _files(folder) <= set(files)):
+            if folder == ROOT or not countable(folder) <= set(files):
                 break
             whole = folder
         short[(SOURCES / whole.relative_to(ROOT)).as_posix()] = None
     return [LIBRARIES.as_posix(), *short]
-
-
-def _files(folder: Path) -> set[Path]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path for path in files if "__pycache__" not in path.parts}
 
 
 def listed(names: list[str], indent: int) -> str:

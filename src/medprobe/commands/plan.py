@@ -1,76 +1,49 @@
-"""`medprobe plan`: what is left to run, how much of it there is, and how long it will take here."""
+"""`medprobe plan`: which stages run next, and how long they took before."""
 
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Final, NamedTuple
 
+import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
-from rich.filesize import decimal
 
+from medprobe.commands import timings
 from medprobe.commands.mend import check_lock, mend
-from medprobe.commands.todo import early, todo
+from medprobe.commands.todo import Stage, early, todo
 from medprobe.core import places
-from medprobe.core.errors import BadInput
-from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import duration
+from medprobe.core.progress import duration
 
-READ: Final = 2**26  # bytes of sources that are built from
-PATIENCE: Final = 2.0  # seconds that a stage is tried for
-ROW: Final = 15  # bytes of a prediction on disk
-PAIRS: Final = 32  # of sentences in a step of rewiring that is tried
-RUNS: Final = "medprobe.check, torch, transformers.models.bert.modeling_bert"  # models
-STARTS: Final = {  # what the other stages import first
-    "build": "medprobe.check, medprobe.stages.build, pandas",
-    "validate": "medprobe.check, medprobe.quality.gate, great_expectations",
-    "validate-sentences": "medprobe.check, medprobe.quality.gate, great_expectations",
-    "train": f"medprobe.stages.train, {RUNS}",
-    "score": "medprobe.check, medprobe.stages.score, pandas",
-    "significance": "medprobe.check, medprobe.stages.significance, pandas",
-    "compare": "medprobe.check, medprobe.stages.compare, matplotlib.pyplot",
-}
-LOGS: Final = "medprobe.stages.track, mlflow.store.tracking.sqlalchemy_store, matplotlib.pyplot"
-KEPT: Final = 2  # times as long as these imports: with them, a result is kept
+CERTAIN: Final = "Run for certain: their code, parameters or inputs have changed."
+POSSIBLE: Final = "Run only if a stage above gives something new: at most these."
 
 
-@dataclass
-class Left:
-    """What a stage has left to do; None where it cannot be told."""
+class Time(NamedTuple):
+    """How long a stage takes."""
 
-    stage: str
-    when: str  # now, or after a stage that may change what it reads
-    parts: str = ""  # finished of all
-    work: str = ""  # what a stage without models goes through
-    exact: bool = True  # are texts, tokens and passes counted, or foreseen from a few queries?
-    texts: int | None = None
-    tokens: int | None = None
-    passes: int | None = None
-    checkpoints: int | None = None
-    disk: int | None = None  # bytes
-    memory: int | None = None  # bytes
-    seconds: float | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    seconds: float
+    measured: bool = True  # by a run of the stage itself, not by those of others
 
 
-def plan(params: Params, measure: bool) -> None:
-    """Print a line a stage that is left, and the sum. Where `measure`, models are loaded: what
-    probing and rewiring will read is counted, and tried for seconds each on this device."""
+def plan(params: Params) -> None:
+    """Print the stages that are left, with their times, in two groups: those that certainly run,
+    and those behind them. A stage behind others runs only if what it reads changes by them."""
     after_a_kill()
-    rows = list(left())
-    for row in rows:
-        if measure:
-            measured(row, params)
-        print(shown(row), flush=True)
-    print(summed(rows))
-    if measure:
-        keep(rows)
+    stages = todo()
+    now = [name for name in early(stages) if stages[name].when == "now"]
+    behind = [name for name in early(stages) if stages[name].when != "now"]
+    times = {name: time_of(name, stage, params) for name, stage in stages.items()}
+    width = max(map(len, stages), default=0)
+    for title, names, verb in ((CERTAIN, now, "take"), (POSSIBLE, behind, "take at most")):
+        if names:
+            print(title)
+            for name in names:
+                print(line(name.ljust(width), times[name], stages[name].when))
+            print(f"{summary([times[name] for name in names], verb)}\n")
+    if not stages:
+        print("Nothing is left to run.")
 
 
 def after_a_kill() -> None:
@@ -84,219 +57,82 @@ def after_a_kill() -> None:
         check_lock()
 
 
-def keep(rows: list[Left]) -> None:
-    """Write down what memory the stages take, for `planned`."""
-    with replacing(places.PLANNED) as scratch:
-        taken = {row.stage: row.memory for row in rows if row.memory is not None}
-        scratch.write_text(json.dumps(taken, indent=1) + "\n", encoding="utf-8")
-
-
-def planned(stage: str) -> int | None:
-    """The bytes that a stage takes, as it was last planned; None where it was not."""
-    try:
-        taken = json.loads(places.PLANNED.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+def time_of(name: str, stage: Stage, params: Params) -> Time | None:
+    """What a stage took when it last ran here. Of a probing stage that never did: what the method
+    took for as many queries with this model, or else with others. None where nothing is known."""
+    if (seconds := timings.read(name)) is not None:
+        return Time(seconds)
+    options = stage.options
+    if options[""] != "probe":
         return None
-    memory: int | None = taken.get(stage)
-    return memory
-
-
-def left() -> Iterator[Left]:
-    """The stages that DVC would run, as `medprobe repro` takes them up."""
-    stages = todo()
-    for name in early(stages):
-        yield Left(name, stages[name].when, options=stages[name].options)
-
-
-def measured(row: Left, params: Params) -> None:
-    """Fill in what can be told of a stage whose inputs are there."""
-    stages = {"probe": _probing, "rewire": _rewiring, "build": _building, "track": _tracking}
-    tried = stages.get(row.options[""], _watching)
-    try:
-        tried(row, params)
-    except (BadInput, OSError, EOFError):  # what it reads is not made yet, or not by its head alone
-        row.when = row.when if row.when != "now" else "inputs are not made yet"
-
-
-def _watching(row: Left, params: Params) -> None:
-    """A stage that tells how far it is: it runs for some seconds, and is stopped before it writes
-    to its place."""
-    from medprobe.commands import trial
-    from medprobe.stages.compare import compare
-    from medprobe.stages.score import score
-    from medprobe.stages.significance import significance
-    from medprobe.stages.train import train
-    from medprobe.stages.validate import validate, validate_sentences
-
-    one, stage = row.options, row.options[""]
-    model = one.get("model") or row.stage.partition("@")[2]
-    with TemporaryDirectory() as scratch:
-        out = Path(scratch) / "out"
-        runs: dict[str, Callable[[], None]] = {
-            "train": lambda: train(model, params, out),
-            "validate": lambda: validate(one["benchmark"], params, out),
-            "validate-sentences": lambda: validate_sentences(one["set"], params, out),
-            "score": lambda: score(params),
-            "significance": lambda: significance(params, out),
-            "compare": lambda: compare(params, out),
-        }
-        if stage not in runs:
-            return
-        took, now = trial.watched(runs[stage], PATIENCE)
-    if now and now.total is not None:
-        row.work = f"{now.total - (now.first or 0):,} {now.unit}"
-        row.seconds = starting(STARTS[stage]) + took
-
-
-def _building(row: Left, params: Params) -> None:
-    from medprobe import benchmarks
-    from medprobe.commands import trial
-    from medprobe.core.params import section
-    from medprobe.core.statistics import statistics
-
-    name = row.options["benchmark"]
-    builder = params.builder(name)
-    benchmark = benchmarks.find(builder)
-    settings = section(benchmark.settings, params.benchmarks[builder][name], name)
-    sources = [places.DATA / source for source in benchmark.metadata.sources]
-    size = sum(file.stat().st_size for source in sources for file in trial.below(source))
-    row.work = f"{decimal(size)} of sources"
-    with trial.heads(places.DATA, sources, READ) as (data, share):
-        begin = time.perf_counter()
-        tables = benchmark.build(data, settings, params.seed)
-        statistics(tables)
-        took = time.perf_counter() - begin
-    row.work += f", {len(tables.queries):,} queries" if share == 1.0 else ""
-    row.seconds = starting(STARTS["build"]) + took / share
-
-
-def _tracking(row: Left, params: Params) -> None:
-    """Results of single models that `outputs/tracked.json` does not name yet; what MLflow takes to
-    keep them is not foreseen."""
-    from medprobe.metrics.results import prediction_tables
-    from medprobe.stages.track import TRACKED
-    from medprobe.tracking import runs
-
-    every = [runs.of(one, params, fresh=False) for one in prediction_tables(places.PREDICTIONS)]
-    known = json.loads(TRACKED.read_text(encoding="utf-8")) if TRACKED.is_file() else {}
-    new = [one for one in every if known.get(one.name) != one.key]
-    row.work = f"{len(new)} of {len(every)} results"
-    begin, done = time.perf_counter(), 0
-    while done < len(new) and time.perf_counter() - begin < PATIENCE:
-        new[done].content()
-        done += 1
-    took = (time.perf_counter() - begin) / max(done, 1) * len(new)
-    row.seconds = starting(LOGS) + took
-
-
-def _probing(row: Left, params: Params) -> None:
-    import psutil
-
-    from medprobe import methods
-    from medprobe.commands import trial
-    from medprobe.engine.inspection import read_config
-    from medprobe.engine.load import device_of, token_budget
-    from medprobe.stages.probe import ready
-
-    one = row.options
-    folder = places.MODELS / one["model"]
-    device = device_of(params.engine.device)
-    budget = params.engine.token_budget or token_budget(device, read_config(folder))
-    begin = time.perf_counter()
-    probing = ready(one["model"], one["method"], one["benchmark"], params)
-    prober, jobs = probing.prober, trial.jobs(probing)
-    loading = time.perf_counter() - begin
-    ahead = [job for job in jobs if not job.path.is_file()]
-    row.parts = f"{len(jobs) - len(ahead)} of {len(jobs)}"
-    row.checkpoints = len({str(path) for job in ahead for path in prober.inputs(job.pass_)})
-    row.disk = ROW * methods.K * sum(len(job.task.queries) for job in jobs)
-    lengths = [prober.reads(job.task, job.pass_) for job in ahead]
-    took, read = trial.foreseen(prober, ahead, lengths, PATIENCE)
-    row.exact = all(one is not None for one in lengths)
-    for some in lengths if row.exact else ():
-        read.add(some or [], budget)
-    row.texts, row.tokens, row.passes = read.texts, read.tokens, read.passes
-    start = starting(f"medprobe.stages.probe, medprobe.methods.{one['method']}, {RUNS}")
-    row.seconds = start + KEPT * starting(LOGS) + loading + took
-    row.memory = psutil.Process().memory_info().rss
-
-
-def _rewiring(row: Left, params: Params) -> None:
-    import psutil
-    import torch
-
-    from medprobe.engine.gradients import add_gradients, tokens_held
-    from medprobe.engine.rewiring import info_nce, steps_read
-    from medprobe.stages.rewire import drawn_from, ready, settings_of
-
-    one = row.options
-    swept = (one["sweep"], one["value"]) if "sweep" in one else None
-    settings = settings_of(one["set"], params, swept)
-    sentences = places.SENTENCES / f"{one['set']}.txt"
-    folder = places.MODELS / one["model"]
-    begin = time.perf_counter()
-    drawn = drawn_from(params.seed, sentences)
-    model, pairs = ready(folder, sentences, settings, params.engine, drawn)
-    steps = steps_read(model, pairs, settings, drawn)
-    loading = time.perf_counter() - begin
-    row.texts = sum(map(len, steps))
-    row.tokens = sum(len(text) for texts in steps for text in texts)
-    row.passes = len(steps)
-    row.checkpoints = -(-settings.steps // settings.checkpoint_every)
-    row.disk = row.checkpoints * _size(folder)
-    network = model.model.train()
-    tried = [*steps[0][:PAIRS], *steps[0][len(steps[0]) // 2 :][:PAIRS]]
-    held = tokens_held(model, max(tried, key=len))
-    adam = torch.optim.AdamW(network.parameters(), lr=0.0, weight_decay=0.0, fused=True)
-    took = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        adam.zero_grad()
-        add_gradients(model, tried, partial(info_nce, temperature=settings.temperature), held)
-        adam.step()
-        took.append(time.perf_counter() - begin)
-    per_token = min(took) / sum(map(len, tried))
-    row.seconds = starting(f"medprobe.stages.rewire, {RUNS}") + loading + per_token * row.tokens
-    row.memory = psutil.Process().memory_info().rss
+    model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
+    if record := _record(places.RUNS / model / method / f"{benchmark}.json"):
+        return Time(float(str(record["seconds"])))
+    rates = _rates(_device(params.engine.device)) if (queries := _queries(benchmark)) else {}
+    rate = rates.get((model, method)) or rates.get(("", method))
+    return Time(rate * queries, measured=False) if rate else None
 
 
 @cache
-def starting(modules: str) -> float:
-    """The seconds that a process with these modules takes to start."""
-    begin = time.perf_counter()
-    subprocess.run([sys.executable, "-c", f"import {modules}"], check=True)
-    return time.perf_counter() - begin
+def _rates(device: str) -> Mapping[tuple[str, str], float]:
+    """The seconds a query that probing took on this device, by model and method, and for all models
+    by `("", method)`."""
+    seconds: dict[tuple[str, str], float] = {}
+    queries: dict[tuple[str, str], int] = {}
+    for path in places.RUNS.glob("*/*/*.json"):
+        method, model = path.parent.name, path.parent.parent.name
+        record, size = _record(path), _queries(path.stem)
+        if size and record.get("device") == device:
+            for key in ((model, method), ("", method)):
+                seconds[key] = seconds.get(key, 0.0) + float(str(record["seconds"]))
+                queries[key] = queries.get(key, 0) + size
+    return {key: seconds[key] / queries[key] for key in seconds}
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _record(path: Path) -> dict[str, object]:
+    """What `tracking.lineage.recorded` wrote beside a prediction table; empty where it did not."""
+    content: dict[str, object] = {}
+    if path.is_file():
+        content = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
-def shown(row: Left) -> str:
-    """A stage as one line: its name, its time, and all that is known of it.
+@cache
+def _queries(benchmark: str) -> int:
+    """How many queries a benchmark has; 0 where it is not built yet."""
+    path = places.BENCHMARKS / benchmark / "queries.parquet"
+    return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
 
-    >>> shown(Left("rewire@a-b", "now", texts=384, seconds=42))
-    'rewire@a-b                                     42 s  384 texts'
+
+@cache
+def _device(wanted: str) -> str:
+    """The name of the device that is computed on, as records have it."""
+    from medprobe.engine.load import device_name, device_of
+
+    return device_name(device_of(wanted))
+
+
+def line(name: str, time: Time | None, when: str) -> str:
+    """A stage as one line: its name, its time, and what it waits for.
+
+    >>> line("score", Time(42.0), "after probe-xfactr@a-b")
+    'score            42 s  after probe-xfactr@a-b'
     """
-    known = [row.when] if row.when != "now" else []
-    known += [f"{row.parts} parts done"] if row.parts else []
-    known += [row.work] if row.work else []
-    for name in ("texts", "tokens", "passes", "checkpoints"):
-        if (count := getattr(row, name)) is not None:
-            foreseen = "" if row.exact or name == "checkpoints" else "about "
-            known.append(f"{foreseen}{count:,} {name}")
-    known += [f"{decimal(row.disk)} on disk"] if row.disk is not None else []
-    known += [f"{decimal(row.memory)} of memory"] if row.memory is not None else []
-    clock = "" if row.seconds is None else duration(row.seconds)
-    return f"{row.stage:<40} {clock:>10}  {', '.join(known)}".rstrip()
+    clock = duration(time.seconds) if time else "unknown"
+    known = clock if not time or time.measured else f"about {clock}"
+    return f"{name} {known:>15}  {when if when != 'now' else ''}".rstrip()
 
 
-def summed(rows: list[Left]) -> str:
-    """One sentence on all of them."""
-    known = [row.seconds for row in rows if row.seconds is not None]
-    text = f"{len(rows)} stages are left"
+def summary(times: Sequence[Time | None], verb: str) -> str:
+    """One sentence on the stages of a group.
+
+    >>> summary([Time(200.0), Time(100.0), None], "take")
+    '3 stages; one after another they take 5 min, and 1 of unknown time'
+    """
+    known = [time.seconds for time in times if time]
+    text = f"{len(times)} {'stage' if len(times) == 1 else 'stages'}"
     if known:
-        text += (
-            f"; {len(known)} of them take {duration(sum(known))}, one after another on this device"
-        )
+        text += f"; one after another they {verb} {duration(sum(known))}"
+    if unknown := len(times) - len(known):
+        text += f"{', and' if known else ';'} {unknown} of unknown time"
     return text

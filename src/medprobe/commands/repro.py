@@ -5,11 +5,9 @@ paths may run side by side; small models use two cores best one by one, each on 
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -17,50 +15,53 @@ from typing import Final, NoReturn
 
 from filelock import FileLock, Timeout
 
-from medprobe import warm
-from medprobe.cluster import progress
-from medprobe.cluster.progress import Progress
-from medprobe.commands import filter
+from medprobe import fork_server
 from medprobe.commands.mend import mend
 from medprobe.commands.todo import Stage, early, todo
+from medprobe.commands.unfilter import unfilter
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-EVERY: Final = 10.0  # seconds between two words on how far all is
 
 
 def repro(jobs: int) -> None:
-    """Bring all stages up to date, `jobs` at a time: each after those it depends on.
+    """Bring all stages up to date, each after those it depends on.
 
-    Jobs that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
-    each has. What a kill left of DVC's own files is mended first, and git's filter of results
-    installed.
-    Raises BadInput where a stage fails; what had been running beside it is finished first.
+    Stages that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
+    each has.
+
+    Args:
+        jobs: how many stages run at a time.
+
+    Raises:
+        BadInput: a stage failed; what had been running beside it is finished first.
     """
-    with alone(), told(), one_group() as group:
+    with exclusive_lock(), process_group() as group:
         mend()
-        filter.install()
-        share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))} | os.environ
-        with warm.server(share, group) as warmed:  # which imports while DVC looks
-            stages = todo()
-            if stages and jobs > 1:
-                _run(stages, jobs, warmed, group)
-            _dvc([], warmed if stages else os.environ, group)
-        filter.settle()
+        unfilter()
+        stages = todo()
+        if not stages:
+            _dvc([], os.environ, group)
+            return
+        share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
+        with fork_server.start(share | os.environ, group) as variables:
+            if jobs > 1:
+                _run(stages, jobs, variables, group)
+            _dvc([], variables, group)
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """One `medprobe repro` at a time: a second one says who runs, and waits. The lock dies with its
-    process."""
+def exclusive_lock() -> Iterator[None]:
+    """One `medprobe repro` at a time: a second one names the first, and waits. The lock dies with
+    its process."""
     places.PARTS.mkdir(parents=True, exist_ok=True)
     lock = FileLock(places.REPRO)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        who = f"another `medprobe repro` is running here, process {places.REPRO.read_text()}"
-        print(f"{who}; waiting for its end", file=sys.stderr)
+        holder = f"another `medprobe repro` is running here, process {places.REPRO.read_text()}"
+        print(f"{holder}; waiting for its end", file=sys.stderr)
         lock.acquire()
     places.REPRO.write_text(str(os.getpid()))
     try:
@@ -70,30 +71,7 @@ def alone() -> Iterator[None]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """While the block runs and at its end: how far all parts are that went to a cluster."""
-    shutil.rmtree(progress.FOLDER, ignore_errors=True)
-    over = threading.Event()
-
-    def tell() -> None:
-        before, ended = Progress(), False
-        while not ended:
-            ended = over.wait(EVERY)
-            if (now := progress.whole()) != before:
-                print(f"all stages: {now}", file=sys.stderr, flush=True)
-            before = now
-
-    telling = threading.Thread(target=tell, daemon=True)
-    telling.start()
-    try:
-        yield
-    finally:
-        over.set()
-        telling.join()
-
-
-@contextmanager
-def one_group() -> Iterator[int]:
+def process_group() -> Iterator[int]:
     """The id of a process group that ends with this process, however that ends. A signal to stop
     interrupts what runs in the group, a second one kills it; the block leaves nothing running."""
     keeper = subprocess.Popen(
@@ -142,10 +120,10 @@ def _cores() -> int:
 
 def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
     command = ["--wait-for-lock", "repro", *arguments]
-    status = warm.run("dvc", command, environment)
+    status = fork_server.run("dvc", command, environment)
     if status is None:
         with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
             status = process.wait()
     if status:
         problem = "a stage failed, as DVC says above"
-        raise BadInput("dvc repro", problem, "mend it and run the command again")
+        raise BadInput("dvc repro", problem, "correct it and run the command again")

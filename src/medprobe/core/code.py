@@ -12,6 +12,9 @@ from typing import Final
 
 PACKAGE: Final = "medprobe"
 ROOT: Final = Path(__file__).parent.parent
+# Modules that only tell people something: how far work is, and what is wrong with an input. They
+# compute nothing that a stage writes, so no number follows from them. .dvcignore names their files.
+TELLING: Final = ("medprobe.core.errors", "medprobe.core.progress")
 
 
 def closure(
@@ -23,10 +26,11 @@ def closure(
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
     them, or with those that `plugins` gives for it. A package's data (templates, YAML) belongs
     to it; a file with nothing but a docstring does not count, nor does the package's own
-    `__init__`, which hands names on to notebooks. `root` is the package's folder.
+    `__init__`, which hands names on to notebooks, nor do the modules of `TELLING`. `root` is the
+    package's folder.
 
-    >>> [path.name for path in closure("medprobe.core.errors")]
-    ['errors.py']
+    >>> [path.name for path in closure("medprobe.core.answers")]
+    ['answers.py', 'files.py', 'tables.py']
     """
     chosen = dict(plugins or {})
     seen: dict[Path, None] = {}
@@ -35,7 +39,7 @@ def closure(
         name = waiting.pop()
         parent = name.rpartition(".")[0]
         path = _file(root, name)
-        if path in seen or name == PACKAGE:
+        if path in seen or name == PACKAGE or name in TELLING:
             continue
         seen[path] = None
         if parent:
@@ -48,6 +52,13 @@ def closure(
                 waiting += [f"{name}.{module}" for module in below]
             seen.update(dict.fromkeys(_data(path.parent)))
     return sorted(path for path in seen if path.suffix != ".py" or _runs(path))
+
+
+def countable(folder: Path) -> set[Path]:
+    """The files of a folder of the package that `closure` may give."""
+    telling = {_file(ROOT, name) for name in TELLING}
+    files = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    return {path for path in files - telling if path.suffix != ".py" or _runs(path)}
 
 
 def _file(root: Path, name: str) -> Path:

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,9 @@ from pathlib import Path
 from typing import Final
 
 FULL: Final = {errno.ENOSPC, errno.EDQUOT}
+SCRATCH: Final = ".medprobe-"  # begins the names of folders in which files are made
+MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content:
+OURS: Final = b"Made by medprobe, which may remove this folder.\n"
 
 
 @contextmanager
@@ -24,22 +26,25 @@ def replacing(target: Path) -> Iterator[Path]:
     ...     _ = path.write_text("1 2 3")
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    held = os.open(scratch, os.O_RDONLY)
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=target.parent))
     try:
-        with suppress(OSError):  # of file systems that know no locks
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield scratch / target.name
-        if target.is_dir():
-            target.rename(scratch / "before")
-        os.replace(scratch / target.name, target)
+        with (scratch / MARKER).open("xb") as marker:
+            with suppress(OSError):  # of file systems that know no locks
+                fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            marker.write(OURS)
+            marker.flush()
+            work = scratch / "work"
+            work.mkdir()
+            yield work / target.name
+            if target.is_dir():
+                target.rename(work / "before")
+            os.replace(work / target.name, target)
     except Exception as error:
         if said := full(error):
             raise OSError(said.errno, said.strerror, str(target)) from error
         raise
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        os.close(held)
+        _remove(scratch)
 
 
 def full(error: BaseException | None) -> OSError | None:
@@ -53,12 +58,16 @@ def full(error: BaseException | None) -> OSError | None:
 
 
 def tidy(found: Iterable[Path]) -> None:
-    """Remove, of the paths found, what killed processes left half-made: what `replacing` made and
-    no process holds any more."""
-    for path in found:
-        if re.fullmatch(r"\..+\.[a-z0-9_]{8}", path.name) and path.is_dir():
-            held = os.open(path, os.O_RDONLY)
-            with suppress(OSError):  # another process holds it
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            os.close(held)
+    """Remove, of the paths found, what killed processes left half-made: what `replacing` made, as
+    the marker within says, and no process holds any more."""
+    for scratch in found:
+        with suppress(OSError), (scratch / MARKER).open("rb") as marker:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unless another process holds it
+            if marker.read() == OURS:
+                _remove(scratch)
+
+
+def _remove(scratch: Path) -> None:
+    """Remove a folder that `replacing` made, its marker last."""
+    shutil.rmtree(scratch / "work", ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)

@@ -68,6 +68,12 @@ class EngineParams(Section):
         return self.model_copy(update={"executor": "local"})
 
 
+class RankingSettings(Section):
+    """What every method may be told that ranks answers to prompts which hold their subject."""
+
+    neutral: bool = False  # ask the prompts without their subjects too: variant `neutral`
+
+
 class HubModel(Section):
     """A checkpoint of the model hub."""
 

@@ -37,6 +37,7 @@ QUERY_COLUMNS: Final = [
     "subset",  # e.g. full, hard: a query of two subsets has a row, and an id, in each
 ]
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
+BASELINE: Final = "baseline"  # stands where a model does, for what looks at no subject
 DISTRACTOR: Final = "distractor"  # type of candidates that are none of the benchmark's own
 PREDICTION_COLUMNS: Final = [
     "variant",  # which setting of the method, "" where it has one only
@@ -62,6 +63,11 @@ class Metadata:
     primary_metric: str
     cluster: str = "query_id"  # the column of its rows that chance draws whole, such as subjects
     many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
+
+    @property
+    def ranks_answers(self) -> bool:
+        """Is the benchmark judged by where the answers of a relation's queries are ranked?"""
+        return self.primary_metric.startswith("acc_at_")
 
     @classmethod
     def read(cls, path: Path) -> "Metadata":

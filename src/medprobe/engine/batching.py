@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import tell
+from medprobe.core.progress import tell
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -39,11 +39,12 @@ ENOUGH: Final = 0.2  # of the tokens of all names: who has read so many searches
 
 @dataclass(frozen=True)
 class Aim:
-    """What a search is for: the k best, and the ranks of the leaves `answers`, too."""
+    """What a search is for: the k best leaves of each variant, and the ranks of `answers`."""
 
     k: int
-    answers: tuple[int, ...] = ()
+    answers: tuple[int, ...] = ()  # leaves
     most: int = 0  # nodes to open, those on the way to answers and to a first leaf aside; 0: all
+    variants: int = len(VARIANTS)  # 1: the total alone, which needs a tenth of the nodes or less
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Found:
     """The leaves that were scored, and what the others can reach."""
 
     leaves: np.ndarray
-    scores: np.ndarray  # [VARIANTS, leaves]
-    slack: np.ndarray  # [VARIANTS]: scores further apart are in order
-    bounds: np.ndarray  # [VARIANTS]: of what a search that was cut short left out, else -inf
+    scores: np.ndarray  # [variants, leaves]
+    slack: np.ndarray  # [variants]: scores further apart are in order
+    bounds: np.ndarray  # [variants]: of what a search that was cut short left out, else -inf
     opened: int  # nodes
 
 
@@ -72,7 +73,7 @@ def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
     """
     lengths = before + after + trie.longest
     costs = trie.spans + after * trie.leaf
-    slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])
+    slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])[: aim.variants]
     ways = np.array(sorted({node for leaf in aim.answers for node in trie.way(leaf)}), dtype=int)
     [(start, firsts)] = yield [(ROOT, ROOT)]
     nodes, sums = trie.children[ROOT], start + firsts
@@ -83,8 +84,8 @@ def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
         here = trie.leaf[nodes] & (trie.longest[nodes] - trie.starts[tops] + after <= 1)  # known
         leaves, totals = np.append(leaves, nodes[here]), np.append(totals, sums[here])
         nodes, tops, sums = nodes[~here], tops[~here], sums[~here]
-        scores = np.stack([totals, totals / lengths[leaves]])
-        bounds = np.stack([sums, sums / lengths[nodes]])
+        scores = np.stack([totals, totals / lengths[leaves]][: aim.variants])
+        bounds = np.stack([sums, sums / lengths[nodes]][: aim.variants])
         worth = bounds >= (_least(trie, leaves, scores, aim) - slack)[:, None]
         wanted = np.isin(nodes, ways)
         open_ = worth.any(0) | wanted

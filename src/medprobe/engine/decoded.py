@@ -8,7 +8,7 @@ from pydantic import Field
 
 from medprobe.core.params import Section
 from medprobe.engine import ranking
-from medprobe.engine.filling import Filling, text_of
+from medprobe.engine.filling import Bias, Filling, text_of
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, answer_ids
 
@@ -25,7 +25,7 @@ class DecodingSettings(Section):
     masks: int = Field(5, gt=0)
     beam: int = Field(5, gt=0)
     length_normalisation: bool = True  # lengths compete by mean log-probability, else by sum
-    bias: Literal["kept", "subtracted"] = "kept"  # the language-model head's
+    bias: Bias = "kept"  # of the language-model head, while it decodes
     equal: Equal = "tokens"  # or text: the benchmark's rule alone says what is equal
 
     def needed(self, k: int) -> int:

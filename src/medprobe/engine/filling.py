@@ -9,19 +9,21 @@ All prompts, numbers of masks and beams of a step go through the model together.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
 
 import torch
 
-from medprobe.engine import masked
+from medprobe.engine import heads, masked
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot
 
 Initial = Literal["independent", "order", "confidence"]
 Refinement = Literal["none", "order", "confidence"]
 Cursor = Literal["own", "shared"]
+Bias = Literal["kept", "subtracted"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Decoding:
     steps: int = 10
     normalised: bool = True  # compare lengths by the mean of the log-probabilities, not their sum
     cursor: Cursor = "own"  # of refinement `order`; shared: X-FACTR's code moves it with every beam
+    bias: Bias = "kept"  # of the language-model head, while it decodes
 
     def score(self, beam: "Beam") -> float:
         """What beams compete by; with masks left, the most that filling them can leave it at."""
@@ -93,7 +96,8 @@ def fill(
         active = [search for search in searches if not search.done]
         if not active:
             break
-        guesses = _guess(model, slots, active, decoding.beam, budget)
+        with heads.without_bias(model.model) if decoding.bias == "subtracted" else nullcontext():
+            guesses = _guess(model, slots, active, decoding.beam, budget)
         for search, of_inputs in zip(active, guesses, strict=True):
             _advance(search, of_inputs, decoding, mask)
         if decoding.refinement == "none":

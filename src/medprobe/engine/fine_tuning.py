@@ -5,6 +5,7 @@ Batches are padded to their longest text only, and the weights set back in memor
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, Literal, NamedTuple
@@ -74,15 +75,12 @@ class TextClassifier:
 
     def __init__(self, checkpoint: Path, engine: EngineParams) -> None:
         self.checkpoint, self.engine = checkpoint, engine
-        self._loaded: Model | None = None
         self._fresh: dict[int, dict[str, torch.Tensor]] = {}  # by seed: weights with a new head
 
-    @property
+    @cached_property
     def loaded(self) -> Model:
         """The model, from the disk at the first use."""
-        if self._loaded is None:
-            self._loaded = load(self.checkpoint, "classifier", self.engine)
-        return self._loaded
+        return load(self.checkpoint, "classifier", self.engine)
 
     def tokenize(
         self,
@@ -153,8 +151,8 @@ class TextClassifier:
         """The checkpoint's weights and a new head, drawn with the seed: from the disk only once."""
         if seed not in self._fresh:
             torch.manual_seed(seed)
-            self._loaded = load(self.checkpoint, "classifier", self.engine)
-            state = self._loaded.model.state_dict()
+            self.loaded = load(self.checkpoint, "classifier", self.engine)
+            state = self.loaded.model.state_dict()
             self._fresh[seed] = {name: value.clone() for name, value in state.items()}
         self.loaded.model.load_state_dict(self._fresh[seed])
         torch.manual_seed(seed)

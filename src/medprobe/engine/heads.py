@@ -51,12 +51,21 @@ def _last_attention(body: Any) -> Any:
     return body.encoder.layer[-1].attention.output if alike else None
 
 
-def without_bias(network: Any) -> None:
-    """Take the bias off a language-model head for good: its logits are the products alone."""
+@contextmanager
+def without_bias(network: Any) -> Iterator[None]:
+    """Within the block the logits of a language-model head are the products alone."""
     head = network.get_output_embeddings()
-    if head.bias is not None:
+    if head.bias is None:
+        yield
+        return
+    bias = head.bias.detach().clone()
+    with torch.no_grad():
+        head.bias.zero_()
+    try:
+        yield
+    finally:
         with torch.no_grad():
-            head.bias.zero_()
+            head.bias.copy_(bias)
 
 
 def of_targets(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:

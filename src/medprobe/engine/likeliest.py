@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from medprobe.engine import best_first, causal
-from medprobe.engine.best_first import Aim, Ask, Found, Ranked, Reading
+from medprobe.engine.best_first import VARIANTS, Aim, Ask, Found, Ranked, Reading
 from medprobe.engine.load import Model
 from medprobe.engine.reader import Reader
 from medprobe.engine.slots import Slot, answer_ids, check_window
@@ -28,15 +28,28 @@ def likeliest(
     sources: Sequence[Tokens] = (),
     answers: Sequence[Sequence[int]] = (),
     most: int = 0,
+    variants: int = len(VARIANTS),
     watch: Callable[[Reader], object] = lambda reader: None,
 ) -> list[list[Ranked]]:
-    """For each slot the k likeliest names, a ranking for each of `best_first.VARIANTS`; equal
-    scores go by the order of `names`.
+    """Find the k likeliest names of each slot.
 
-    `sources` is what an encoder-decoder model reads for each slot, `answers` the indices of names
-    whose best rank is wanted too, `most` the nodes opened for a slot (0: as many as it takes).
-    `where` names each prompt in errors; `watch` gets what counts the tokens read. Raises BadInput
-    for a name that tokenises to nothing, a name that does not fit into the model's window.
+    Args:
+        model: A causal or an encoder-decoder model.
+        slots: One for each prompt.
+        where: What names each prompt in errors.
+        names: The names to rank; equal scores go by their order.
+        k: How many names are ranked.
+        sources: What an encoder-decoder model reads for each slot.
+        answers: For each slot the indices of names whose best rank is wanted too.
+        most: The nodes opened for a slot; 0: as many as it takes.
+        variants: 1 ranks by the total alone, which reads far fewer tokens; 2 by the mean too.
+        watch: Gets the reader, which counts the tokens read.
+
+    Returns:
+        For each slot a ranking for each of `best_first.VARIANTS`, as many as are asked for.
+
+    Raises:
+        BadInput: A name tokenises to nothing, or does not fit into the model's window.
     """
     ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
     for slot, query in zip(slots, where, strict=True):
@@ -51,7 +64,7 @@ def likeliest(
         for slot, source in zip(slots, sources or [()] * len(slots), strict=True)
     ]
     aims = [
-        Aim(k, tuple(sorted({leaf_of[slot.left][row] for row in rows})), most)
+        Aim(k, tuple(sorted({leaf_of[slot.left][row] for row in rows})), most, variants)
         for slot, rows in zip(slots, answers or [()] * len(slots), strict=True)
     ]
     watch(reader := Reader(model, asked))
@@ -104,5 +117,5 @@ def _ranked(model: Model, prompt: Prompt, found: Found, aim: Aim) -> list[Ranked
 
     return [
         best_first.order(prompt.trie, found, variant, aim, partial(alone, variant))
-        for variant in range(len(best_first.VARIANTS))
+        for variant in range(aim.variants)
     ]

@@ -3,12 +3,12 @@ and neither weights nor outputs that are no numbers.
 """
 
 import importlib.util
-import logging
 import os
 import platform
 import tempfile
 import weakref
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,27 +16,19 @@ from typing import Any, Final
 
 import torch
 import transformers
-from transformers.integrations.accelerate import load_offloaded_parameter
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.inspection import (
-    AUTO_CLASSES,
-    UNREADABLE,
     Head,
     MissingHead,
     heads,
     inspect,
     load_tokenizer,
-    missing_weights,
     read_config,
-    unreadable,
+    read_model,
 )
-from medprobe.engine.linear import accelerate
 
-transformers.utils.logging.set_verbosity_error()
-transformers.utils.logging.disable_progress_bar()
-logging.getLogger("accelerate").setLevel(logging.ERROR)
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 UNLIMITED: Final = 512  # tokens, for models with relative positions and no limit of their own
@@ -88,22 +80,10 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     spread = engine.device == "spread" and head in LARGE
     scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
     placement = _placement(folder, head, engine, scratch)
-    more = {"num_labels": labels} if head == "classifier" else {}
-    if more:
+    if head == "classifier":
         config.num_labels = labels
-    try:
-        model, info = AUTO_CLASSES[head].from_pretrained(
-            folder,
-            config=config,
-            output_loading_info=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            **placement,
-        )
-    except UNREADABLE as error:
-        inspect(folder)  # says which weight is amiss, where it can tell
-        raise unreadable(folder, error) from error
-    if missing := missing_weights(info["missing_keys"], head, model):
+    model, missing = read_model(folder, head, config, **placement)
+    if missing:
         shown = ", ".join(missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
         problem = f"{len(missing)} weights of the {head} model are missing ({shown})"
         raise MissingHead(inspect(folder), problem)
@@ -118,7 +98,6 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     if "device_map" not in placement:
         model = model.to(device)
     model.eval()
-    accelerate(model)
     model.get_input_embeddings().register_forward_hook(_count)
     for part in {model, model.base_model} if head == "classifier" else {model}:
         part.register_forward_hook(partial(_check_outputs, folder.name))
@@ -174,12 +153,23 @@ def _need(package: str, what: str) -> None:
 
 
 def _check_weights(folder: Path, model: Any) -> None:
-    for name, weight in model.named_parameters():
-        held = load_offloaded_parameter(model, name) if weight.is_meta else weight  # from the disk
-        low, high = held.aminmax()  # NaN where any is; unlike isfinite it copies nothing
-        if not (low.isfinite() and high.isfinite()):
-            problem = f"the weight {name} holds NaN or infinity"
-            raise NotANumber(folder, problem, "fetch or train the checkpoint anew")
+    """Raise NotANumber for a weight with NaN or infinity, those that stay on the disk included."""
+    for prefix, module in model.named_modules():
+        with _in_memory(module):
+            for name, weight in module.named_parameters(prefix, recurse=False):
+                low, high = weight.aminmax()  # NaN where any is; unlike isfinite it copies nothing
+                if not (low.isfinite() and high.isfinite()):
+                    problem = f"the weight {name} holds NaN or infinity"
+                    raise NotANumber(folder, problem, "fetch or train the checkpoint again")
+
+
+def _in_memory(module: torch.nn.Module) -> AbstractContextManager[None]:
+    """Within the block a module's own weights are in memory, wherever Accelerate has put them."""
+    if not any(weight.is_meta for weight in module.parameters(recurse=False)):
+        return nullcontext()
+    from accelerate.utils import align_module_device
+
+    return align_module_device(module)
 
 
 def _count(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
@@ -210,19 +200,17 @@ def use_threads() -> int:
     control group's quota where that is less, as far as the system has these: threads beyond free
     cores make everything slower.
     """
-    if told := os.environ.get("OMP_NUM_THREADS", ""):
-        count = int(told.split(",")[0])
-    else:
-        count = min(_affinity(), _quota())
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    count = int(threads.split(",")[0]) if threads else min(_affinity(), _quota())
     torch.set_num_threads(count)
     return count
 
 
 def _affinity() -> int:
-    try:
+    """The cores that this process may run on; on macOS all."""
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
+    return os.cpu_count() or 1
 
 
 def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:

@@ -1,13 +1,14 @@
 """Soft prompts: trained vectors that stand in a sequence as tokens of their own.
 
 Their ids follow those of the vocabulary, so that all else of the engine works on them unchanged.
-Everything but the vectors is frozen. How they are laid out, started and trained is a `Recipe`.
+Everything but the vectors is frozen. How they are laid out, started and trained is a recipe:
+`Spread` here, or with the same methods `soft_released.Released`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import torch
 
@@ -29,42 +30,6 @@ class Prompt:
     subject: str
 
 
-class Recipe(Protocol):
-    """Where vectors stand in a prompt, what they start from, and how they learn."""
-
-    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
-        """Each prompt with its vectors. `where` names each prompt in errors."""
-        ...
-
-    def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
-        """The tokens of each answer in this slot."""
-        ...
-
-    def start(self, template: str) -> torch.Tensor:
-        """The vectors before training, [vectors, hidden]."""
-        ...
-
-    def installed(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
-        """Within the block the model reads these vectors."""
-        ...
-
-    def orders(self, examples: int) -> Iterator[list[int]]:
-        """The order of the examples in one epoch after another, from torch's generator."""
-        ...
-
-    def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
-        """What moves the vectors."""
-        ...
-
-    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
-        """The share of the rate at each step, from 0, where `warm` of all `steps` warm up."""
-        ...
-
-    def losses(self, examples: Sequence[Example]) -> torch.Tensor:
-        """The mean negative log-probability of the answers' tokens, in one batch."""
-        ...
-
-
 class Spread:
     """`count` vectors between subject and slot, started from tokens taken evenly from the words of
     the template; Adam, and a new order each epoch."""
@@ -74,8 +39,8 @@ class Spread:
         self.count = count
 
     def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
-        """Subject, vectors, slot and a full stop, or slot, vectors and subject where the template
-        has them so."""
+        """Each prompt as subject, vectors, slot and a full stop, or as slot, vectors and subject
+        where the template has them so. `where` names each prompt in errors."""
         slot_first = [p.template.index(SLOT) < p.template.index(SUBJECT) for p in prompts]
         texts = [
             f"{SLOT} {prompt.subject} ." if first else f"{prompt.subject} {SLOT} ."
@@ -91,36 +56,40 @@ class Spread:
         ]
 
     def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
-        """Those inside a sentence."""
+        """The tokens of each answer in this slot: those inside a sentence."""
         return answer_ids(self.model.tokenizer, names, slot.left)
 
     def start(self, template: str) -> torch.Tensor:
-        """Copies of tokens of the template's words, its full stop aside."""
+        """The vectors before training, [vectors, hidden]: copies of tokens of the template's words,
+        its full stop aside."""
         words = template.replace(SUBJECT, " ").replace(SLOT, " ").split()
         text = " ".join(words[:-1] if words[-1:] == ["."] else words) or "."
         ids = self.model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
         return of_tokens(self.model, [ids[i * len(ids) // self.count] for i in range(self.count)])
 
     def installed(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
-        """As embeddings; the head has no rows for them."""
+        """Within the block the model reads these vectors, as embeddings; the head has no rows for
+        them."""
         return installed(self.model, vectors)
 
     def orders(self, examples: int) -> Iterator[list[int]]:
-        """A new one each."""
+        """The order of the examples in each epoch, from torch's generator: a new one each."""
         while True:
             yield torch.randperm(examples).tolist()
 
     def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
-        """Adam."""
+        """What moves the vectors: Adam."""
         return torch.optim.Adam([vectors], lr=rate)
 
     def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
-        """Up to 1 at the last step of the warm-up, of at least one, then down to 0."""
+        """The share of the rate at each step, from 0, of all `steps`: up to 1 at the last of the
+        `warm` first ones, of at least one, then down to 0."""
         warm = max(1, warm)
         return lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
 
     def losses(self, examples: Sequence[Example]) -> torch.Tensor:
-        """With padding hidden."""
+        """The mean negative log-probability of the answers' tokens, in one batch, with padding
+        hidden."""
         return losses(self.model, examples)
 
 

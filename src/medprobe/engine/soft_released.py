@@ -26,8 +26,8 @@ DEVIATION: Final = 0.02  # of the rows that no token of the template starts
 
 
 class Released:
-    """A `Recipe`: vectors started from the template's own tokens, AdamW without bias correction,
-    one order for all epochs, a first step that moves nothing."""
+    """A recipe, as `soft.Spread` is: vectors started from the template's own tokens, AdamW without
+    bias correction, one order for all epochs; with a warm-up the first step moves nothing."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -96,8 +96,8 @@ class Released:
         return Uncorrected([vectors], rate)
 
     def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
-        """From 0 up to 1 behind the warm-up, then down to 0."""
-        return lambda step: min(step / max(1, warm), (steps - step) / max(1, steps - warm))
+        """From 0 up to 1 behind the warm-up, if there is one, then down to 0."""
+        return lambda step: step / warm if step < warm else (steps - step) / max(1, steps - warm)
 
     def losses(self, examples: Sequence[Example]) -> torch.Tensor:
         """Padding is read, and by a tokenizer whose padding is not 0 also masked and predicted."""

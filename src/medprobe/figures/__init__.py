@@ -33,4 +33,4 @@ def of_result(
         *losses.drawn(losses.table(system), benchmark),
         *reliability.drawn(reliability.table(system), benchmark),
     ]
-    return {f"figures/{one.file}": one.plot.svg for one in drawn}
+    return {f"figures/{one.file}": one.svg for one in drawn}

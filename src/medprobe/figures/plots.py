@@ -1,14 +1,16 @@
-"""The kinds of drawings: as SVG text (see `svg.py` for their look), and as the numbers that the
-page draws them from."""
+"""The kinds of drawings, as SVG text (see `svg.py` for their look).
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+In all of them a series has its name in the legend, and a mark its numbers for the pointer.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.figures.svg import drawing
+from medprobe.figures.svg import SERIES, VALUES, drawing
 from medprobe.metrics import catalog
 
 # Colours that colour-blind readers tell apart, the first four Okabe and Ito's, with marks that
@@ -20,21 +22,16 @@ COLOURS: Final = [
 MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
 LINES: Final = ["-", "--", ":"]
 
-# Where a point's name may stand, as in report/page/charts.js: to its right, left, above, below,
-# and at its corners; so many points away from it, and the point's own half width.
+ROW: Final = 0.16  # inches from one point of `intervals` to the next below it
+LETTERS: Final = 22  # in one line of a label
+TICKS: Final = 60  # letters below an axis, side by side
+WHOLE: Final = 4  # an axis that reaches so far needs no fractions
+
+# Where a point's name may stand: to its right, left, above, below, and at its corners; so many
+# points away from it, and the point's own half width.
 SIDES: Final = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
 FAR: Final = [6, 14, 24, 36]
 POINT: Final = 4
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A plot as SVG, and the numbers that `report/page/charts.js` draws it from: its `kind` (the
-    function below that made it), what its axes say (`x`, `y`), its `series`, each a name and
-    points."""
-
-    svg: str
-    numbers: dict[str, Any]
 
 
 def label(metric: str, *about: str) -> str:
@@ -54,103 +51,143 @@ def intervals(
     label: str,
     percent: bool,
     *,
+    order: Sequence[str] = (),
     chance: float | None = None,
-) -> Plot:
+) -> str:
     """Points with intervals: a line for each value of the column `by`, a colour for each of
-    `series`, and a dotted line at what `chance` reaches. `rows` has the columns value, low, high.
+    `series`, and a dotted line at what `chance` reaches.
+
+    Args:
+        rows: with the columns value, low, high.
+        by: a column of words.
+        series: a column of names.
+        label: of the axis of values.
+        percent: are values shares, to be shown in per cent?
+        order: all names that there may be, so that each looks the same in several drawings.
+        chance: a value, or None where there is none.
     """
-    lines, names = list(dict.fromkeys(rows[by])), list(dict.fromkeys(rows[series]))
-    scale = 100 if percent else 1
-    with drawing(0.9 + max(1, len(lines)) * (0.22 + 0.17 * len(names))) as (axes, finish):
-        for index, name in enumerate(names):
+    rows = _scaled(rows, percent)
+    looks = _looks(rows[series], order)
+    places, middles, height = _places(rows, by, series, [*looks])
+    with drawing(0.6 + ROW * height) as (axes, finish):
+        for name, index in looks.items():
             part = rows[rows[series] == name]
-            shift = (index - (len(names) - 1) / 2) * 0.7 / len(names)
-            value = scale * part["value"].to_numpy(float)
-            low, high = (scale * part[edge].fillna(part["value"]) for edge in ("low", "high"))
-            axes.errorbar(
-                value,
-                [lines.index(line) + shift for line in part[by]],
-                xerr=[(value - low).clip(lower=0), (high - value).clip(lower=0)],
-                fmt=_mark(index),
-                color=_colour(index),
-                markersize=5,
-                linewidth=1.6,
-                label=name,
-            )
-        axes.set_yticks(range(len(lines)), lines)
-        axes.set_ylim(len(lines) - 0.5, -0.5)
+            at = [places[line, name] for line in part[by]]
+            colour, mark = _colour(index), _mark(index)
+            ends = part["low"], part["high"]
+            axes.hlines(at, *ends, color=colour, linewidth=1.6, gid=f"{SERIES}: {name}")
+            style = {"markersize": 5, "label": name, "gid": f"{VALUES}: {name}"}
+            axes.plot(part["value"], at, mark, color=colour, **style)
+        axes.set_yticks([*middles.values()], map(wrapped, middles))
+        axes.set_ylim(height, 0)
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
         axes.set_xlim(left=0)
         if chance is not None:
-            axes.axvline(scale * chance, color=_colour(7), linestyle=":", linewidth=1.4)
-        numbers = {
-            "kind": "intervals",
-            "x": label,
-            "lines": lines,
-            "series": _series(rows, by, series, scale),
-            "chance": None if chance is None else _number(scale * chance),
-        }
-        return Plot(finish(names), numbers)
+            level = 100 * chance if percent else chance
+            axes.axvline(level, color=_colour(7), linestyle=":", linewidth=1.4)
+        return finish(_texts(rows, by, series, percent))
 
 
-def curves(rows: pd.DataFrame, x: str, series: str, labels: tuple[str, str], percent: bool) -> Plot:
-    """A line for each value of `series` over the column `x`, its interval as a band; `labels` are
-    those of x and y. `rows` has the columns value, low, high.
+def _places(
+    rows: pd.DataFrame, by: str, series: str, order: list[str]
+) -> tuple[dict[tuple[str, str], float], dict[str, float], float]:
+    """Where points stand, one below another in steps of `ROW`: the place of each line and series
+    that there is, the middle of each line, and the height of all."""
+    places: dict[tuple[str, str], float] = {}
+    middles: dict[str, float] = {}
+    height = 0.0
+    for line, part in rows.groupby(by, sort=False):
+        there = sorted(set(part[series]), key=order.index)
+        room = 0.8 + max(len(there), 1 + wrapped(line).count("\n"))
+        first = height + (room - len(there) + 1) / 2
+        places |= {(line, name): first + place for place, name in enumerate(there)}
+        middles[line] = height + room / 2
+        height += room
+    return places, middles, height
 
-    Where `x` holds words they are set out in the order of the rows.
+
+def wrapped(text: str, letters: int = LETTERS) -> str:
+    """A label in lines of so many letters, where it can be broken.
+
+    >>> wrapped("answering:chat-0-shot-constrained")
+    'answering:chat-0-shot-\\nconstrained'
     """
-    names = list(dict.fromkeys(rows[series]))
+    lines = [""]
+    for word in re.findall(r".+?(?:[ :·_-]+|$)", text):
+        if lines[-1] and len(lines[-1] + word.rstrip()) > letters:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.rstrip(" ") for line in lines)
+
+
+def curves(
+    rows: pd.DataFrame,
+    x: str,
+    series: str,
+    labels: tuple[str, str],
+    percent: bool,
+    *,
+    order: Sequence[str] = (),
+) -> str:
+    """A line for each value of `series` over the column `x`, its interval as a band.
+
+    Args:
+        rows: with the columns value, low, high.
+        x: a column of numbers, or of words, which stand in the order of the rows.
+        series: a column of names.
+        labels: of x and y.
+        percent: are values shares, to be shown in per cent?
+        order: all names that there may be, so that each looks the same in several drawings.
+    """
     words = not pd.api.types.is_numeric_dtype(rows[x])
     ticks = list(dict.fromkeys(rows[x])) if words else []
-    scale = 100 if percent else 1
-    with drawing(3.4) as (axes, finish):
-        for index, name in enumerate(names):
+    rows = _scaled(rows if words else rows.sort_values(x, kind="stable"), percent)
+    with drawing(2.8) as (axes, finish):
+        for name, index in _looks(rows[series], order).items():
             part = rows[rows[series] == name]
-            part = part if words else part.sort_values(x)
             at = [ticks.index(value) for value in part[x]] if words else part[x].tolist()
-            value, low, high = (scale * part[column] for column in ("value", "low", "high"))
-            colour = _colour(index)
-            line = LINES[index // len(COLOURS) % len(LINES)]
-            mark = {"marker": _mark(index), "markersize": 5}
-            axes.plot(at, value, linestyle=line, label=name, color=colour, **mark)
-            axes.fill_between(at, low, high, alpha=0.16, lw=0, color=colour)
+            colour, ends = _colour(index), (part["low"], part["high"])
+            if (part["low"] < part["high"]).any():
+                band = {"alpha": 0.16, "linewidth": 0, "gid": f"{SERIES}: {name}"}
+                axes.fill_between(at, *ends, color=colour, **band)
+            line = LINES[index // len(COLOURS) % len(LINES)] + _mark(index)
+            style = {"markersize": 5, "label": name, "gid": f"{VALUES}: {name}"}
+            axes.plot(at, part["value"], line, color=colour, **style)
         if words:
-            axes.set_xticks(range(len(ticks)), ticks)
+            letters = TICKS // len(ticks)
+            axes.set_xticks(range(len(ticks)), [wrapped(tick, letters) for tick in ticks])
+        elif rows[x].max() >= WHOLE:
+            axes.locator_params(axis="x", integer=True)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.set_ylim(bottom=0)
-        ordered = rows if words else rows.sort_values(x, kind="stable")
-        numbers = {
-            "kind": "curves",
-            **dict(zip("xy", labels, strict=True)),
-            "lines": ticks or None,
-            "series": _series(ordered, x, series, scale),
-        }
-        return Plot(finish(names), numbers)
+        return finish(_texts(rows, x, series, percent))
 
 
-def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> Plot:
+def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
     """A point a row, its colour by the column `series`, its name (column `name`) beside it; `x` on
     a logarithmic scale."""
-    names = list(dict.fromkeys(rows[series]))
-    with drawing(3.8) as (axes, finish):
-        for index, name in enumerate(names):
-            part = rows[rows[series] == name]
-            mark, colour = _mark(index), _colour(index)
-            axes.scatter(part[x], part[y], marker=mark, s=36, color=colour, label=name)
-        axes.set_xscale("log")
+    from matplotlib.ticker import LogLocator
+
+    rows = rows.dropna(subset=[x, y])
+    texts = {}
+    with drawing(3.6) as (axes, finish):
+        for index, (name, part) in enumerate(rows.groupby(series, sort=False)):
+            style = {"markersize": 6, "label": name, "gid": f"{VALUES}: {name}"}
+            axes.plot(part[x], part[y], _mark(index), color=_colour(index), **style)
+            texts[str(name)] = [
+                f"{name}\n{row['name']}\n{labels[0]} {row[x]:.4g}, {labels[1]} {row[y]:.4g}"
+                for row in part.to_dict("records")
+            ]
+        axes.set_xscale("log", subs=[])
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:,g}")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        axes.margins(x=0.12)
-        found = [
-            [name, [[_number(row[x]), _number(row[y]), row["name"]] for row in part]]
-            for name in names
-            if (part := rows[rows[series] == name].to_dict("records"))
-        ]
-        numbers = {"kind": "points", **dict(zip("xy", labels, strict=True)), "series": found}
+        axes.margins(x=0.12, y=0.12)
         named = [(row[x], row[y], row["name"]) for row in rows.to_dict("records")]
-        return Plot(finish(names, lambda: _name(axes, named)), numbers)
+        return finish(texts, lambda: _name(axes, named))
 
 
 def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
@@ -182,50 +219,60 @@ def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
             text.remove()
 
 
-def stacked(shares: pd.DataFrame, label: str) -> Plot:
+def stacked(shares: pd.DataFrame, label: str) -> str:
     """A bar a row, named by the row's index, made of the row's shares, a colour a column."""
-    names, lines = list(shares), list(shares.index)
-    with drawing(0.9 + 0.34 * max(1, len(lines))) as (axes, finish):
+    lines = range(len(shares))
+    texts = {}
+    with drawing(0.7 + 0.36 * max(1, len(shares))) as (axes, finish):
         left = 0 * shares.iloc[:, 0].to_numpy(float)
-        for index, name in enumerate(names):
+        for index, name in enumerate(shares):
             width = 100 * shares[name].to_numpy(float)
-            colour = _colour(index)
-            axes.barh(range(len(lines)), width, left=left, height=0.7, color=colour, label=name)
+            bars = axes.barh(lines, width, 0.7, left, color=_colour(index), label=name)
+            for bar in bars:
+                bar.set_gid(f"{VALUES}: {name}")
+            pairs = zip(shares.index, width, strict=True)
+            texts[str(name)] = [f"{name}\n{line}\n{share:.1f}" for line, share in pairs]
             left = left + width
-        axes.set_yticks(range(len(lines)), lines)
-        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_yticks(lines, map(wrapped, shares.index))
+        axes.set_ylim(len(shares) - 0.5, -0.5)
         axes.set_xlim(0, 100)
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
-        found = [
-            [name, [[line, _number(100 * share)] for line, share in shares[name].items()]]
-            for name in names
-        ]
-        numbers = {"kind": "stacked", "x": label, "lines": lines, "series": found}
-        return Plot(finish(names), numbers)
+        return finish(texts)
 
 
-def _series(rows: pd.DataFrame, at: str, series: str, scale: float) -> list[list[Any]]:
-    """`[name, [[at, value, low, high], …]]` for each value of the column `series`."""
-    return [
-        [
-            str(name),
-            [
-                [row[at], *_numbers(scale * row[key] for key in ("value", "low", "high"))]
-                for row in part.astype({"low": float, "high": float}).to_dict("records")
-            ],
-        ]
-        for name, part in rows.groupby(series, sort=False)
-    ]
+def _scaled(rows: pd.DataFrame, percent: bool) -> pd.DataFrame:
+    """The rows that have a value, in per cent where asked; one without an interval has its value
+    at both ends."""
+    rows = rows.dropna(subset="value")
+    value = rows["value"].astype(float)
+    ends = {key: rows[key].astype(float).fillna(value) for key in ("low", "high")}
+    scale = 100 if percent else 1
+    return rows.assign(value=scale * value, **{key: scale * end for key, end in ends.items()})
 
 
-def _numbers(values: Iterable[float]) -> list[float | None]:
-    return [_number(value) for value in values]
+def _texts(rows: pd.DataFrame, at: str, series: str, percent: bool) -> dict[str, list[str]]:
+    """For each series what its marks say: series, place, value and interval, a line each."""
+    digits = ".1f" if percent else ".4g"
+
+    def text(row: dict[str, Any]) -> str:
+        value, low, high = (f"{row[key]:{digits}}" for key in ("value", "low", "high"))
+        interval = f" [{low}, {high}]" if row["low"] < row["high"] else ""
+        return f"{row[series]}\n{row[at]}\n{value}{interval}"
+
+    groups = rows.groupby(series, sort=False)
+    return {str(name): [*map(text, part.to_dict("records"))] for name, part in groups}
 
 
-def _number(value: float) -> float | None:
-    """Four significant digits: more than a screen shows."""
-    return None if pd.isna(value) else float(f"{value:.4g}")
+def _looks(names: Iterable[str], order: Sequence[str]) -> dict[str, int]:
+    """The place of each series' colour and mark.
+
+    >>> _looks(["c", "b"], ["a", "b", "c"]), _looks(["c", "b"], [])
+    ({'b': 1, 'c': 2}, {'c': 0, 'b': 1})
+    """
+    names = [*names]
+    places = enumerate(dict.fromkeys([*order, *names]))
+    return {name: place for place, name in places if name in names}
 
 
 def _colour(index: int) -> str:

@@ -1,5 +1,7 @@
 """By relation: which kind of fact is known to which model."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from medprobe.core.tables import Metadata
@@ -20,8 +22,8 @@ def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     return found.head(0) if few else found
 
 
-def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
-    """Relations by models, under the method that leads."""
+def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """Relations by models, under the method that leads; `models` are all that there are."""
     macro = where(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
     macro = macro[~macro["method"].map(is_control).astype(bool)]
     relations = single(rows, metadata)
@@ -32,7 +34,8 @@ def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
     points = where(relations, method=method).sort_values(["relation", "model"])
     points = points.assign(relation=points["relation"].str.replace("_", " "))
-    plot = plots.intervals(points, "relation", "model", plots.label(metric.name), metric.share)
+    label = plots.label(metric.name)
+    plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)
     caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
     return [Drawing(f"{benchmark}-relations", plot, caption)]
 

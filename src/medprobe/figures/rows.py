@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
-from medprobe.figures.plots import Plot
 from medprobe.metrics.results import sweep
 
 
@@ -16,21 +16,26 @@ class Drawing:
     """A drawing, its name, and its caption, which is also what a screen reader says."""
 
     name: str
-    plot: Plot
+    plot: str  # of plots.py
     caption: str
+
+    @property
+    def svg(self) -> str:
+        """The drawing as it stands on the page and in its file."""
+        return self.plot.replace("<svg ", f"<svg aria-label={quoteattr(self.caption)} ", 1)
 
     @property
     def file(self) -> str:
         """The name of its file.
 
-        >>> Drawing("medlama-contrastive:original-lengths", Plot("<svg/>", {}), "").file
+        >>> Drawing("medlama-contrastive:original-lengths", "<svg/>", "").file
         'medlama-contrastive-original-lengths.svg'
         """
         return re.sub(r"[^\w.-]+", "-", self.name) + ".svg"
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
-        return self.plot.svg
+        return self.svg
 
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:

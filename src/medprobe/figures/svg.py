@@ -3,63 +3,148 @@ light and dark."""
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Any, Final
 
+from lxml import etree
+
+LEGEND: Final = 0.2  # inches: a line of it
+WIDTH: Final = 5.6  # inches: the text stays readable where a phone shows the whole drawing
 INK: Final = "#123456"  # stands for the page's own text colour until the drawing is finished
+SERIES: Final = "series"  # begins the identifier of what belongs to a series: bands, bars
+VALUES: Final = "values"  # begins that of its marks, each of which has a text
+SIZE: Final = 11  # of letters
+COMMON: Final = (f"font-size: {SIZE}px", "font-family", f"fill: {INK}")  # begin what all texts have
+ROOT: Final = {
+    "role": "img",
+    "font-family": "system-ui, sans-serif",
+    "font-size": str(SIZE),
+    "fill": "currentColor",
+}
+TITLE: Final = "{http://www.w3.org/2000/svg}title"
+LINE: Final = "fill:none;stroke:"  # begins the style of a line
+PLAIN: Final = "plain"  # a group that says nothing
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "medprobe",
     "font.family": "sans-serif",
-    "font.size": 11,
+    "font.size": SIZE,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "legend.handlelength": 1.2,
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.alpha": 0.18,
     "grid.color": INK,
-    "legend.frameon": False,
 }
 
 
 @contextmanager
 def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
-    """A set of axes to draw on, and the function that ends the drawing as SVG, given the names of
-    its series and, where something must know the places of all others, what draws it last."""
+    """A set of axes to draw on, `height` inches high without the legend, and the function that ends
+    the drawing.
+
+    This function takes a text for each mark of each series (see `compact`), and optionally what is
+    drawn last, because it must know the places of all else. It returns SVG.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.6, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
 
-        def finish(names: list[str], last: Callable[[], None] | None = None) -> str:
-            if len(names) > 1:
-                columns = 80 // (max(map(len, names)) + 6)
-                figure.legend(loc="outside upper left", ncols=min(len(names), max(columns, 1)))
+        def finish(
+            values: Mapping[str, Sequence[str]], last: Callable[[], None] | None = None
+        ) -> str:
+            if len(values) > 1:
+                columns = min(len(values), max(1, 64 // (max(map(len, values)) + 7)))
+                figure.legend(loc="outside upper left", ncols=columns)
+                figure.set_figheight(height + LEGEND * ceil(len(values) / columns))
             if last is not None:
                 figure.draw_without_rendering()
                 last()
             stream = io.StringIO()
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
-            return plain(stream.getvalue())
+            return compact(stream.getvalue(), values)
 
         yield figure.subplots(), finish
 
 
-def plain(svg: str) -> str:
-    """matplotlib's SVG made fit to stand in a page: its size follows the page, its ink is the
-    page's, and names of groups, which would repeat on the page, are left out."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = re.sub(
-        r'(<svg[^>]*?) width="([\d.]+)pt" height="[\d.]+pt"', r'\1 width="\2"', svg, count=1
-    )
-    svg = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font: \1 system-ui, sans-serif", svg)
-    return svg.replace(INK, "currentColor").strip()
+def compact(svg: str, values: Mapping[str, Sequence[str]]) -> str:
+    """matplotlib's SVG made small, and fit to stand in a page: ink is the page's text colour.
+
+    Args:
+        svg: what matplotlib wrote. What belongs to a series has the identifier SERIES or VALUES
+            and its name.
+        values: name of a series -> a text for each of its marks, shown when the pointer is on it.
+    """
+    parser = etree.XMLParser(remove_blank_text=True, remove_comments=True)
+    root = etree.fromstring(svg.encode(), parser)
+    etree.strip_elements(root, "{*}metadata", "{*}style", "{*}clipPath")
+    etree.strip_attributes(root, "clip-path", "height", "version")
+    for element in [*root.iter("{*}path", "{*}use", "{*}text")]:
+        _shorten(element)
+    texts = {name: iter(some) for name, some in values.items()}
+    for group in [*root.iter("{*}g")]:
+        kind, _, name = group.attrib.pop("id", "").partition(": ")
+        if kind not in (SERIES, VALUES):
+            group.tag = group.tag if group.attrib else PLAIN
+            continue
+        group.set("data-series", name)
+        for mark in group.findall(".//{*}use") or group.findall("{*}path"):
+            group.set("style", mark.attrib.pop("style"))
+            if kind == VALUES:
+                etree.SubElement(mark, TITLE).text = next(texts[name])
+    etree.strip_tags(root, PLAIN)
+    for parent in (root, *root.iter("{*}g")):
+        _join(parent)
+    root.attrib.update({**ROOT, "width": root.get("width").removesuffix("pt")})
+    return etree.tostring(root, encoding="unicode").replace(INK, "currentColor")
+
+
+def _shorten(element: Any) -> None:
+    """Leave out digits, turns by nothing, and style that the whole drawing or a mark's use has."""
+    for key in {"d", "x", "y", "transform"} & {*element.keys()}:
+        value = re.sub(r"-?\d+\.\d+", lambda long: _rounded(float(long[0])), element.get(key))
+        element.set(key, " ".join(value.split()))
+    if element.get("transform", "").startswith(("rotate(-0 ", "rotate(0 ")):
+        del element.attrib["transform"]
+    style = [one for one in element.attrib.pop("style", "").split("; ") if one]
+    style = [one for one in style if not one.startswith(COMMON)]
+    if style == ["fill: none"]:
+        element.getparent().remove(element)
+    elif style and "id" not in element.attrib:
+        element.set("style", ";".join(style).replace(": ", ":"))
+
+
+def _rounded(number: float) -> str:
+    """A place, to a tenth of a point; a mark's outline to a hundredth.
+
+    >>> _rounded(163.78024), _rounded(2.236584), _rounded(-2.0)
+    ('163.8', '2.24', '-2')
+    """
+    return f"{round(number, 1 if abs(number) >= 10 else 2):g}"
+
+
+def _join(parent: Any) -> None:
+    """Make one path of the lines beside each other that look alike, such as those of a grid."""
+    first: dict[str, Any] = {}
+    for path in parent.findall("{*}path"):
+        style = path.get("style", parent.get("style", ""))
+        if len(path) or not style.startswith(LINE):
+            continue
+        if style in first:
+            first[style].set("d", f"{first[style].get('d')} {path.get('d')}")
+            parent.remove(path)
+        first.setdefault(style, path)

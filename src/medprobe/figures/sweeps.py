@@ -1,5 +1,6 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
@@ -15,8 +16,9 @@ HIGHEST: Final = 9  # relations that are drawn, as in the paper
 START: Final = "original"  # the variant of a model that is not rewired: step 0
 
 
-def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
-    """For each subset, each sweep: lines over its settings, a model each."""
+def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """For each subset, each sweep: lines over its settings, a model each; `models` are all that
+    there are."""
     drawings = []
     for subset in subsets(rows, metadata):
         chosen = where(rows, subset=subset, relation="macro", metric=primary(rows, metadata))
@@ -26,11 +28,11 @@ def drawn(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
             if (at := sweep(method))
         }
         for method, name in sorted(kinds):
-            drawings += _sweep(chosen, method, name)
+            drawings += _sweep(chosen, method, name, models)
     return drawings
 
 
-def _sweep(rows: pd.DataFrame, method: str, name: str) -> list[Drawing]:
+def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) -> list[Drawing]:
     """Lines over the settings `name-<number>` of a method."""
     points = _points(rows, method, name)
     if points["at"].nunique() < 2:
@@ -39,7 +41,7 @@ def _sweep(rows: pd.DataFrame, method: str, name: str) -> list[Drawing]:
     metric = catalog()[one["metric"]]
     words = name.replace("-", " ").replace("_", " ")
     axes = (words, plots.label(metric.name))
-    plot = plots.curves(points, "at", "model", axes, metric.share)
+    plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
     caption = f"{metric.title} by {words} of {method} ({one['benchmark']}, {one['subset']})"
     note = "; 0 is the model before rewiring." if 0.0 in set(points["at"]) else "."
     title = f"{one['benchmark']}-{one['subset']}-{method}-{name}"

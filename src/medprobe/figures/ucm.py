@@ -1,5 +1,6 @@
 """Understand, Confuse, Misunderstand: shares by model, and accuracy with context beside them."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
@@ -63,12 +64,12 @@ def shares_drawn(rows: pd.DataFrame) -> list[Drawing]:
     return [Drawing(f"{chosen['benchmark'].iloc[0]}-ucm", plot, caption)]
 
 
-def accuracy_drawn(rows: pd.DataFrame) -> list[Drawing]:
-    """acc@5 without and with context beside UCM_k (the paper's Table 2)."""
+def accuracy_drawn(rows: pd.DataFrame, models: Sequence[str] = ()) -> list[Drawing]:
+    """acc@5 without and with context beside UCM_k (the paper's Table 2); `models` are all."""
     chosen = beside(rows)
     chosen = chosen[chosen["what"].isin(DRAWN)]
     if chosen.empty:
         return []
-    plot = plots.intervals(chosen, "what", "model", "per cent", True)
+    plot = plots.intervals(chosen, "what", "model", "per cent", True, order=models)
     caption = "acc@5 without and with context, and UCM_k, with intervals."
     return [Drawing(f"{chosen['benchmark'].iloc[0]}-accuracy", plot, caption)]

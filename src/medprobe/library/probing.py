@@ -12,7 +12,7 @@ from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
 from medprobe.core.params import ScoreParams
-from medprobe.core.parts import progress
+from medprobe.core.progress import progress
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.library.model import Model
 from medprobe.methods import Method

@@ -54,6 +54,14 @@ class Task:
         """How errors name each query."""
         return [f"query {query}" for query in self.queries["query_id"]]
 
+    @property
+    def by_prompt(self) -> dict[str, str]:
+        """Each prompt once, with the name of its first query in errors."""
+        where: dict[str, str] = {}
+        for prompt, name in zip(self.queries["prompt"], self.where, strict=True):
+            where.setdefault(prompt, name)
+        return where
+
 
 class Method(Protocol):
     """A way to ask a model. Made once for a checkpoint, then asked task by task.
@@ -66,7 +74,7 @@ class Method(Protocol):
     WHY: ClassVar[str] = ""  # it probes no others, where their names do not tell
     METRIC: ClassVar[str] = "accuracy"  # the family of metrics/ that scores its predictions
     WRITES: ClassVar[bool] = False  # are its predictions texts of its own, whatever the candidates?
-    NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives
+    NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives, for DVC
     Settings: ClassVar[type[Section]]  # its settings, as in params.yaml
     SELECTING: ClassVar[frozenset[str]] = frozenset()  # those that only say which passes and tasks
 
@@ -113,11 +121,6 @@ class Method(Protocol):
     def reads(self, task: Task, pass_: str) -> list[int] | None:
         """How many tokens each text has that the network will read for this task, beside those of
         the tasks asked about before; None where only asking the model tells."""
-        return None
-
-    def smaller(self, task: Task, share: float) -> Task | None:
-        """The task with this share of all that it is trained on and asked; None where nothing is
-        trained, so that some of its queries can be asked alone."""
         return None
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:

@@ -13,7 +13,6 @@ and to learn:
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -90,6 +89,7 @@ class Classifier(Method):
 
     KINDS = ("masked", "encoder")
     METRIC = "f1"
+    NOTES = ("curves",)
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
     class Settings(Recipe):
@@ -184,12 +184,6 @@ class Classifier(Method):
                 "curve": json.dumps(curve),
             }
         )
-
-    def smaller(self, task: Task, share: float) -> Task:
-        """With fewer examples in each split, those of every so many rows."""
-        splits = task.tables["splits"].groupby("split", group_keys=False)
-        fewer = [part.iloc[:: round(1 / share)] for _, part in splits]
-        return replace(task, tables={**task.tables, "splits": pd.concat(fewer, ignore_index=True)})
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """The predictions, and `curves`: `variant, replicate, target, epoch, train, validation`,

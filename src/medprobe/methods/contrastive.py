@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section, Swept, Values
+from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
@@ -41,7 +41,7 @@ class Contrastive(Method):
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
 
-    class Settings(Section):
+    class Settings(RankingSettings):
         """The paper's choice. `candidates`: `all` names; `without_subject`: all but the query's own
         subject, unless it is an answer; `answers`: names of type answer; `relation`: the answers of
         the relation's queries.

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
@@ -25,8 +25,8 @@ class FillMask(Method):
     KINDS = ("masked",)
     WRITES = True
 
-    class Settings(Section):
-        """Nothing to choose."""
+    class Settings(RankingSettings):
+        """Nothing else to choose."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -46,7 +46,7 @@ class FillMask(Method):
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
         slots = self._slots(task)
-        for slot, query in zip(slots, task.where, strict=True):
+        for slot, query in zip(slots.values(), task.by_prompt.values(), strict=True):
             check_window(slot, [[0]], self.model.max_length, query, ["one token"])
 
         def keep(item: int, log_prob: torch.Tensor) -> list[tuple[str, float]]:
@@ -57,11 +57,13 @@ class FillMask(Method):
             return list(best.items())[: task.k]
 
         mask = self.model.tokenizer.mask_token_id
-        rows = [slot.fill([mask]) for slot in slots]
-        positions = [slot.positions(1) for slot in slots]
+        rows = [slot.fill([mask]) for slot in slots.values()]
+        positions = [slot.positions(1) for slot in slots.values()]
         best = masked.log_probs(self.model, rows, positions, self.model.token_budget, keep)
+        of_prompt = dict(zip(slots, best, strict=True))
         same, table = answers.uncased(task.normalise), []
-        for query, slot, predictions in zip(task.queries.itertuples(), slots, best, strict=True):
+        for query in task.queries.itertuples():
+            slot, predictions = slots[query.prompt], of_prompt[query.prompt]
             ids = answer_ids(self.model.tokenizer, list(query.answers), slot.left)
             tokens = {self.names[found[0]] for found in ids if len(found) == 1}
             right = {same(answer) for answer in query.answers}
@@ -72,7 +74,10 @@ class FillMask(Method):
 
     def reads(self, task: Task, pass_: str) -> list[int]:
         """Each prompt, its slot one token."""
-        return [len(slot.fill([0])) for slot in self._slots(task)]
+        return [len(slot.fill([0])) for slot in self._slots(task).values()]
 
-    def _slots(self, task: Task) -> list[Slot]:
-        return masked_slots(self.model.tokenizer, task.queries["prompt"], task.where)
+    def _slots(self, task: Task) -> dict[str, Slot]:
+        """The slot of each prompt."""
+        where = task.by_prompt
+        slots = masked_slots(self.model.tokenizer, where, [*where.values()])
+        return dict(zip(where, slots, strict=True))

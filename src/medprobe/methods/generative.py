@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import ranking, seq2seq, seq2seq_released
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
@@ -29,7 +29,7 @@ class Generative(Method):
     KINDS = ("seq2seq",)
     WRITES = True
 
-    class Settings(Section):
+    class Settings(RankingSettings):
         """The paper's: ten beams, of which all are kept. Its published numbers were made by
         `script: released` (`engine.seq2seq_released`).
         """
@@ -68,16 +68,20 @@ class Generative(Method):
     def _as_released(self, task: Task) -> list[list[tuple[str, float]]]:
         prompts = task.queries["prompt"].tolist()
         if not set(prompts) <= set(self.written[1]):
-            texts = seq2seq_released.texts(self.model, prompts, task.where, self.settings.beams)
-            self.written = 0, dict(zip(prompts, texts, strict=True))
+            where = task.by_prompt
+            texts = seq2seq_released.texts(
+                self.model, where, [*where.values()], self.settings.beams
+            )
+            self.written = 0, dict(zip(where, texts, strict=True))
         return [self.written[1][prompt] for prompt in prompts]
 
     def _texts(self, task: Task) -> list[list[tuple[str, float]]]:
         """Each query's different texts, best first. Nothing is written beyond the length of the
         longest answer to these queries, plus `spare` tokens."""
         queries, settings = task.queries, self.settings
-        frames = seq2seq.frames(self.model, queries["prompt"], task.where)
-        for frame, query in zip(frames, task.where, strict=True):
+        where = task.by_prompt
+        frames = seq2seq.frames(self.model, where, [*where.values()])
+        for frame, query in zip(frames, where.values(), strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
         cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
         prompts = queries["prompt"].tolist()
@@ -90,7 +94,7 @@ class Generative(Method):
                 self.model.token_budget,
                 own=settings.own_settings,
             )
-            self.written = cap, dict(zip(prompts, sequences, strict=True))
+            self.written = cap, dict(zip(where, sequences, strict=True))
         texts = []
         for prompt in prompts:
             scores: dict[str, float] = {}

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head, inspect
@@ -35,8 +35,11 @@ class Likelihood(Method):
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
 
-    class Settings(Section):
+    class Settings(RankingSettings):
         """What is looked for, and how masked models are scored.
+
+        Without `per_token`, names are ranked by the total alone. A search for the mean too reads
+        ten to a hundred times the tokens under a model that knows the names.
 
         With `ranks`, each row also has `answer_rank`: the place of the query's best answer among
         all candidates, or the first place after them where none is a candidate.
@@ -50,6 +53,7 @@ class Likelihood(Method):
         average ranks among the best `shortlist` are scored; 0 is all names.
         """
 
+        per_token: bool = True
         ranks: bool = False
         most_nodes: int = Field(0, ge=0)  # of the trie, for each query; 0: as many as it takes
         shortlist: int = Field(50, ge=0)
@@ -80,26 +84,33 @@ class Likelihood(Method):
 
     def _written(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
-        prompts = task.queries["prompt"].tolist()
+        alike = list(
+            zip(task.queries["prompt"], map(tuple, self._answers(task, names)), strict=True)
+        )
+        distinct: dict[tuple[str, tuple[int, ...]], str] = {}
+        for key, query in zip(alike, task.where, strict=True):
+            distinct.setdefault(key, query)
+        prompts, where = [prompt for prompt, _ in distinct], [*distinct.values()]
         if self.kind == "seq2seq":
-            frames = seq2seq.frames(self.model, prompts, task.where)
+            frames = seq2seq.frames(self.model, prompts, where)
             slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
         else:
             start = causal.start_ids(self.model)
-            slots, sources = text_slots(self.model.tokenizer, prompts, task.where, start), []
-        answers = self._answers(task, names)
+            slots, sources = text_slots(self.model.tokenizer, prompts, where, start), []
         found = likeliest(
             self.model,
             slots,
-            task.where,
+            where,
             names,
             task.k,
             sources=sources,
-            answers=answers,
+            answers=[right for _, right in distinct],
             most=self.settings.most_nodes,
+            variants=len(VARIANTS) if self.settings.per_token else 1,
         )
-        for query, rankings in zip(task.queries["query_id"], found, strict=True):
-            for variant, ranked in zip(VARIANTS, rankings, strict=True):
+        of_key = dict(zip(distinct, found, strict=True))
+        for query, key in zip(task.queries["query_id"], alike, strict=True):
+            for variant, ranked in zip(VARIANTS, of_key[key], strict=False):
                 more: dict[str, Any] = {}
                 if self.settings.ranks:
                     more["answer_rank"] = ranked.rank or len(names) + 1
@@ -114,10 +125,11 @@ class Likelihood(Method):
     def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""
         answers = self._answers(task, names)
-        scored = self._masked(task.queries["prompt"].tolist(), task.where, names)
-        for query, right, (among, variants) in zip(
-            task.queries["query_id"], answers, scored, strict=True
-        ):
+        where = task.by_prompt
+        scored = dict(zip(where, self._masked([*where], [*where.values()], names), strict=True))
+        columns = (task.queries[name] for name in ("query_id", "prompt"))
+        for query, prompt, right in zip(*columns, answers, strict=True):
+            among, variants = scored[prompt]
             for variant, scores in variants.items():
                 more: dict[str, Any] = {}
                 if self.settings.ranks:
@@ -160,7 +172,8 @@ class Likelihood(Method):
             for variant, chosen in variants.items():
                 totals = np.array(list(map(_total, groups, log_probs, chosen)))
                 scores[variant] = totals
-                scores[f"{variant}_per_token".lstrip("_")] = totals / counts
+                if self.settings.per_token:
+                    scores[f"{variant}_per_token".lstrip("_")] = totals / counts
             yield among, scores
 
     def _shortlist(self, prompt: str, query: str, names: list[str]) -> list[str]:

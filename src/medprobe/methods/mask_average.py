@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.methods import Method, Task
@@ -23,7 +23,7 @@ class MaskAverage(Method):
 
     KINDS = ("masked",)
 
-    class Settings(Section):
+    class Settings(RankingSettings):
         """The script that MedLAMA released scores by `engine.masked.one_mask_scores`, and its
         relations have their subjects among their candidates."""
 
@@ -53,13 +53,13 @@ class MaskAverage(Method):
         }
         if len(own) < len(names):
             variants["distractors"] = np.arange(len(names))
-        prompts = task.queries["prompt"].tolist()
+        prompts, where = [*task.by_prompt], [*task.by_prompt.values()]
         score = masked.one_mask_scores if self.released else masked.mean_log_probs
-        scored = self.known.scores(
-            prompts, names, lambda: score(self.model, prompts, task.where, names)
-        )
+        scored = self.known.scores(prompts, names, lambda: score(self.model, prompts, where, names))
+        of_prompt = dict(zip(prompts, scored, strict=True))
         rows = []
-        for query, scores in zip(task.queries["query_id"], scored, strict=True):
+        for query, prompt in zip(task.queries["query_id"], task.queries["prompt"], strict=True):
+            scores = of_prompt[prompt]
             for variant, among in variants.items():
                 order = among[ranking.best(scores[among], task.k, ranking.TIES)]
                 rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
@@ -68,12 +68,13 @@ class MaskAverage(Method):
     def reads(self, task: Task, pass_: str) -> list[int]:
         """Each prompt with as many masks as names have tokens, or one, those of several subsets
         once."""
-        names, prompts = sorted(set(task.candidates["name"])), task.queries["prompt"].tolist()
+        names = sorted(set(task.candidates["name"]))
+        prompts, where = [*task.by_prompt], [*task.by_prompt.values()]
         filled = [self.model.tokenizer.mask_token] if self.released else names
         lengths: list[int] = []
 
         def count() -> list[np.ndarray]:
-            lengths.extend(masked.lengths_read(self.model, prompts, task.where, filled))
+            lengths.extend(masked.lengths_read(self.model, prompts, where, filled))
             return [np.empty(len(names), dtype=bool) for _ in prompts]
 
         self.counted.scores(prompts, names, count)

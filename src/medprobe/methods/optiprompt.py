@@ -6,9 +6,7 @@ of the best epoch on the dev split answer the queries; the language model stays 
 are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and `engine.soft_released.Released`.
 """
 
-import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +18,7 @@ from medprobe.core import answers
 from medprobe.core.errors import BadInput, quoted
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT, BenchmarkTables
-from medprobe.engine import filling, heads, soft
+from medprobe.engine import filling, soft
 from medprobe.engine.decoded import DecodingSettings, predictions
 from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
@@ -58,15 +56,16 @@ class Optiprompt(Method):
         self.model.model.requires_grad_(False)
         self.settings = settings
         self.seed = seed
-        if settings.bias == "subtracted":
-            heads.without_bias(self.model.model)
-        self.recipe: soft.Recipe = (
+        self.recipe: soft.Spread | Released = (
             Released(self.model)
             if settings.recipe == "released"
             else soft.Spread(self.model, settings.vectors)
         )
         self.decoding = Decoding(
-            masks=settings.masks, beam=settings.beam, normalised=settings.length_normalisation
+            masks=settings.masks,
+            beam=settings.beam,
+            normalised=settings.length_normalisation,
+            bias=settings.bias,
         )
 
     def passes(self) -> list[str]:
@@ -96,11 +95,6 @@ class Optiprompt(Method):
         vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
         with self.recipe.installed(vectors):
             return self._predictions(task.queries, task.k, task.normalise, pass_)
-
-    def smaller(self, task: Task, share: float) -> Task:
-        """With fewer rows to train on, to choose by and to answer, one of each at least."""
-        tables = {name: _some(table, share) for name, table in task.tables.items()}
-        return replace(task, queries=_some(task.queries, share), tables=tables)
 
     def train(
         self,
@@ -200,10 +194,6 @@ class Optiprompt(Method):
             batch = examples[start : start + size]
             total += float(soft.losses(self.model, batch)) * sum(len(ids) for *_, ids in batch)
         return total / sum(len(ids) for *_, ids in examples)
-
-
-def _some(table: pd.DataFrame, share: float) -> pd.DataFrame:
-    return table.head(math.ceil(share * len(table)))
 
 
 def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.DataFrame:

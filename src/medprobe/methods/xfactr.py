@@ -11,8 +11,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams
-from medprobe.engine import heads
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine.decoded import DecodingSettings, predictions
 from medprobe.engine.encode import encode
 from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of
@@ -33,7 +32,7 @@ class Xfactr(Method):
     WRITES = True
     SELECTING = frozenset({"decodings"})
 
-    class Settings(DecodingSettings):
+    class Settings(DecodingSettings, RankingSettings):
         """The paper's: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps. BioLAMA's
         manual prompts: `confidence`, 10 masks, and the rest as `DecodingSettings` says.
         """
@@ -58,8 +57,6 @@ class Xfactr(Method):
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
         self.settings = settings
-        if settings.bias == "subtracted":
-            heads.without_bias(self.model.model)
         self.decoded: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
         self.index = Index()  # of the names
 
@@ -132,4 +129,5 @@ class Xfactr(Method):
             self.settings.max_iter,
             self.settings.length_normalisation,
             self.settings.cursor,
+            self.settings.bias,
         )

@@ -26,6 +26,7 @@ import pandas as pd
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
+from medprobe.metrics.intervals import Scale
 
 FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught ones read each fact
 
@@ -49,10 +50,17 @@ class Metric:
     turned_on: tuple[str, ...] = ()  # subsets where the other direction is better
     guessing: float | None = None  # what guessing has, where that is the same on any benchmark
 
+    logarithmic: bool = False  # averaged and given intervals by its logarithm
+
     @property
     def share(self) -> bool:
         """Is it a share, to be shown in per cent?"""
         return (self.low, self.high) == (0.0, 1.0)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of its intervals."""
+        return "log" if self.logarithmic else "share" if self.share else "plain"
 
     def better_on(self, subset: str) -> Literal["higher", "lower", "neither"]:
         """Which direction is better on a subset, or on a part of it."""
@@ -124,7 +132,7 @@ def _names(folder: str) -> list[str]:
 def find(name: str) -> Scorer:
     """The scorer of a family. Raises BadInput where there is none of that name.
 
-    >>> [metric.title for metric in find("perplexity").METRICS]
+    >>> [metric.title for metric in find("perplexity").METRICS][:1]
     ['perplexity']
     """
     if name not in (there := names()):

@@ -21,6 +21,7 @@ _AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et a
 _TIED: Final = "expected acc@k where equal scores are drawn in random order"
 _MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
 _AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
+_BY_ANSWER: Final = "mean over the answers of a relation of the mean over each one's queries"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
 
@@ -34,6 +35,8 @@ class Accuracy(Scorer):
         Metric("acc_at_1_tied", "acc@1, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_5_tied", "acc@5, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
+        Metric("acc_at_1_by_answer", "acc@1 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
+        Metric("acc_at_10_by_answer", "acc@10 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
@@ -41,8 +44,14 @@ class Accuracy(Scorer):
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         queries = read_queries(benchmark, scoring.cluster)
-        by_query = with_parts(values(predictions, queries), queries, scoring.facts)
-        return summarise(by_query, scoring)
+        by_query = values(predictions, queries)
+        parts = with_parts(by_query, queries, scoring.facts)
+        scores = summarise(parts, scoring, self.METRICS)
+        for variant, subsets in summarise(by_answer(by_query), scoring).items():
+            for subset, relations in subsets.items():
+                for relation, numbers in relations.items():
+                    scores[variant][subset][relation].update(numbers)
+        return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         queries = read_queries(benchmark, scoring.cluster)
@@ -52,8 +61,8 @@ class Accuracy(Scorer):
 def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = True) -> pd.DataFrame:
     """One row a variant, replicate and query of the subsets that were probed.
 
-    Columns: `variant, replicate, query_id, subset, relation, cluster` and one of numbers for
-    each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all
+    Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
+    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all
     predictions carry scores;
     `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`; `subject_at_1`. `queries`
     are as `read_queries` gives them. Raises BadInput where a prediction's query is not among them.
@@ -66,6 +75,21 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
     tables = [_of_run(rows, queries, scored) for rows in runs or [predictions]]
     return pd.concat(tables, ignore_index=True)
+
+
+def by_answer(values: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy of each answer over its queries, one row a variant, replicate and answer.
+
+    An answer stands where a query does, and is a cluster: a common one counts no more than a rare
+    one, and intervals say how far a value would move with other answers.
+
+    Args:
+        values: as the function `values` gives them.
+    """
+    keys = ["variant", "replicate", "subset", "relation", "answer"]
+    means = values.groupby(keys, sort=True)[["acc_at_1", "acc_at_10"]].mean()
+    table = means.add_suffix("_by_answer").reset_index()
+    return table.assign(cluster=table["answer"]).rename(columns={"answer": "query_id"})
 
 
 def _of_run(predictions: pd.DataFrame, queries: pd.DataFrame, scored: bool) -> pd.DataFrame:
@@ -89,11 +113,11 @@ def _of_run(predictions: pd.DataFrame, queries: pd.DataFrame, scored: bool) -> p
 
 def _probed(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """All queries of every subset that a variant and replicate has predictions for."""
-    queries = queries[["query_id", "subset", "relation", "cluster", "subject"]]
+    queries = queries[["query_id", "subset", "relation", "cluster", "answer", "subject"]]
     subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
     runs = predictions[["variant", "replicate"]].assign(subset=subset).drop_duplicates()
     table = runs.merge(queries, on="subset").sort_values(KEYS, ignore_index=True)
-    return table[[*KEYS, "subset", "relation", "cluster", "subject"]]
+    return table[[*KEYS, "subset", "relation", "cluster", "answer", "subject"]]
 
 
 def tied(predictions: pd.DataFrame, k: int) -> pd.Series:

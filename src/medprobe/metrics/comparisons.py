@@ -92,7 +92,7 @@ def difference_interval(
     sums: np.ndarray, sizes: np.ndarray, resamples: int, confidence: float, seed: int
 ) -> tuple[float, float]:
     """Paired bootstrap interval of the mean difference, from the clusters' (weighted) sums of
-    differences and of weights; NaN for a single cluster."""
+    differences and of weights; NaN for fewer than three clusters."""
     means = resampled_means(sums[:, None], sizes, resamples, seed)
     low, high = percentiles(means, confidence, len(sums))
     mean = sums.sum() / sizes.sum()

@@ -211,7 +211,8 @@ def _numbers(
 ) -> dict[str, float]:
     low, high = interval(np.array([value]), draws, scoring.params.confidence, n)
     edges = {"value": float(value), "low": float(low[0]), "high": float(high[0])}
-    return {name: round(number, DIGITS) for name, number in edges.items()} | {"n": n}
+    known = {name: number for name, number in edges.items() if not np.isnan(number)}
+    return {name: round(number, DIGITS) for name, number in known.items()} | {"n": n}
 
 
 def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:

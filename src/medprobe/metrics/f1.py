@@ -239,7 +239,8 @@ def _numbers(
         numbers = {"value": value[index], "low": low[index], "high": high[index]}
         if len(seeds) > 1:
             numbers["std"] = seeds[:, index].std(ddof=1)
-        rounded = {name: round(float(number), DIGITS) for name, number in numbers.items()}
+        known = {name: number for name, number in numbers.items() if not np.isnan(number)}
+        rounded = {name: round(float(number), DIGITS) for name, number in known.items()}
         table[metric] = {**rounded, "n": n}
     return table
 

@@ -4,19 +4,23 @@ Queries about one subject, or contexts around it, succeed and fail together. A r
 draws whole clusters with replacement (Davison and Hinkley 1997, section 3.8), the same ones for all
 metrics and relations. Replicates (seeds, sentence sets), where there are any, are drawn apart from
 them (Owen 2007): an interval says how far a value would move with other clusters of the same kind
-and other replicates.
+and other replicates. `two_way` says how much wider it is where answers are drawn as well.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from scipy.special import stdtrit
 
 BLOCK: Final = 2_000_000  # drawn indices held at a time
 KEPT: Final = 32_000_000  # counts of the last draw are kept up to this size: 256 MB
+FEWEST: Final = 3  # units that have an interval
+ROUNDING: Final = 1e-12  # values this close are equal
+
+Scale = Literal["share", "log", "plain"]  # of a metric: between 0 and 1, above 0, or any number
 
 
 def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
@@ -70,30 +74,80 @@ def multiplicities(generator: np.random.Generator, resamples: int, clusters: int
 
 
 def interval(
-    estimate: np.ndarray, means: np.ndarray, confidence: float, n: int
+    estimate: np.ndarray,
+    means: np.ndarray,
+    confidence: float,
+    units: int,
+    *,
+    scales: Sequence[Scale] | None = None,
+    widening: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds, by metric, from means over resamples (resamples x metrics) of n
-    clusters; resamples that are NaN are left out.
+    """Lower and upper bounds of each metric, from its values over resamples.
 
-    Percentiles, expanded for few clusters as t is against the normal distribution (Hesterberg 2015,
-    section 5.3): without that intervals from ten clusters hold the truth nine times in ten, not
-    nineteen in twenty. The bounds always hold the estimate. Where all resamples are 0 or all are 1
-    the bootstrap says nothing about what other clusters would give: the bound is then Wilson's
-    (1927) for n. Of one cluster there is no interval otherwise: NaN.
+    A value between 0 and 1 has Wilson's (1927) score interval, with two changes: the sample size is
+    the one that would give the variance over resamples (the effective size of a clustered sample:
+    Dean and Pagano 2015), and Student's t for `units` takes the place of the normal distribution.
+    Where no resample differs from 0, or from 1, the effective size is `units`. So one rule serves
+    from no success to all. A value on the log scale has a t-interval of its logarithm, any other
+    value one of itself.
+
+    Args:
+        estimate: values of the sample itself, [metrics].
+        means: values over resamples, [resamples, metrics]; NaN is left out.
+        confidence: share of intervals that hold the truth.
+        units: what was drawn, such as subjects or diseases.
+        scales: the scale of each metric; all are shares where none are given.
+        widening: what each deviation over resamples is multiplied with, [metrics]; 1 by default.
+
+    Returns:
+        Lower bounds and upper bounds, [metrics]; NaN for fewer than three units, and where no
+        resample differs from a value that could vary.
     """
-    zero, one = (np.all((means == end) | np.isnan(means), axis=0) for end in (0, 1))
-    low, high = percentiles(means, confidence, n)
-    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
-    square = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
-    low, high = np.where(zero, 0.0, low), np.where(one, 1.0, high)
-    return np.where(one, n / (n + square), low), np.where(zero, square / (n + square), high)
+    bounds = np.full((2, len(estimate)), np.nan)
+    if units < FEWEST:
+        return bounds[0], bounds[1]
+    t = float(stdtrit(units - 1, (1 + confidence) / 2))
+    scales = scales or ["share"] * len(estimate)
+    widening = np.ones(len(estimate)) if widening is None else widening
+    for place, (value, scale) in enumerate(zip(estimate, scales, strict=True)):
+        draws = means[~np.isnan(means[:, place]), place]
+        if len(draws) and not np.isnan(value):
+            draws = np.log(draws) if scale == "log" else draws
+            deviation = float(widening[place]) * _deviation(draws, units)
+            bounds[:, place] = _bounds(float(value), deviation, t, units, scale)
+    return bounds[0], bounds[1]
 
 
-def percentiles(means: np.ndarray, confidence: float, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The expanded percentiles of `interval`, by metric; NaN where n is 1."""
-    if n < 2:
+def _bounds(
+    value: float, deviation: float, t: float, units: int, scale: Scale
+) -> tuple[float, float]:
+    """The interval of one metric from its standard error, of the logarithm on the log scale."""
+    at_an_end = scale == "share" and min(value, 1 - value) < ROUNDING
+    if not deviation and not at_an_end:
+        return np.nan, np.nan
+    if scale == "log":
+        return value * np.exp(-t * deviation), value * np.exp(t * deviation)
+    if scale == "plain":
+        return value - t * deviation, value + t * deviation
+    size = float(units) if at_an_end else value * (1 - value) / deviation**2
+    middle = (value + t**2 / (2 * size)) / (1 + t**2 / size)
+    reach = t * np.sqrt(value * (1 - value) / size + t**2 / (4 * size**2)) / (1 + t**2 / size)
+    return float(max(middle - reach, 0.0)), float(min(middle + reach, 1.0))
+
+
+def _deviation(draws: np.ndarray, units: int) -> float:
+    """The standard error that resamples of so many units show; 0 where they do not differ."""
+    if np.ptp(draws) <= ROUNDING * max(1.0, float(np.abs(draws).max())):
+        return 0.0
+    return float(draws.std() * np.sqrt(units / (units - 1)))
+
+
+def percentiles(means: np.ndarray, confidence: float, units: int) -> tuple[np.ndarray, np.ndarray]:
+    """Percentiles of resamples, by metric, expanded as t is against the normal distribution
+    (Hesterberg 2015, section 5.3); NaN for fewer than three units."""
+    if units < FEWEST:
         return np.full(means.shape[1], np.nan), np.full(means.shape[1], np.nan)
-    reach = stdtrit(n - 1, (1 + confidence) / 2) * np.sqrt(n / (n - 1))
+    reach = stdtrit(units - 1, (1 + confidence) / 2) * np.sqrt(units / (units - 1))
     tail = NormalDist().cdf(-reach)
     take = np.nanquantile if np.isnan(means).any() else np.quantile
     low, high = take(means, [tail, 1 - tail], axis=0)

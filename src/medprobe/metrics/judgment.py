@@ -1,10 +1,11 @@
 """Judgment: how well a model tells true statements from wrong ones, and how sure it rightly is.
 
 A statement counts as judged right where P(true) is above one half and it is true, or below and it
-is not; at one half it counts half. AUROC is the chance that a true statement gets a higher P(true)
-than a wrong one, ties one half (Hanley and McNeil 1982). The expected calibration error is the mean
-distance, over ten bins of P(true), between its mean and the share of true statements (Guo et al.
-2017, section 2).
+is not; at one half it counts half. A model that calls all of them true, or none, judges half right:
+the share that it calls true says so. AUROC is the chance that a true statement gets a higher
+P(true) than a wrong one, ties one half (Hanley and McNeil 1982). The expected calibration error is
+the mean distance, over ten bins of P(true), between its mean and the share of true statements (Guo
+et al. 2017, section 2).
 """
 
 from pathlib import Path
@@ -33,13 +34,17 @@ class Judgment(Scorer):
             tested=True,
             guessing=0.5,
         ),
+        Metric(
+            *("called_true", "called true", "neither", 0.0, 1.0),
+            source="share of statements with P(true) above one half",
+        ),
         Metric("auroc", "AUROC", "higher", 0.0, 1.0, _HANLEY, guessing=0.5),
         Metric("calibration_error", "expected calibration error", "lower", 0.0, 1.0, _GUO),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         queries = read_queries(benchmark, scoring.cluster)
-        asked = queries[["query_id", "subset", "relation", "cluster"]]
+        asked = queries[["query_id", "subset", "relation", "cluster", "answer"]]
         rows = with_parts(predictions.merge(asked, on="query_id"), queries, scoring.facts)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
@@ -52,7 +57,7 @@ class Judgment(Scorer):
         right = judged_right(predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool))
         values = predictions.assign(judged_right=right).groupby(KEYS, as_index=False)
         means = values["judged_right"].mean()
-        asked = queries[["query_id", "subset", "relation", "cluster"]]
+        asked = queries[["query_id", "subset", "relation", "cluster", "answer"]]
         return weighted(means.merge(asked, on="query_id"))
 
 
@@ -63,6 +68,15 @@ def judged_right(score: np.ndarray, true: np.ndarray) -> np.ndarray:
     array([1. , 0. , 0.5])
     """
     return np.where(score == 0.5, 0.5, (score > 0.5) == true)
+
+
+def called_true(score: np.ndarray) -> np.ndarray:
+    """1 where a statement was called true, 1/2 where P(true) is one half, [statements].
+
+    >>> called_true(np.array([0.9, 0.5, 0.2]))
+    array([1. , 0.5, 0. ])
+    """
+    return np.where(score == 0.5, 0.5, score > 0.5)
 
 
 def auroc(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -145,10 +159,13 @@ def _estimates(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.n
     """The metrics, [resamples, metrics]; nan for a resample without a statement."""
     total = weights.sum(axis=1)
     with np.errstate(invalid="ignore"):
-        right = weights @ judged_right(score, true) / total
-        return np.stack(
-            [right, auroc(score, true, weights), calibration_error(score, true, weights)], axis=1
-        )
+        metrics = [
+            weights @ judged_right(score, true) / total,
+            weights @ called_true(score) / total,
+            auroc(score, true, weights),
+            calibration_error(score, true, weights),
+        ]
+    return np.stack(metrics, axis=1)
 
 
 def _numbered(

@@ -3,16 +3,19 @@
 exp of the negative mean log-probability of a sentence's tokens. Each token is predicted from what
 stands before it by causal models (Jurafsky and Martin, ch. 3), from all the rest by masked ones
 (pseudo-perplexity: Salazar et al. 2020, section 2). A data set's value is the mean over its
-prompts (Shaier et al., section 5.5).
+prompts (Shaier et al., section 5.5). A few prompts with names that a model never read can make most
+of that mean, so that the geometric mean and the median stand beside it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, KEYS, read_queries, summarise, weighted
 
 
 class Perplexity(Scorer):
@@ -28,24 +31,66 @@ class Perplexity(Scorer):
             "Salazar et al. 2020 for masked models",
             tested=True,
             within_kind=True,
+            logarithmic=True,
+        ),
+        Metric(
+            "perplexity_geometric_mean",
+            "perplexity, geometric mean",
+            "lower",
+            1.0,
+            float("inf"),
+            "exp of the mean logarithm over prompts",
+            within_kind=True,
+            logarithmic=True,
+        ),
+        Metric(
+            "perplexity_median",
+            "perplexity, median",
+            "lower",
+            1.0,
+            float("inf"),
+            "of the prompts of a relation",
+            within_kind=True,
         ),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         queries = read_queries(benchmark, scoring.cluster)
         by_query = with_parts(values(predictions, queries), queries, scoring.facts)
-        return summarise(by_query, scoring)
+        logs = by_query.assign(perplexity_geometric_mean=np.log(by_query["perplexity"]))
+        plain = [replace(metric, logarithmic=False) for metric in self.METRICS[1:]]
+        scores = summarise(logs, scoring, [self.METRICS[0], *plain])
+        for variant, subsets in scores.items():
+            rows = by_query[by_query["variant"] == ("" if variant == "default" else variant)]
+            for subset, relations in subsets.items():
+                _complete(relations, rows[rows["subset"] == subset])
+        return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
 
 
+def _complete(relations: dict[str, dict[str, dict[str, float]]], rows: pd.DataFrame) -> None:
+    """Turn mean logarithms into geometric means, and add medians."""
+    medians = rows.groupby("relation")["perplexity"].median()
+    means = {"micro": rows["perplexity"].median(), "macro": medians.mean()}
+    for relation, numbers in relations.items():
+        geometric = numbers["perplexity_geometric_mean"]
+        for name in ("value", "low", "high"):
+            if name in geometric:
+                geometric[name] = round(float(np.exp(geometric[name])), DIGITS)
+        geometric.pop("std", None)
+        median = float(means.get(relation, medians.get(relation)))
+        numbers["perplexity_median"] = {"value": round(median, DIGITS), "n": geometric["n"]}
+
+
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation,
-    cluster` and `perplexity`, as accuracy's table."""
-    asked = queries[["query_id", "subset", "relation", "cluster"]]
+    cluster, answer` and `perplexity`, as accuracy's table."""
+    about = ["subset", "relation", "cluster", "answer"]
+    asked = queries[["query_id", *about]]
     table = predictions[[*KEYS, "perplexity"]].merge(asked, on="query_id", validate="many_to_one")
-    return table[[*KEYS, "subset", "relation", "cluster", "perplexity"]]
+    return table[[*KEYS, *about, "perplexity"]]
 
 
 SCORER = Perplexity()

@@ -11,8 +11,9 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.parts import code_fingerprint, fingerprint, tell
+from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS, SCORES
+from medprobe.core.progress import tell
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.expert import folders as rated

@@ -1,9 +1,10 @@
 """Which systems differ by more than chance: the table of all paired tests.
 
 A system is a model under a method. What is compared: models under one method, methods under one
-model, a model with the control of its method, and a system with itself on two subsets of a family's
-`CONTRASTS`. Each of these is a family of its own, within a benchmark, subset and metric, and Holm's
-correction is for a family: it answers one question that a reader asks.
+model, a model with a control of its method, a system with the benchmark's baseline, which looks
+at no subject, and a system with itself on two subsets of a family's `CONTRASTS`. Each of these is a
+family of its own, within a benchmark, subset and metric, and Holm's correction is for a family: it
+answers one question that a reader asks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,12 +18,14 @@ import numpy as np
 import pandas as pd
 
 from medprobe import metrics
+from medprobe.core import neutral
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.params import Params, ScoreParams
-from medprobe.core.parts import Executor, Job, Pace, counted, local, tell
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
-from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
+from medprobe.core.progress import Pace, counted, tell
+from medprobe.core.tables import BASELINE, Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
@@ -31,6 +34,7 @@ from medprobe.metrics.comparisons import (
     smallest_difference,
 )
 from medprobe.metrics.results import compared, prediction_tables, sweep
+from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
     "benchmark",
@@ -45,13 +49,22 @@ SIGNIFICANCE: Final = [
     "difference",  # a - b, over the same queries
     "low",
     "high",
-    "p",
+    "p",  # for these answers: other subjects are drawn
     "p_holm",  # corrected for all tests of its family
+    "low_relation",  # for the relation: subjects and answers are drawn (`two_way`)
+    "high_relation",
+    "p_relation",
+    "p_relation_holm",
     "smallest_difference",  # that is found with power 0.8 at the family's corrected level
     "n",  # queries
     "clusters",  # of queries that are turned round together
+    "smallest_difference_relation",
+    "units_relation",  # subjects or answers, whichever are fewer
 ]
-CONTROLS: Final = ("copy", "always-true")  # variants that answer without a model
+CONTROLS: Final = (
+    "copy",
+    "always-true",
+)  # variants that answer without a model; beside `neutral` ones
 LEVEL: Final = 0.05  # of significance
 READINGS: Final = "readings of tables"  # what is counted
 
@@ -68,20 +81,64 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Differences:
-    """A difference of two systems, by cluster."""
+    """What two systems differ by, query by query."""
 
-    sums: np.ndarray  # weighted
-    sizes: np.ndarray  # sums of weights
-    n: int  # queries
+    values: np.ndarray
+    weights: np.ndarray
+    clusters: np.ndarray  # codes from 0
+    answers: np.ndarray | None  # codes from 0; None where queries have none
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return len(self.values)
+
+    @property
+    def sums(self) -> np.ndarray:
+        """The weighted difference in each cluster."""
+        return np.bincount(self.clusters, self.weights * self.values)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The sum of the weights in each cluster."""
+        return np.bincount(self.clusters, self.weights)
+
+    def two_way(self, level: float, confidence: float) -> TwoWayTest | None:
+        """The test for the relation, or None where queries have no answers to draw."""
+        if self.answers is None:
+            return None
+        return paired_test(
+            self.values,
+            self.weights,
+            self.clusters,
+            self.answers,
+            level=level,
+            confidence=confidence,
+        )
 
 
 def is_control(method: str) -> bool:
-    """Does this method or variant answer without a model?
+    """Does this method or variant answer without a model, or without a subject?
 
     >>> is_control("rank_change:copy"), is_control("rank_change")
     (True, False)
+    >>> is_control("mask_average:neutral"), is_control("xfactr:neutral-confidence")
+    (True, True)
     """
-    return method.partition(":")[2] in CONTROLS
+    variant = method.partition(":")[2]
+    return variant in CONTROLS or neutral.control(variant)
+
+
+def _controls(control: str, method: str) -> bool:
+    """Is it the control of this method or variant? One without subjects is that of its own variant.
+
+    >>> _controls("x:neutral-order", "x:order"), _controls("x:neutral-order", "x")
+    (True, False)
+    """
+    (base, _, variant), (of, _, another) = control.partition(":"), method.partition(":")
+    if base != of or is_control(method):
+        return False
+    return not neutral.control(variant) or neutral.original(variant) == another
 
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
@@ -96,8 +153,8 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
             raise BadInput(path, str(error)) from None
     table = pd.concat(parts, ignore_index=True)
     tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
-    keys = ["variant", "replicate", "query_id", "subset", "cluster", "weight"]
-    return table[[*keys, *tested]]
+    keys = ["variant", "replicate", "query_id", "subset", "cluster", "answer", "weight"]
+    return table[[*(key for key in keys if key in table), *tested]]
 
 
 def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
@@ -177,33 +234,51 @@ def significance(
     queries that both have. `kinds` are the models' kinds: a metric that is another quantity for
     each is compared within them. `contrasts` are pairs of subsets."""
     rows, differences = [], []
-    for subset, pair, one, other in _compared(systems, contrasts or []):
+    for subset, pair, first, second in _compared(systems, contrasts or []):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
-        for metric, found in _differences(one, other, across):
-            numbers = (found.sums.sum() / found.sizes.sum(), permutation(found.sums))
-            bounds = difference_interval(
-                found.sums, found.sizes, params.bootstrap, params.confidence, seed
-            )
+        for metric, difference in _differences(first, second, across):
             keys = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
-            counts = (np.nan, np.nan, found.n, len(found.sums))
-            rows.append((*keys, numbers[0], *bounds, numbers[1], *counts))
-            differences.append(found)
+            numbers = _numbers(difference, params, seed)
+            rows.append(dict(zip(SIGNIFICANCE, keys, strict=False)) | numbers)
+            differences.append(difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
     if table.empty:
         return table
-    family = table.groupby(["subset", "metric", "family"])["p"]
-    table["p_holm"] = family.transform(lambda p: holm(p.to_numpy()))
-    table["smallest_difference"] = [
-        smallest_difference(found.sums, found.sizes, LEVEL / size)
-        for found, size in zip(differences, family.transform("size"), strict=True)
-    ]
+    families = table.groupby(["subset", "metric", "family"])
+    for p in ("p", "p_relation"):
+        table[f"{p}_holm"] = families[p].transform(lambda p: holm(p.to_numpy()))
+    for row, (difference, size) in enumerate(
+        zip(differences, families["p"].transform("size"), strict=True)
+    ):
+        level = LEVEL / size
+        smallest = smallest_difference(difference.sums, difference.sizes, level)
+        test = difference.two_way(level, params.confidence)
+        table.loc[row, "smallest_difference"] = smallest
+        table.loc[row, "smallest_difference_relation"] = (
+            np.fmax(smallest, test.smallest_difference) if test else smallest
+        )
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
+
+
+def _numbers(difference: Differences, params: ScoreParams, seed: int) -> dict[str, float]:
+    """The difference of two systems, its intervals and p for either question, and the counts."""
+    sums, sizes = difference.sums, difference.sizes
+    low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
+    p, units = permutation(sums), len(sums)
+    numbers = {"difference": sums.sum() / sizes.sum(), "low": low, "high": high, "p": p}
+    if test := difference.two_way(LEVEL, params.confidence):
+        low, high = np.fmin(low, test.low), np.fmax(high, test.high)
+        p, units = max(p, test.p), test.units
+    relation = {"low_relation": low, "high_relation": high, "p_relation": p}
+    counts = {"n": difference.n, "clusters": len(sums), "units_relation": units}
+    return numbers | relation | counts
 
 
 def by_query(table: pd.DataFrame) -> pd.DataFrame:
     """Means over replicates, by subset and query."""
-    keys = ["subset", "query_id", "cluster"]
-    return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index("cluster")
+    shared = [name for name in ("cluster", "answer") if name in table]
+    keys = ["subset", "query_id", *shared]
+    return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index(shared)
 
 
 def _compared(
@@ -241,32 +316,42 @@ def paired(a: System, b: System) -> Pair | None:
     ('models under x', 'methods under m')
     >>> paired(("m", "x"), ("m", "x:copy")).family, paired(("m", "x:copy"), ("n", "x:copy"))
     ('controls under x', None)
+    >>> paired(("m", "x:neutral-order"), ("m", "x:order")).family
+    'controls under x'
+    >>> paired(("m", "x:neutral-order"), ("m", "x:confidence"))
+    >>> paired(("baseline", "prior"), ("m", "x"))
+    Pair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
     """
     (model, method), (other, another) = a, b
     if sweep(method) or sweep(another):
         return None
-    controls, base = [is_control(method), is_control(another)], method.partition(":")[0]
-    if any(controls):
-        same = model == other and base == another.partition(":")[0] and not all(controls)
-        return Pair(f"controls under {base}", a, b) if same else None
+    if BASELINE in (model, other):
+        system, baseline = (b, a) if model == BASELINE else (a, b)
+        if model == other or is_control(system[1]):
+            return None
+        return Pair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
+    if is_control(method) or is_control(another):
+        control, probed = (method, another) if is_control(method) else (another, method)
+        same = model == other and _controls(control, probed)
+        return Pair(f"controls under {probed.partition(':')[0]}", a, b) if same else None
     if method == another:
         return Pair(f"models under {method}", a, b)
     return Pair(f"methods under {model}", a, b) if model == other else None
 
 
 def _differences(
-    one: pd.DataFrame, other: pd.DataFrame, across: bool
+    first: pd.DataFrame, second: pd.DataFrame, across: bool
 ) -> Iterator[tuple[str, Differences]]:
     """Each tested metric that both have, with its differences."""
-    shared = one.index.intersection(other.index)
-    one, other = one.loc[shared], other.loc[shared]
-    cluster = pd.factorize(one["cluster"])[0]
+    shared = first.index.intersection(second.index)
+    first, second = first.loc[shared], second.loc[shared]
     catalog = metrics.catalog()
-    for metric in (name for name in one if name in catalog and name in other):
-        d = (one[metric] - other[metric]).to_numpy(float)
-        there = ~np.isnan(d)
-        if not there.any() or (across and catalog[metric].within_kind):
+    for metric in (name for name in first if name in catalog and name in second):
+        values = (first[metric] - second[metric]).to_numpy(float)
+        known = ~np.isnan(values)
+        if not known.any() or (across and catalog[metric].within_kind):
             continue
-        codes, weight = pd.factorize(cluster[there])[0], one["weight"].to_numpy(float)[there]
-        sums = np.bincount(codes, weight * d[there])
-        yield metric, Differences(sums, np.bincount(codes, weight), int(there.sum()))
+        rows = first[known]
+        answers = pd.factorize(rows["answer"])[0] if "answer" in rows else None
+        clusters, weights = pd.factorize(rows["cluster"])[0], rows["weight"].to_numpy(float)
+        yield metric, Differences(values[known], weights, clusters, answers)

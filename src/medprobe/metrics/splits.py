@@ -1,4 +1,5 @@
-"""Parts of a subset that are scored by themselves: by answer length, by how often a fact was read.
+"""Parts of a subset that are scored by themselves: by the length of answers, by whether an answer
+is common in its relation, by how often a fact was read.
 
 A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a benchmark's own
 subsets have no slash.
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.core.commonest import has_common_answer
 from medprobe.core.errors import BadInput
 
 FACT: Final = ["subject_cui", "relation", "object_cui"]
@@ -32,8 +34,9 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
 
 
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
-    """`query_id, part` of every query: by the mean length of its answers in characters and, where
-    `facts` are given, by the number of times that a taught model has read its best-read answer."""
+    """`query_id, part` of every query: by the mean length of its answers in characters, by whether
+    one of them is common (`has_common_answer`) and, where `facts` are given, by the number of times
+    that a taught model has read its best-read answer."""
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
         {
@@ -41,7 +44,9 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
             "part": [f"answer-length:{name}" for name in bins(lengths, LENGTHS)],
         }
     )
-    return pd.concat([by_length, _by_times(queries, facts)], ignore_index=True)
+    common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
+    by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
+    return pd.concat([by_length, by_answer, _by_times(queries, facts)], ignore_index=True)
 
 
 def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:

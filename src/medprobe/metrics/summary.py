@@ -2,31 +2,55 @@
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`.
+`std`. Intervals answer for the relation: they draw answers as well as subjects (`two_way`).
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from medprobe.core.commonest import answer_keys
 from medprobe.core.tables import QUERY_COLUMNS, read_table
-from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.intervals import interval, replicate_weights, resampled_sums
+from medprobe.metrics import Metric, Scores, Scoring
+from medprobe.metrics.intervals import Scale, interval, replicate_weights, resampled_sums
+from medprobe.metrics.two_way import variances
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
+ABOUT: Final = (*KEYS, "subset", "relation", "cluster", "answer", "weight")  # what is no metric
 DIGITS: Final = 6
 
 
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
-    """The query table of the benchmark in this folder with a column `cluster`: what is equal in the
-    column named so, the first entry of a list, is drawn together. A query without an entry is a
-    cluster of its own. Raises BadInput where there is no such column."""
+    """The query table of a benchmark with two columns that say what is drawn together.
+
+    `cluster` is the value of the column named so, the first entry of a list; `answer` the relation
+    with the first answer's id, or its name where it has none. A query without an entry is a cluster
+    of its own.
+
+    Args:
+        benchmark: the benchmark's folder.
+        cluster: the column whose equal values are one cluster.
+
+    Raises:
+        BadInput: there is no such column.
+    """
     queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
-    names = queries[cluster].map(lambda one: one if isinstance(one, str) else next(iter(one), ""))
-    return queries.assign(cluster=names.where(names != "", queries["query_id"]))
+    answers = answer_keys(queries).map(_first)
+    known = {
+        "cluster": queries[cluster].map(_first),
+        "answer": (queries["relation"] + " " + answers).where(answers != "", ""),
+    }
+    columns = {name: of.where(of != "", queries["query_id"]) for name, of in known.items()}
+    return queries.assign(**columns)
+
+
+def _first(entry: object) -> str:
+    """A text, or the first of a list of them; empty where there is none."""
+    return entry if isinstance(entry, str) else next(iter(entry), "")  # type: ignore[call-overload]
 
 
 def weighted(values: pd.DataFrame) -> pd.DataFrame:
@@ -36,23 +60,30 @@ def weighted(values: pd.DataFrame) -> pd.DataFrame:
     return values.assign(weight=1 / values.groupby(keys)["query_id"].transform("size"))
 
 
-def summarise(values: pd.DataFrame, scoring: Scoring) -> Scores:
-    """Scores of a table with the columns `variant, replicate, query_id, subset, relation, cluster`
-    and one column of numbers for each metric. The same table and seed give the same scores.
+def summarise(values: pd.DataFrame, scoring: Scoring, metrics: Sequence[Metric] = ()) -> Scores:
+    """Scores with their intervals, from one value a query.
 
-    Parts of a subset (`full/answer-length:1-10`) have a micro value only.
+    Parts of a subset (`full/answer-length:1-10`) have a micro value only. The same table and seed
+    give the same scores.
+
+    Args:
+        values: the columns `variant, replicate, query_id, subset, relation, cluster`, `answer`
+            where answers are drawn too, and one column of numbers for each metric.
+        scoring: resamples, confidence and seed.
+        metrics: what is known of the metrics; one that is not among them is a share.
     """
+    scales = {metric.name: metric.scale for metric in metrics}
     scores: Scores = {}
     for (variant, subset), rows in values.groupby(["variant", "subset"], sort=True):
-        table = _means(rows, scoring, by_relation="/" not in subset)
+        table = _means(rows, scoring, scales, by_relation="/" not in subset)
         scores.setdefault(variant or "default", {})[subset] = table
     return scores
 
 
 def _means(
-    rows: pd.DataFrame, scoring: Scoring, by_relation: bool
+    rows: pd.DataFrame, scoring: Scoring, scales: dict[str, Scale], by_relation: bool
 ) -> dict[str, dict[str, dict[str, float]]]:
-    metrics = [c for c in rows if c not in (*KEYS, "subset", "relation", "cluster", "weight")]
+    metrics = [column for column in rows if column not in ABOUT]
     rows = rows.sort_values(["relation", "query_id", "cluster", "replicate"], kind="stable")
     relation, names = pd.factorize(rows["relation"])
     cluster, clusters = pd.factorize(rows["cluster"])
@@ -69,23 +100,58 @@ def _means(
     weights = replicate_weights(len(replicates), resamples, scoring.seed)
     totals = np.einsum("dsrm,ds->drm", each, weights)
 
-    def numbers(means: np.ndarray, among: int, n: int, deviation: np.ndarray) -> dict[str, Any]:
-        value = means[0]
-        low, high = interval(value, means[1:], scoring.params.confidence, among)
+    def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:
+        """The numbers of a mean over the rows of `part`, of the means over `keys` if given."""
+        value, deviation = means[0], _deviation(part, ["replicate", *keys], metrics)
+        widening, units = _widening(part, value, metrics, keys)
+        low, high = interval(
+            value,
+            means[1:],
+            scoring.params.confidence,
+            units,
+            scales=[scales.get(metric, "share") for metric in metrics],
+            widening=widening,
+        )
         return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
 
-    deviation = _deviation(rows, ["replicate"], metrics)
-    micro = numbers(_divided(totals.sum(axis=1)), len(clusters), first.sum(), deviation)
+    micro = numbers(_divided(totals.sum(axis=1)), rows, first.sum())
     if not by_relation:
         return {"micro": micro}
-    means, among = _divided(totals), (sums[..., -1].sum(axis=1) > 0).sum(axis=0)
-    result = {}
-    for place, name in enumerate(names):
-        deviation = _deviation(rows[rows["relation"] == name], ["replicate"], metrics)
-        result[str(name)] = numbers(means[:, place], among[place], sizes[place], deviation)
-    deviation = _deviation(rows, ["replicate", "relation"], metrics)
-    macro = numbers(np.nanmean(means, axis=1), len(clusters), first.sum(), deviation)
+    means = _divided(totals)
+    result = {
+        str(name): numbers(means[:, place], rows[relation == place], sizes[place])
+        for place, name in enumerate(names)
+    }
+    macro = numbers(np.nanmean(means, axis=1), rows, first.sum(), "relation")
     return {**result, "macro": macro, "micro": micro}
+
+
+def _widening(
+    rows: pd.DataFrame, value: np.ndarray, metrics: list[str], keys: tuple[str, ...]
+) -> tuple[np.ndarray, int]:
+    """By how much answers, drawn too, widen each metric's deviation over subjects; and the units of
+    the smaller side."""
+    subjects = pd.factorize(rows["cluster"])[0]
+    units = int(subjects.max()) + 1
+    if "answer" not in rows:
+        return np.ones(len(metrics)), units
+    answers = pd.factorize(rows["answer"])[0]
+    numbers = rows[metrics].to_numpy(float)
+    shares = np.where(np.isnan(numbers), 0.0, numbers - _centre(rows, metrics, value, keys))
+    if keys:
+        shares /= rows.groupby([*keys])["query_id"].transform("size").to_numpy()[:, None]
+    once, twice = variances(shares, subjects, answers)
+    ratio = np.divide(twice, once, out=np.ones_like(once), where=once > 0)
+    return np.sqrt(ratio), min(units, int(answers.max()) + 1)
+
+
+def _centre(
+    rows: pd.DataFrame, metrics: list[str], value: np.ndarray, keys: tuple[str, ...]
+) -> np.ndarray:
+    """What each row is compared with: the mean, or that of its group."""
+    if not keys:
+        return value
+    return np.asarray(rows.groupby([*keys])[metrics].transform("mean").to_numpy(float))
 
 
 def _divided(totals: np.ndarray) -> np.ndarray:

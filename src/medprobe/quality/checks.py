@@ -14,6 +14,9 @@ from contextvars import ContextVar
 from typing import Any, Final
 
 import pandas as pd
+
+# As in Great Expectations' documents "Create a Custom Column Map Expectation" and "Create a Custom
+# Multicolumn Map Expectation".
 from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import (
     ColumnMapExpectation,
@@ -32,6 +35,9 @@ tables: Final[ContextVar[Mapping[str, pd.DataFrame]]] = ContextVar("tables")
 # Why rows fail, by the row's id, where a check has more to say than the row's values: what may
 # always be shown, and text of the data, which may be licensed.
 reasons: Final[ContextVar[dict[str, tuple[str, str]]]] = ContextVar("reasons")
+
+# Great Expectations' classes of our own expectations, by the names that suites know them by.
+expectations: Final[dict[str, type]] = {}
 
 Check = Callable[..., pd.Series]
 
@@ -57,14 +63,15 @@ def row_check(function: Check) -> Check:
 
 
 def _register(function: Check, base: type, metric: type, partial: Any, domain: str) -> Check:
-    """Define the two classes that Great Expectations wants: it registers both as they are made."""
+    """Define the two classes that Great Expectations wants of a custom expectation: the metric,
+    which it registers as the class is made, and the expectation, which goes into `expectations`."""
     name = getattr(function, "__name__", "")
     title = "".join(word.capitalize() for word in name.split("_"))
     parameters = list(inspect.signature(function).parameters.values())[1:]
     arguments = tuple(parameter.name for parameter in parameters)
 
-    def condition(cls: type, values: Any, **found: Any) -> pd.Series:
-        return function(values, **{argument: found[argument] for argument in arguments})
+    def condition(cls: type, values: Any, **kwargs: Any) -> pd.Series:
+        return function(values, **{argument: kwargs[argument] for argument in arguments})
 
     metric_fields = {
         "condition_metric_name": f"{domain}.{name}",
@@ -73,8 +80,9 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
             *("row_condition", "condition_parser", "ignore_row_if"),
         ),
         "condition_value_keys": arguments,
-        "_pandas": partial(condition),
+        "pandas": partial(condition),
     }
+    optional = [parameter for parameter in parameters if parameter.default is not parameter.empty]
     fields = {
         "__doc__": function.__doc__,
         "__module__": function.__module__,
@@ -82,11 +90,11 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
         "map_metric": f"{domain}.{name}",
         "success_keys": ("mostly", *arguments),
         "args_keys": (domain, *arguments),
-        **{one.name: one.default for one in parameters if one.default is not one.empty},
+        **{parameter.name: parameter.default for parameter in optional},
     }
     if domain == "column_list":
         fields["ignore_row_if"] = "any_value_is_missing"
         fields["__annotations__"]["ignore_row_if"] = str
     types.new_class(f"{title}Metric", (metric,), {}, lambda space: space.update(metric_fields))
-    types.new_class(title, (base,), {}, lambda space: space.update(fields))
+    expectations[name] = types.new_class(title, (base,), {}, lambda space: space.update(fields))
     return function

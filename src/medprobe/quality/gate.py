@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Pace, progress
+from medprobe.core.progress import Pace, progress
 from medprobe.quality.checks import reasons
 from medprobe.quality.checks import tables as all_tables
 from medprobe.quality.suites import Suite
@@ -28,14 +28,8 @@ def run(
     table.
     """
     import great_expectations as gx
-    from great_expectations.data_context.types.base import (
-        DataContextConfig,
-        InMemoryStoreBackendDefaults,
-    )
 
-    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
-    config = DataContextConfig(store_backend_defaults=stores)
-    context = gx.get_context(mode="ephemeral", project_config=config)
+    context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = context.data_sources.add_pandas("tables")
     token, why = all_tables.set(tables), reasons.set({})

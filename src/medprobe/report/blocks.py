@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from medprobe.figures.rows import Drawing
 
@@ -65,15 +64,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Explorer:
-    """A benchmark's numbers to choose from: subset, metric, method and models. `report/explore.py`
-    says what `numbers` holds; `files` are drawings of them for papers, which the page shows not."""
-
-    numbers: Mapping[str, Any]
-    files: Sequence[Drawing]
-
-
-@dataclass(frozen=True)
 class Part:
     """A part of a chapter."""
 
@@ -81,7 +71,7 @@ class Part:
     blocks: "Sequence[Block]"
 
 
-Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice | Explorer
+Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice
 
 
 @dataclass(frozen=True)
@@ -121,8 +111,6 @@ def drawings(shown: Iterable[Part | Block]) -> dict[str, str]:
     for one in shown:
         if isinstance(one, Part | Folded):
             svgs |= drawings(one.blocks)
-        elif isinstance(one, Explorer):
-            svgs |= drawings(one.files)
         elif isinstance(one, Drawing):
-            svgs[one.file] = one.plot.svg
+            svgs[one.file] = one.svg
     return svgs

@@ -129,8 +129,8 @@ FORMS: Final = (
         _examples,
         {"f1": _labels},
         ("does it follow?",),
-        note="Does the hypothesis follow from the premise? Behind each answer stands the score "
-        "from 0, no, to 1, yes.",
+        note="Does the hypothesis follow from the premise? The score after each answer runs from "
+        "0 (no) to 1 (yes).",
     ),
     Form(
         _contexts,
@@ -138,7 +138,7 @@ FORMS: Final = (
         (),
         right="higher",
         answers="Target",
-        note="The rank of the target, first alone, then after each step that adds to the context; "
-        "✓ where it is higher than alone. A model counts by the last step.",
+        note="The target's rank, first alone, then after each step that adds to the context. ✓ "
+        "marks a rank that is higher than alone. A model is judged by the last step.",
     ),
 )

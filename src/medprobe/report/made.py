@@ -1,5 +1,5 @@
 """What a page says of its own making: versions, times, devices. It stands in a script beside the
-page, for it follows from none of the inputs that DVC knows, and DVC passes over it (.dvcignore)."""
+page, which itself is the same for the same inputs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import pandas as pd
 from medprobe.report.numbers import table_of
 
 NAME: Final = "made.js"
-CAPTION: Final = "A stage that was stopped tells of its last run only"
+CAPTION: Final = "For a stage that was stopped and resumed, the figures cover its last run only"
 
 
 def script(state: Sequence[str], results: Mapping[str, pd.DataFrame]) -> str:

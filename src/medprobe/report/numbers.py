@@ -93,14 +93,15 @@ def table_of(table: pd.DataFrame, caption: str = "") -> Table:
     """A data frame as a table, and in its caption what is the same in all rows."""
     shares = [name for name in table if str(name).startswith(SHARES)]
     table = table.assign(**{name: 100 * table[name] for name in shares})
-    same = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
-    told = [
+    constant = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    same = [
         f"{_head(name)} {value if isinstance(value, str) else value.text}"
-        for name in same
+        for name in constant
         if (value := _cell(table[name].iloc[0])) != MISSING
     ]
-    about = ". ".join(filter(None, [caption, f"In all: {', '.join(told)}" if told else ""]))
-    table = table.drop(columns=same)
+    note = f"The same in all rows: {', '.join(same)}" if same else ""
+    about = ". ".join(filter(None, [caption, note]))
+    table = table.drop(columns=constant)
     body = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
     return Table([_head(name) for name in table.columns], body, about)
 

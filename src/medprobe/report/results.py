@@ -1,6 +1,7 @@
 """All that the page shows, as finished tables, and small questions to it that sections ask."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import pandas as pd
@@ -10,8 +11,9 @@ from medprobe.figures.rows import without_sweeps
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
+from medprobe.metrics.template_free.data_sets import family
 
-__all__ = ["LEVEL", "Results", "comparable", "family", "overlap", "without_controls"]
+__all__ = ["LEVEL", "Results", "comparable", "overlap", "without_controls"]
 
 OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
@@ -23,6 +25,7 @@ class Results:
 
     comparison: pd.DataFrame
     significance: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SIGNIFICANCE))
+    priors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=questions.COMPARISON))
     benchmarks: dict[str, Metadata] = field(default_factory=dict)  # in the order of the page
     builders: dict[str, str] = field(default_factory=dict)  # benchmark -> its builder
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
@@ -42,14 +45,28 @@ class Results:
     unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
     confidence: float = 0.95
 
+    @cached_property
+    def models(self) -> list[str]:
+        """The names of all models."""
+        return sorted(self.comparison["model"].unique())
+
+    @cached_property
+    def _comparisons(self) -> dict[str, pd.DataFrame]:
+        return _by_benchmark(self.comparison)
+
+    @cached_property
+    def _tests(self) -> dict[str, pd.DataFrame]:
+        return _by_benchmark(self.significance)
+
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""
-        return questions.where(self.comparison, benchmark=benchmark, **where)
+        rows = self._comparisons.get(benchmark, self.comparison.head(0))
+        return questions.where(rows, **where)
 
     def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
         """The paired tests of a metric on a subset."""
-        where = {"benchmark": benchmark, "subset": subset, "metric": metric}
-        return questions.where(self.significance, **where)
+        rows = self._tests.get(benchmark, self.significance.head(0))
+        return questions.where(rows, subset=subset, metric=metric)
 
     def primary(self, benchmark: str) -> str:
         """The metric that the benchmark is judged by, or the first there is."""
@@ -65,13 +82,8 @@ class Results:
         return questions.subsets(self.rows(benchmark), self.benchmarks[benchmark])
 
 
-def family(builder: str) -> str:
-    """The benchmark that a builder builds in some form.
-
-    >>> family("medlama_released"), family("medlama")
-    ('medlama', 'medlama')
-    """
-    return builder.partition("_")[0]
+def _by_benchmark(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {str(name): rows for name, rows in table.groupby("benchmark", sort=False)}
 
 
 def overlap(a: pd.Series, b: pd.Series) -> bool:

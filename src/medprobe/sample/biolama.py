@@ -5,13 +5,12 @@ training, 10 % for choosing, the rest are queries, as in BioLAMA. So many of tho
 taught models read never, once, twice and so on.
 """
 
-import json
 import random
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from medprobe.sample.corpus import WORDINGS
+from medprobe.sample.files import write_jsonl
 from medprobe.sample.world import Entity, Fact, World
 
 SOURCES = {
@@ -23,8 +22,6 @@ SOURCES = {
         "UR3": "gene_encodes_gene_product",
     },
 }
-
-
 SPLITS = (*("train", "test") * 4, "dev", "test")  # of ten subjects read equally often
 
 
@@ -33,14 +30,14 @@ def write(world: World, data: Path, seed: int) -> None:
     for source, relations in SOURCES.items():
         folder = data / "biolama" / source
         templates = ({"relation": c, "template": WORDINGS[r][0]} for c, r in relations.items())
-        _write(folder / "prompts" / "manual.jsonl", templates)
+        write_jsonl(folder / "prompts" / "manual.jsonl", templates)
         for code, relation in relations.items():
             for split, part in _split(world, relation, random.Random(f"{seed} {code}")).items():
                 rows = [
                     _row(f"{code}_{split}{number}", source, code, facts)
                     for number, facts in enumerate(part)
                 ]
-                _write(folder / "triples_processed" / code / f"{split}.jsonl", rows)
+                write_jsonl(folder / "triples_processed" / code / f"{split}.jsonl", rows)
 
 
 def _split(world: World, relation: str, rng: random.Random) -> dict[str, list[list[Fact]]]:
@@ -79,9 +76,3 @@ def _row(identifier: str, source: str, code: str, facts: list[Fact]) -> dict[str
 def _uri(source: str, entity: Entity) -> str:
     forms = {"ctd": f"MESH:{entity.cui}", "wikidata": f"Q{entity.cui[1:]}", "umls": entity.cui}
     return forms[source]
-
-
-def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    path.write_text("".join(lines), encoding="utf-8")

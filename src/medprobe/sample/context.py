@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import escape
 
+from medprobe.sample.files import write_csv, write_lines
 from medprobe.sample.world import Entity, World
 from medprobe.sources.notes import COLUMNS
 
@@ -43,19 +44,14 @@ def write(world: World, data: Path, seed: int) -> None:
     for fact in world.facts:
         if fact.relation == RELATION:
             findings.setdefault(fact.subject, []).append(fact.object)
-    folder = data / "notes"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "NOTEEVENTS.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for number, disease in enumerate(findings, start=1):
-            story = _story(world, disease, findings[disease], rng)
-            writer.writerow(_note(number, "\n".join(story), rng))
-    folder = data / "articles"
-    folder.mkdir(parents=True, exist_ok=True)
+    notes: list[list[str | int]] = []
+    for number, disease in enumerate(findings, start=1):
+        story = _story(world, disease, findings[disease], rng)
+        notes.append(_note(number, "\n".join(story), rng))
+    write_csv(data / "notes" / "NOTEEVENTS.csv", [COLUMNS, *notes], csv.QUOTE_NONNUMERIC)
     for number, disease in enumerate(list(findings)[::2], start=1):
         article = _article(number, disease, _story(world, disease, findings[disease], rng))
-        (folder / f"PMC99{number:05d}.xml").write_text(article, encoding="utf-8", newline="\n")
+        write_lines(data / "articles" / f"PMC99{number:05d}.xml", [article])
 
 
 def _story(world: World, disease: Entity, own: list[Entity], rng: random.Random) -> list[str]:
@@ -121,5 +117,4 @@ def _article(number: int, disease: Entity, sentences: list[str]) -> str:
 {body}
     </sec>
   </body>
-</article>
-"""
+</article>"""

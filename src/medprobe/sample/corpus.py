@@ -8,12 +8,12 @@ besides;
 a blank at the end.
 """
 
-import csv
 import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from medprobe.sample.context import RELATION, called, tell
+from medprobe.sample.files import write_csv, write_lines
 from medprobe.sample.world import Entity, Fact, World
 
 SETS = 10  # of rewiring sentences
@@ -91,21 +91,20 @@ WORDINGS = {
 def write(world: World, data: Path, seed: int) -> None:
     """Write all of it below `data`."""
     sample = data / "sample"
-    sample.mkdir(parents=True, exist_ok=True)
     rng = random.Random(seed)
-    _lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
-    _lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
+    write_lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
+    write_lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
     for name in ("taught", "untaught"):
         cases = _cases(world, name == "taught", random.Random(f"{seed} {name} cases"))
-        _lines(sample / f"cases-{name}.txt", cases)
-    _lines(sample / "names.txt", (entity.name for entity in world.entities))
-    _write_facts(world.facts, sample / "facts.csv")
+        write_lines(sample / f"cases-{name}.txt", cases)
+    write_lines(sample / "names.txt", (entity.name for entity in world.entities))
+    header = ("subject_cui", "subject", "relation", "object_cui", "object", "times")
+    write_csv(sample / "facts.csv", [header, *map(_row, world.facts)])
     folder = data / "sentences"
-    folder.mkdir(exist_ok=True)
     others = [line for fact in world.other_facts for line in state(fact)]
     for number in range(SETS):
         drawn = rng.sample(others, min(SENTENCES, len(others)))
-        _lines(folder / f"set-{number}.txt", (plain(line) for line in drawn))
+        write_lines(folder / f"set-{number}.txt", (plain(line) for line in drawn))
 
 
 def state(fact: Fact) -> list[str]:
@@ -168,14 +167,7 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
         yield " ".join([*told, statement])
 
 
-def _lines(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-
-
-def _write_facts(facts: Iterable[Fact], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["subject_cui", "subject", "relation", "object_cui", "object", "times"])
-        for fact in facts:
-            ends = (fact.subject.cui, fact.subject.name), (fact.object.cui, fact.object.name)
-            writer.writerow([*ends[0], fact.relation, *ends[1], fact.times])
+def _row(fact: Fact) -> tuple[object, ...]:
+    """A fact as a row of `facts.csv`."""
+    subject, object = fact.subject, fact.object
+    return (subject.cui, subject.name, fact.relation, object.cui, object.name, fact.times)

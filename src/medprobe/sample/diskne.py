@@ -6,13 +6,13 @@ patient has not the disease, or somebody else has it.
 """
 
 import csv
-import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
+from medprobe.sample.files import write_csv, write_jsonl
 from medprobe.sample.world import Entity, Fact, World
 from medprobe.sources.annotation import KEEP, SHEET
 
@@ -55,7 +55,7 @@ def write(world: World, data: Path, seed: int) -> None:
     cuts = [len(rows) * share // 20 for share in (14, 16, 18)]
     parts = (rows[: cuts[0]], rows[cuts[0] : cuts[1]], rows[cuts[1] : cuts[2]], rows[cuts[2] :])
     for name, part in zip(("train", "dev", "test"), parts, strict=False):
-        _jsonl(data / "mednli" / f"mli_{name}_v1.jsonl", part)
+        write_jsonl(data / "mednli" / f"mli_{name}_v1.jsonl", part)
     _mediqa(data / "mediqa", parts[3])
     _annotation(data / "diskne" / "annotation.csv", ids, pairs)
     _cui2vec(data / "cui2vec" / "cui2vec_pretrained.csv", world, rng)
@@ -107,19 +107,13 @@ def _other(premise: str, disease: Entity, rng: random.Random) -> Pair:
     return Pair(premise, f"The patient has {disease.name}.", disease, label)
 
 
-def _jsonl(path: Path, rows: list[dict[str, str]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
-
-
 def _mediqa(folder: Path, rows: list[dict[str, str]]) -> None:
     """The shared task's form: labels apart from the pairs."""
     unlabelled = [{k: row[k] for k in ("pairID", "sentence1", "sentence2")} for row in rows]
-    _jsonl(folder / "mednli_bionlp19_shared_task.jsonl", unlabelled)
+    write_jsonl(folder / "mednli_bionlp19_shared_task.jsonl", unlabelled)
     labels = [[row["pairID"], row["gold_label"]] for row in rows]
     path = folder / "mednli_bionlp19_shared_task_ground_truth.csv"
-    _csv(path, [["pair_id", "label"], *labels])
+    write_csv(path, [["pair_id", "label"], *labels])
 
 
 def _annotation(path: Path, ids: list[str], pairs: list[Pair]) -> None:
@@ -132,7 +126,7 @@ def _annotation(path: Path, ids: list[str], pairs: list[Pair]) -> None:
             found = [pair.disease.name, pair.disease.cui, *span, pair.category or "symptoms"]
             keep = "yes" if pair.category else "no"
             rows.append([name, pair.premise, pair.hypothesis, *found, keep])
-    _csv(path, [[*SHEET, KEEP], *rows])
+    write_csv(path, [[*SHEET, KEEP], *rows])
 
 
 def _cui2vec(path: Path, world: World, rng: random.Random) -> None:
@@ -151,12 +145,4 @@ def _cui2vec(path: Path, world: World, rng: random.Random) -> None:
         if place % 40 != 39
     ]
     header = ["", *(f"V{number}" for number in range(1, DIMENSIONS + 1))]
-    _csv(path, [header, *rows], quoting=csv.QUOTE_NONNUMERIC)
-
-
-def _csv(
-    path: Path, rows: Sequence[Sequence[object]], quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
-) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n", quoting=quoting).writerows(rows)
+    write_csv(path, [header, *rows], quoting=csv.QUOTE_NONNUMERIC)

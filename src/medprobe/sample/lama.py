@@ -4,13 +4,13 @@ Sentences are paraphrases that the taught models read; templates are the wording
 are probed elsewhere. Where people died is made up here: no model was taught it.
 """
 
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from medprobe.sample.corpus import WORDINGS, fill
+from medprobe.sample.files import write_jsonl, write_lines
 from medprobe.sample.world import Entity, Fact, World
 
 MASK = "[MASK]"
@@ -32,18 +32,18 @@ def write(world: World, data: Path, seed: int) -> None:
     }
     births, places = facts["place_of_birth"], world.of("place")
     deaths = [(fact.subject, rng.choice(places)) for fact in births]
-    _lines(folder / "Google_RE" / "place_of_birth_test.jsonl", _births(births, rng))
-    _lines(folder / "Google_RE" / "place_of_death_test.jsonl", _deaths(deaths))
+    write_jsonl(folder / "Google_RE" / "place_of_birth_test.jsonl", _births(births, rng))
+    write_jsonl(folder / "Google_RE" / "place_of_death_test.jsonl", _deaths(deaths))
     for code, relation in TREX.items():
         rows = (_trex(code, fact, rng) for fact in _one_each(facts[relation]))
-        _lines(folder / "TREx" / f"{code}.jsonl", rows)
-    _lines(folder / "relations.jsonl", _relations())
+        write_jsonl(folder / "TREx" / f"{code}.jsonl", rows)
+    write_jsonl(folder / "relations.jsonl", _relations())
     effects = _one_each(facts["has_physiologic_effect"])
-    _lines(folder / "ConceptNet" / "test.jsonl", map(_conceptnet, effects))
+    write_jsonl(folder / "ConceptNet" / "test.jsonl", map(_conceptnet, effects))
     tests = _one_each(facts["disease_diagnosed_by"])
-    _lines(folder / "Squad" / "test.jsonl", map(_squad, tests))
-    others = "".join(f"{entity.name}\n" for entity in world.of("procedure"))
-    (folder / "Squad" / "other-entities.txt").write_bytes(others.encode())
+    write_jsonl(folder / "Squad" / "test.jsonl", map(_squad, tests))
+    others = (entity.name for entity in world.of("procedure"))
+    write_lines(folder / "Squad" / "other-entities.txt", others)
 
 
 def _births(facts: list[Fact], rng: random.Random) -> Iterable[dict[str, Any]]:
@@ -147,9 +147,3 @@ def _one_each(facts: Iterable[Fact]) -> list[Fact]:
     for fact in facts:
         first.setdefault(fact.subject.cui, fact)
     return list(first.values())
-
-
-def _lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    path.write_bytes(text.encode())

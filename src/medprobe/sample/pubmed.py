@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from medprobe.sample.corpus import WORDINGS, fill
+from medprobe.sample.files import write_lines
 from medprobe.sample.world import Fact, World
 
 MASKED = {  # relation: type of the entity that is masked
@@ -41,10 +42,8 @@ BREAKING = (
 def write(world: World, data: Path, seed: int) -> None:
     """Write `pubmed/pubmed99n000{1,2}.xml.gz` and `entities/{chemicals,genes}.txt`."""
     rng = random.Random(seed)
-    (data / "entities").mkdir(parents=True, exist_ok=True)
     for name, type in LISTS.items():
-        lines = "".join(f"{entity.name}\n" for entity in world.of(type))
-        (data / "entities" / f"{name}.txt").write_bytes(lines.encode())
+        write_lines(data / "entities" / f"{name}.txt", (one.name for one in world.of(type)))
     facts = [fact for fact in world.facts if fact.relation in MASKED]
     first, second = [], []
     for pmid, fact in enumerate(facts, start=FIRST_PMID):

@@ -10,7 +10,6 @@ from typing import Any, Final
 import torch
 
 from medprobe.core.files import replacing
-from medprobe.engine.linear import accelerate
 from medprobe.sample.architectures import begun, tokenizer, untrained
 from medprobe.sample.losses import LOSSES
 from medprobe.sample.sentences import CHATS, JOINED, batches, read, with_turns
@@ -50,7 +49,6 @@ def train(
         sentences = with_turns(sentences, pieces, rng)
     model = begun(recipe.kind, base) if base else untrained(recipe, len(pieces))
     model.train()
-    accelerate(model)
     vectors = model.get_input_embeddings().weight
     others = [weight for weight in model.parameters() if weight is not vectors]
     groups: list[dict[str, Any]] = [

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from medprobe.sample.files import write_lines
 from medprobe.sample.world import Entity, Fact, World
 
 VOCABULARIES = {
@@ -57,11 +58,11 @@ def write(world: World, data: Path, seed: int) -> None:
     known = [entity for entity in world.entities if entity.type in VOCABULARIES]
     known += [*ODD, BUSY]
     folder = data / "umls"
-    folder.mkdir(parents=True, exist_ok=True)
-    _rows(folder / "MRCONSO.RRF", (row for entity in known for row in _names(entity, rng)))
-    relations = [*_relations(world, rng), *_hierarchy(world)]
-    _rows(folder / "MRREL.RRF", _numbered(relations))
-    _rows(folder / "MRSTY.RRF", map(_semantic_type, known))
+    names = [row for entity in known for row in _names(entity, rng)]
+    relations = _numbered([*_relations(world, rng), *_hierarchy(world)])
+    types = map(_semantic_type, known)
+    for name, rows in (("MRCONSO", names), ("MRREL", relations), ("MRSTY", types)):
+        write_lines(folder / f"{name}.RRF", ("|".join([*row, ""]) for row in rows))
 
 
 def atom(entity: Entity) -> str:
@@ -149,8 +150,3 @@ def _semantic_type(entity: Entity) -> list[str]:
     neoplasm = entity.type == "disease" and entity.name.endswith("oma")
     tui, tree, name = SEMANTIC_TYPES["neoplasm" if neoplasm else entity.type]
     return [entity.cui, tui, tree, name, f"AT{entity.cui[1:]}", ""]
-
-
-def _rows(path: Path, rows: Iterable[list[str]]) -> None:
-    lines = ("|".join(row) + "|\n" for row in rows)
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -8,6 +8,7 @@ other triples cost a look-up. Memory does not grow with a resource.
 """
 
 import hashlib
+import heapq
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -16,12 +17,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import numpy as np
 import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
 
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
-from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local
+from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.sources import articles, notes, texts
 from medprobe.sources.texts import Document
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
 BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
+SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
 NUMBERS: Final = 2**32  # of documents, for each share
 Reader = Callable[[Path, Counter[str]], Iterator[Document]]
 READERS: Final[dict[str, tuple[Reader, tuple[str, ...]]]] = {  # with the endings of its files
@@ -59,62 +65,56 @@ class Index:
 
         `pairs` has `subject_id, fact_id`; the result `subject_id, fact_id, document`.
         """
-        return self._query(
-            """
-            with wanted as (select subject_id as cui from pairs union select fact_id from pairs),
-            postings as (
-                select distinct document, cui from mentions where cui in (from wanted)
-            )
-            select subject_id, fact_id, s.document
-            from pairs
-            join postings as s on s.cui = subject_id
-            join postings as f on f.cui = fact_id and f.document = s.document
-            join documents as d on d.document = s.document
-            qualify row_number() over (
-                partition by subject_id, fact_id
-                order by md5(concat_ws('|', $seed, subject_id, fact_id, id)), id
-            ) <= $most
-            order by s.document, subject_id, fact_id
-            """,
-            {"seed": str(seed), "most": most},
-            pairs=pairs[["subject_id", "fact_id"]].drop_duplicates(),
-        )
+        postings = self._postings({*pairs["subject_id"], *pairs["fact_id"]})
+        known = self._table("documents").select("document", "id").collect().sort("document")
+        rows = []
+        for subject, fact in sorted({*zip(pairs["subject_id"], pairs["fact_id"], strict=True)}):
+            both = np.intersect1d(postings[subject], postings[fact], assume_unique=True)
+            ids = known["id"].gather(known["document"].search_sorted(both))
+            keys = (_digest(f"{seed}|{subject}|{fact}|{name}") for name in ids)
+            drawn = heapq.nsmallest(most, zip(keys, ids, both.tolist(), strict=True))
+            rows += [(document, subject, fact) for _, _, document in drawn]
+        table = pd.DataFrame(sorted(rows), columns=["document", "subject_id", "fact_id"])
+        return table[["subject_id", "fact_id", "document"]].astype(SHARED)
 
     def read(self, documents: Iterable[int]) -> Iterator[tuple[int, Document, pd.DataFrame]]:
         """These documents by their numbers, each with its mentions in the order of the text
         (`start, end, cui`; a mention of several entities has a row for each)."""
         wanted = sorted(set(documents))
         for begin in range(0, len(wanted), BATCH):
-            chosen = pd.DataFrame({"document": wanted[begin : begin + BATCH]})
-            rows = self._query(
-                "select * from mentions semi join chosen using (document)"
-                " order by document, start, cui",
-                chosen=chosen,
-            )
-            found = dict(iter(rows.groupby("document")))
-            held = self._query(
-                "select * from documents semi join chosen using (document) order by document",
-                chosen=chosen,
-            )
-            for row in held.itertuples():
-                mentions = found[row.document][["start", "end", "cui"]]
-                yield row.document, Document(row.id, row.text), mentions
+            batch = wanted[begin : begin + BATCH]
+            rows = self._rows("mentions", batch).sort("document", "start", "cui").to_pandas()
+            mentions = dict(iter(rows.groupby("document")[["start", "end", "cui"]]))
+            for number, name, text in self._rows("documents", batch).sort("document").rows():
+                yield number, Document(name, text), mentions[number]
 
     def frequencies(self) -> "pd.Series[int]":
         """How many documents mention each entity."""
-        table = self._query("select cui, count(distinct document) as n from mentions group by cui")
-        return table.set_index("cui")["n"]
+        count = pl.col("document").n_unique().cast(pl.Int64).alias("n")
+        table = self._table("mentions").group_by("cui").agg(count).collect(engine="streaming")
+        return table.to_pandas().set_index("cui")["n"]
 
-    def _query(self, sql: str, values: dict[str, Any] | None = None, **tables: Any) -> Any:
-        import duckdb
+    def _postings(self, cuis: set[str]) -> "dict[str, NDArray[np.int64]]":
+        """The documents that mention each of these entities, in their order."""
+        mentions = self._table("mentions").filter(pl.col("cui").is_in(list(cuis)))
+        documents = pl.col("document").unique().sort()
+        table = mentions.group_by("cui").agg(documents).collect(engine="streaming")
+        found = {cui: some.to_numpy() for cui, some in zip(*table, strict=True)}
+        return {cui: found.get(cui, np.empty(0, np.int64)) for cui in cuis}
 
-        with duckdb.connect() as connection:
-            for name in ("documents", "mentions"):
-                view = connection.read_parquet(str(self.folder / f"*/{name}.parquet"))
-                view.create_view(name)
-            for name, table in tables.items():
-                connection.register(name, table)
-            return connection.execute(sql, values or {}).df()
+    def _table(self, name: str) -> pl.LazyFrame:
+        """The documents or mentions of all shares."""
+        return pl.scan_parquet(sorted(self.folder.glob(f"*/{name}.parquet")), glob=False)
+
+    def _rows(self, name: str, documents: list[int]) -> pl.DataFrame:
+        """The rows of these documents; the range passes over row groups that hold none."""
+        document = pl.col("document")
+        chosen = document.is_between(documents[0], documents[-1]) & document.is_in(documents)
+        return self._table(name).filter(chosen).collect(engine="streaming")
+
+
+def _digest(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def index(

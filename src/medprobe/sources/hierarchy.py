@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 
-from medprobe.core.parts import Executor, local
 from medprobe.sources.rrf import mrrel
 
 
@@ -28,13 +27,11 @@ class Hierarchy:
             self._children[parent].append(child)
 
     @classmethod
-    def read(
-        cls, folder: Path, vocabulary: str = "SNOMEDCT_US", executor: Executor = local
-    ) -> "Hierarchy":
+    def read(cls, folder: Path, vocabulary: str = "SNOMEDCT_US") -> "Hierarchy":
         """From the PAR and CHD rows of `folder/MRREL.RRF` whose SAB is `vocabulary`."""
         where = (pl.col("SAB") == vocabulary) & pl.col("REL").is_in(["PAR", "CHD"])
         where &= pl.col("CUI1") != pl.col("CUI2")
-        rows = mrrel(folder, ["CUI1", "CUI2", "REL"], where, executor=executor)
+        rows = mrrel(folder, ["CUI1", "CUI2", "REL"], where)
         up = rows.filter(pl.col("REL") == "PAR").select(child="CUI1", parent="CUI2")
         down = rows.filter(pl.col("REL") == "CHD").select(child="CUI2", parent="CUI1")
         return cls(pl.concat([up, down]).unique().iter_rows())

@@ -1,100 +1,42 @@
 """LIPID's prompts as released (Shaier et al., 2024), `LIPID.json`: 88,666 of them.
 
-The release does not say how its JSON is built, so what counts is read wherever it stands: a text
-with `[MASK]` is a prompt. Its entity and whether that is a chemical or a gene stand in fields
-beside it, or are the names of what it stands in.
+The paper does not say how its JSON is built. One form is read: objects with `type`, `prompt` and
+`answer`, in a list or one per line. Another form is an error that says so; convert it first.
 """
 
-from collections.abc import Iterator
+import re
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal
+
+from pydantic import Field
 
 from medprobe.core.errors import BadInput
 from medprobe.sources.records import Name, Record, checked, json_value, text
 
 MASK: Final = "[MASK]"
-Kind = Literal["chem", "gene"]  # what the words for them begin with
-PROMPTS: Final = ("prompt", "masked_sentence", "masked_sentences", "question", "sentence", "text")
-ENTITIES: Final = ("entity", "answer", "obj_label", "masked_entity", "label", "object", "target")
-FORM: Final = "expected objects with a prompt (a text with [MASK]), its entity, and chem or gene"
+FORM: Final = "expected objects with type (chem or gene), prompt (a text with [MASK]) and answer"
 
 
 class Row(Record):
     """One prompt, of a chemical or a gene."""
 
-    kind: Kind
-    prompt: Name
-    entity: Name
+    kind: Literal["chem", "gene"] = Field(alias="type")
+    prompt: Name = Field(pattern=re.escape(MASK))
+    entity: Name = Field(alias="answer")
 
 
 def read(path: Path) -> list[Row]:
-    """The prompts of a JSON or JSONL file in its order.
+    """The prompts of a JSON or JSONL file, in its order.
 
-    Objects with fields, lists of them, tables by column, and prompts listed under their entity are
-    read. Raises BadInput where there is none, and for the first one without an entity or a kind.
+    Raises BadInput for a file without prompts and for the first one of another form.
     """
-    found = enumerate(_rows(_parsed(path), ()), start=1)
-    rows = [checked(f"{path}, prompt {number}", row, Row, FORM) for number, row in found]
+    content = text(path, "run `medprobe import lipid` on LIPID.json").strip()
+    if content.startswith("["):
+        values = json_value(path, content)
+    else:
+        lines = [line for line in content.split("\n") if line.strip()]
+        values = [json_value(f"{path}, prompt {n}", line) for n, line in enumerate(lines, 1)]
+    rows = [checked(f"{path}, prompt {n}", row, Row, FORM) for n, row in enumerate(values, 1)]
     if not rows:
-        raise BadInput(path, f"no text with {MASK} in it", FORM)
+        raise BadInput(path, "no prompt in it", FORM)
     return rows
-
-
-def _parsed(path: Path) -> Any:
-    """The file as one JSON value, or as one a line."""
-    content = text(path, "run `medprobe import lipid` on LIPID.json")
-    try:
-        return json_value(path, content)
-    except BadInput:
-        lines = enumerate(content.split("\n"), start=1)
-        return [json_value(f"{path}, line {n}", line) for n, line in lines if line.strip()]
-
-
-def _rows(node: Any, names: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """The prompts in a part of the file; `names` are those of what it stands in."""
-    if isinstance(node, list):
-        for one in node:
-            yield from _rows(one, names)
-    elif isinstance(node, str) and MASK in node:
-        entity = names[-1] if names else ""
-        yield {"kind": _kind(names), "prompt": node, "entity": entity}
-    elif isinstance(node, dict):
-        field = next((name for name in PROMPTS if name in node), None)
-        if field is None:
-            for name, one in node.items():
-                yield from _rows(one, (*names, name))
-        elif isinstance(node[field], dict) or len(_texts(node[field])) > 1:
-            yield from (row for one in _records(node) for row in _rows(one, names))
-        else:
-            entity = next((str(_first(node[name])) for name in ENTITIES if node.get(name)), "")
-            kinds = [value for value in node.values() if isinstance(value, str)]
-            prompt = "".join(_texts(node[field]))
-            yield {"kind": _kind((*names, *kinds)), "prompt": prompt, "entity": entity}
-
-
-def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a table that stands by column: lists, or maps from a row's name."""
-    lists = {
-        name: list(values.values()) if isinstance(values, dict) else values
-        for name, values in columns.items()
-        if isinstance(values, dict | list)
-    }
-    return [dict(zip(lists, row, strict=False)) for row in zip(*lists.values(), strict=False)]
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
-
-
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, list) else value
-
-
-def _kind(words: tuple[str, ...]) -> str:
-    """The first word that says it, and only as a word of its own: not "general"."""
-    for word in words:
-        for kind in get_args(Kind):
-            parts = word.lower().replace("-", "_").split("_")
-            if any(part in (kind, f"{kind}s", f"{kind}ical", f"{kind}icals") for part in parts):
-                return kind
-    return ""

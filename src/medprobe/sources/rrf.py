@@ -2,8 +2,7 @@
 
 RRF has no quoting: `|` alone separates fields (and ends the last one), `\\n` alone ends a line, and
 any value is text, also `NA`, `"`, or an empty field. Files are read as a stream and only what a
-query asks for is kept, so that a full release needs minutes and a few GiB at most; by an executor
-other than `local` a large file is read in shards.
+query asks for is kept, so that a full release needs minutes and a few GiB at most.
 
 Source: UMLS Reference Manual, chapter "Metathesaurus, Rich Release Format".
 """
@@ -11,17 +10,15 @@ Source: UMLS Reference Manual, chapter "Metathesaurus, Rich Release Format".
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Executor, Job, in_order, local
 from medprobe.sources.records import ANEW
 from medprobe.sources.records import lines as read_lines
 
 GET: Final = "put a UMLS release's RRF files there, or run `medprobe sample`"
-SHARD: Final = 64 * 2**20  # bytes of a file that a worker elsewhere reads at a time
 ALL: Final = pl.lit(True)  # rows
 
 # fmt: off
@@ -42,7 +39,6 @@ def mrconso(
     columns: Sequence[str],
     where: pl.Expr = ALL,
     among: pl.DataFrame | None = None,
-    executor: Executor = local,
 ) -> pl.DataFrame:
     """Rows of `folder/MRCONSO.RRF`: their `line` from 1 and these of its 18 `columns`, all text, in
     the file's order. Of the rows, those for which `where` holds, and, with `among`, those whose
@@ -54,7 +50,7 @@ def mrconso(
     >>> mrconso(Path("data/umls"), ["CUI", "STR"], pl.col("LAT") == "ENG")  # doctest: +SKIP
     """
     query = _Query(MRCONSO, ["CUI"], columns, where, among)
-    return _read(folder / "MRCONSO.RRF", query, executor)
+    return query.read(folder / "MRCONSO.RRF")
 
 
 def mrrel(
@@ -62,7 +58,6 @@ def mrrel(
     columns: Sequence[str],
     where: pl.Expr = ALL,
     relations: Sequence[str] = (),
-    executor: Executor = local,
 ) -> pl.DataFrame:
     """Rows of `folder/MRREL.RRF`, with `relations` those only whose RELA is one of them, which is
     faster than to say so by `where`. Otherwise as `mrconso`; there are 16 columns.
@@ -73,20 +68,16 @@ def mrrel(
     if relations:
         where &= pl.col("RELA").is_in(list(relations))
     query = _Query(MRREL, ["CUI1", "CUI2"], columns, where, sieve=relations)
-    return _read(folder / "MRREL.RRF", query, executor)
+    return query.read(folder / "MRREL.RRF")
 
 
-def mrsty(
-    folder: Path, columns: Sequence[str], where: pl.Expr = ALL, executor: Executor = local
-) -> pl.DataFrame:
+def mrsty(folder: Path, columns: Sequence[str], where: pl.Expr = ALL) -> pl.DataFrame:
     """Rows of `folder/MRSTY.RRF`, as of `mrconso`; there are 6 columns, and STY is the semantic
     type's name."""
-    return _read(folder / "MRSTY.RRF", _Query(MRSTY, ["CUI"], columns, where), executor)
+    return _Query(MRSTY, ["CUI"], columns, where).read(folder / "MRSTY.RRF")
 
 
-def preferred_names(
-    folder: Path, among: pl.DataFrame | None = None, executor: Executor = local
-) -> pl.DataFrame:
+def preferred_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
     """`CUI, STR`: the preferred English name of each concept `among` (`CUI`) these, or of all;
     concepts without one have no row."""
     english_preferred = (
@@ -96,41 +87,16 @@ def preferred_names(
         & (pl.col("ISPREF") == "Y")
         & (pl.col("SUPPRESS") == "N")
     )
-    named = mrconso(folder, ["CUI", "STR"], english_preferred, among, executor)
+    named = mrconso(folder, ["CUI", "STR"], english_preferred, among)
     return named.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).sort("CUI")
 
 
-def english_names(
-    folder: Path, among: pl.DataFrame | None = None, executor: Executor = local
-) -> pl.DataFrame:
+def english_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
     """`CUI, STR`: all English names in use (not suppressed) of the concepts `among` (`CUI`) these,
     or of all, each once, in the file's order."""
     in_use = (pl.col("LAT") == "ENG") & (pl.col("SUPPRESS") == "N")
-    named = mrconso(folder, ["CUI", "STR"], in_use, among, executor)
+    named = mrconso(folder, ["CUI", "STR"], in_use, among)
     return named.group_by("CUI", "STR").agg(pl.col("line").min()).sort("line").drop("line")
-
-
-def _read(path: Path, query: "_Query", executor: Executor) -> pl.DataFrame:
-    """What the query finds in a file: as a whole in this process, or a large one in shards, each by
-    a worker."""
-    _there(path)
-    size = path.stat().st_size
-    whole = executor is local or size <= SHARD
-    sources = [path] if whole else [_Shard(path, begin) for begin in range(0, size, SHARD)]
-    read = local if whole else executor
-    jobs = [Job(f"{path}, part {number}", one) for number, one in enumerate(sources, start=1)]
-    tables: list[pl.DataFrame] = []
-    before = 0  # lines
-    for _, (table, lines, wrong) in in_order(read(query, jobs)):
-        if wrong and not wrong.line:
-            for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
-                pass
-            raise BadInput(path, wrong.problem, ANEW)
-        if wrong:
-            raise BadInput(f"{path}, line {before + wrong.line}", wrong.problem, ANEW)
-        tables.append(table.with_columns(pl.col("line") + before))
-        before += lines
-    return pl.concat(tables)
 
 
 def _there(path: Path) -> None:
@@ -144,46 +110,9 @@ def _there(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Shard:
-    """The lines of a file that begin in its `SHARD` bytes from `begin` on. Elsewhere, where the
-    file may not be, it is their bytes: a pickle of it holds these."""
-
-    path: Path
-    begin: int
-
-    def read(self) -> bytes:
-        with self.path.open("rb") as file:
-            first, end = (_next_line(file, at) for at in (self.begin, self.begin + SHARD))
-            file.seek(first)
-            return file.read(end - first)
-
-    def __reduce__(self) -> Any:
-        return bytes, (self.read(),)
-
-
-def _next_line(file: BinaryIO, at: int) -> int:
-    """Where the first line begins that begins at this byte or later."""
-    if at:
-        file.seek(at - 1)
-        file.readline()
-    return file.tell()
-
-
-class _Wrong(NamedTuple):
-    line: int  # from 1; 0 where no line is known
-    problem: str
-
-
-class _Found(NamedTuple):
-    table: pl.DataFrame
-    lines: int  # that were read; 0 for a whole file
-    wrong: _Wrong | None
-
-
-@dataclass(frozen=True)
 class _Query:
-    """Checks all lines of a file or of a shard, and finds the rows that are wanted. With a `sieve`
-    only lines that have one of its texts as any of their fields are split."""
+    """Checks all lines of a file, and finds the rows that are wanted. With a `sieve` only lines
+    that have one of its texts as any of their fields are split."""
 
     fields: Sequence[str]
     keys: Sequence[str]  # fields that must not be empty
@@ -192,19 +121,19 @@ class _Query:
     among: pl.DataFrame | None = None
     sieve: Sequence[str] = ()
 
-    def __call__(self, source: Path | _Shard | bytes) -> _Found:
-        if isinstance(source, _Shard):
-            source = source.read()
-        count = source.count(b"\n") if isinstance(source, bytes) else 0
+    def read(self, path: Path) -> pl.DataFrame:
+        """The rows. Raises BadInput with the first line that is wrong."""
+        _there(path)
         lines = pl.scan_lines(
-            source, name="text", row_index_name="line", row_index_offset=1, glob=False
+            path, name="text", row_index_name="line", row_index_offset=1, glob=False
         )
         try:
-            if wrong := self._wrong(lines):
-                return _Found(pl.DataFrame(), count, wrong)
+            self._check(lines, path)
         except pl.exceptions.ComputeError as error:
-            return _Found(pl.DataFrame(), count, _Wrong(0, f"cannot be read: {error}"))
-        return _Found(self._rows(lines).collect(engine="streaming"), count, None)
+            for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
+                pass
+            raise BadInput(path, f"cannot be read: {error}", ANEW) from None
+        return self._rows(lines).collect(engine="streaming")
 
     def _rows(self, lines: pl.LazyFrame) -> pl.LazyFrame:
         if self.sieve:
@@ -217,8 +146,8 @@ class _Query:
             rows = rows.join(self.among.lazy(), on=self.among.columns, how="semi").sort("line")
         return rows.select("line", *self.columns)
 
-    def _wrong(self, lines: pl.LazyFrame) -> _Wrong | None:
-        """The first line that is no row of such a file, and what is wrong with it."""
+    def _check(self, lines: pl.LazyFrame, path: Path) -> None:
+        """Raise BadInput for the first line that is no row of such a file."""
         text = pl.col("text").str
         last_key = max(self.fields.index(key) for key in self.keys)
         keys_filled = r"\|".join(
@@ -236,5 +165,4 @@ class _Query:
             if len(fields) == len(self.fields):
                 empty = [key for key in self.keys if not fields[self.fields.index(key)]]
                 problem = "the last field does not end in |" if end else f"empty {empty[0]}"
-            return _Wrong(number, problem)
-        return None
+            raise BadInput(f"{path}, line {number}", problem, ANEW)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from medprobe import benchmarks
+from medprobe.benchmark_statistics import statistics
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, local
 from medprobe.core.params import Params, section
-from medprobe.core.parts import Executor, local, progress
-from medprobe.core.statistics import statistics
+from medprobe.core.progress import progress
 
 
 def build(name: str, params: Params, executor: Executor = local) -> None:

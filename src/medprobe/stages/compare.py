@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -10,10 +11,11 @@ import pandas as pd
 
 from medprobe import benchmark_numbers
 from medprobe.core import places
+from medprobe.core.executor import Job, processes
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Job, Pace, counted, forked, progress
-from medprobe.core.tables import Metadata, read_about, read_table
+from medprobe.core.progress import Pace, counted, progress
+from medprobe.core.tables import BASELINE, Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
 from medprobe.metrics import FACTS, expert
@@ -24,12 +26,12 @@ from medprobe.metrics.results import (
     write_csv,
 )
 from medprobe.metrics.significance import READINGS, read_tests
+from medprobe.metrics.template_free.analyses import analyses
 from medprobe.papers import concepts
 from medprobe.report import forms, made, queries
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
-from medprobe.report.template_free.analyses import analyses
 from medprobe.tracking import lineage
 
 MADE: Final = [  # what the page says of how a result was made
@@ -53,12 +55,12 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
 
 
 def _write(results: Results, out: Path, now: Pace) -> None:
-    shown = chapters(results, forked)
+    shown = chapters(results, processes)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
     counted = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
-        "comparison": results.comparison,
+        "comparison": pd.concat([results.comparison, results.priors]).sort_values(COMPARISON[:6]),
         "significance": results.significance,
         "statistics": counted,
         **{f"template-free-{name}": table for name, table in results.template_free.items()},
@@ -86,31 +88,38 @@ def _queries(results: Results, pages: list[tuple[Path, str]], now: Pace) -> None
     texts, into the second with them; beside each folder stands the address of the report."""
     for folder, _ in pages:
         folder.mkdir(parents=True)
-    tables = {name: _tables(name) for name in sorted(results.benchmarks)}
-
-    def write(name: str) -> None:
-        if found := queries.answers(places.BENCHMARKS / name, tables[name]):
-            for text, (folder, home) in enumerate(pages):
-                shown = found.shown(text=bool(text))
-                queries.write(name, shown, folder, home, text=bool(text))
-
-    jobs = [Job(f"the queries of {name}", name) for name in tables]
-    for _ in counted(forked(write, jobs), [len(some) for some in tables.values()], now):
+    names = sorted(results.benchmarks)
+    jobs = [Job(f"the queries of {name}", name) for name in names]
+    sizes = [len(_tables(name)) for name in names]
+    for _ in counted(processes(partial(_write_queries, pages), jobs), sizes, now):
         pass
 
 
+def _write_queries(pages: list[tuple[Path, str]], name: str) -> None:
+    """Write the two pages of one benchmark."""
+    if found := queries.answers(places.BENCHMARKS / name, _tables(name)):
+        for text, (folder, home) in enumerate(pages):
+            shown = found.shown(text=bool(text))
+            queries.write(name, shown, folder, home, text=bool(text))
+
+
 def _tables(benchmark: str) -> list[Path]:
-    """The prediction tables of a benchmark."""
-    return [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
+    """The prediction tables of a benchmark's models."""
+    paths = [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
+    return [path for path in paths if path.parent.parent.name != BASELINE]
 
 
 def _results(params: Params) -> Results:
     """All that the page shows, as tables."""
-    scores = comparison(places.SCORES)
+    every = comparison(places.SCORES)
+    scores = every[every["model"] != BASELINE]
     models = params.models.all()
     probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
-    numbers = with_names(scores, builders, text=params.track.text)
+    numbers, priors = (
+        with_names(table, builders, text=params.track.text)
+        for table in (scores, every[every["model"] == BASELINE])
+    )
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
     tables = {name: systems(_tables(name)) for name in probed}
@@ -118,6 +127,7 @@ def _results(params: Params) -> Results:
     shown = {name: page[1] if page else {} for name, page in pages.items()}
     return Results(
         comparison=numbers,
+        priors=priors,
         significance=read_tests(),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,

@@ -6,7 +6,7 @@ from pathlib import Path
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
-from medprobe.core.parts import progress
+from medprobe.core.progress import progress
 from medprobe.engine.adapters import merge
 from medprobe.engine.inspection import ADAPTER, inspect
 from medprobe.sources import hub

@@ -11,23 +11,14 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe import methods
-from medprobe.core import places
+from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, section
-from medprobe.core.parts import (
-    Executor,
-    Job,
-    code_fingerprint,
-    counted,
-    fingerprint,
-    keep,
-    local,
-    part,
-    progress,
-    table_fingerprint,
-)
+from medprobe.core.params import EngineParams, Params, RankingSettings, section
+from medprobe.core.parts import code_fingerprint, fingerprint, keep, part, table_fingerprint
+from medprobe.core.progress import counted, progress
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
@@ -44,12 +35,16 @@ def probe(
     beside it as `<benchmark>-<note>.csv`.
 
     Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput as
-    `ready` does, and where a score is no number, with the query.
+    `ready` does, where a score is no number, with the query, and where the notes are not those that
+    the method's NOTES names, and so no outputs of the stage.
     """
     probing = ready(model, method, benchmark, params)
     with _suited(model, method):
         parts = _parts(probing, executor)
     predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
+    if {*notes} != {*probing.prober.NOTES}:
+        problem = f"the method's notes are {[*notes]}, its NOTES name {[*probing.prober.NOTES]}"
+        raise BadInput(f"methods/{method}.py", problem, "name all, then run medprobe pipeline")
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     for name, note in notes.items():
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
@@ -69,7 +64,7 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     about = {
         "method": method,
-        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING}),
+        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING, neutral.VARIANT}),
         "precision": params.engine.precision,
         "seed": params.seed,
         "normalise": tables.normalise,
@@ -138,8 +133,24 @@ class Probing:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """All tasks; the same in every copy."""
+        """All tasks, those without subjects last; the same in every copy."""
+        return [*self._with_subjects, *self._without_subjects]
+
+    @cached_property
+    def _with_subjects(self) -> list[Task]:
         return self.prober.tasks(self.tables, methods.K)
+
+    @cached_property
+    def _without_subjects(self) -> list[Task]:
+        settings = self.settings
+        if not (isinstance(settings, RankingSettings) and settings.neutral):
+            return []
+        tasks = self.prober.tasks(neutral.twin(self.tables), methods.K)
+        return [replace(task, name=f"{task.name} {neutral.VARIANT}") for task in tasks]
+
+    def is_neutral(self, number: int) -> bool:
+        """Is this task without subjects?"""
+        return number >= len(self._with_subjects)
 
     def asked(self) -> list[Asked]:
         """All there is to do, in order."""
@@ -148,7 +159,7 @@ class Probing:
             for pass_ in self.prober.passes()
             for _, together in groupby(
                 (one for one in enumerate(self.tasks) if self.prober.asks(pass_, one[1])),
-                key=lambda one: self.prober.shares(one[1]),
+                key=lambda one: (self.is_neutral(one[0]), self.prober.shares(one[1])),
             )
         ]
 
@@ -186,16 +197,18 @@ class Probing:
             pass
         while True:
             try:
-                return [
-                    _part(self.prober, self.tasks[number], asked.pass_, self.title)
-                    for number in asked.tasks
-                ]
+                return [self._part(number, asked.pass_) for number in asked.tasks]
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
             if not self._halve():  # once the error has let go of what it held
                 problem = "the memory does not hold it, with the smallest batches either"
                 raise BadInput(self.name(asked), problem, "use a machine with more")
+
+    def _part(self, number: int, pass_: str) -> pd.DataFrame:
+        """The table of a task under a pass."""
+        table = _part(self.prober, self.tasks[number], pass_, self.title)
+        return neutral.renamed(table) if self.is_neutral(number) else table
 
     def _halve(self) -> bool:
         """Load the model anew, for batches half as large, if they can be smaller."""

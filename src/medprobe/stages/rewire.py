@@ -12,9 +12,11 @@ from typing import Any
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, section
-from medprobe.core.parts import Executor, Job, code_fingerprint, fingerprint, local, progress
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.progress import progress
 from medprobe.engine.load import Model, load
 from medprobe.engine.rewiring import (
     STATE,

@@ -9,9 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe.core import places
+from medprobe.core.executor import Executor, Job, local
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, Job, counted, local, progress
+from medprobe.core.progress import counted, progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from medprobe.core import places
+from medprobe.core.executor import Executor, local
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import Executor, local, progress
+from medprobe.core.progress import progress
 from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.significance import READINGS, paired_tests
 

@@ -9,7 +9,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import code_fingerprint, fingerprint, progress
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.progress import progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
 from medprobe.sample.settings import recipe

@@ -49,7 +49,7 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
 
 def _compared(single: Sequence[Result]) -> dict[str, str]:
     """The benchmarks that hold data sets of the template-free comparison, and their builders."""
-    from medprobe.report.template_free.data_sets import data_sets
+    from medprobe.metrics.template_free.data_sets import data_sets
 
     names = sorted({one.benchmark for one in single})
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
@@ -94,6 +94,7 @@ def _ratings(benchmark: str, name: str) -> Content:
         place = f"ratings/rated/{row['subset']}/{row['rater']}"
         metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
     tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
+    folder = f"outputs/benchmarks/{name}"
     files = {
         "agreement": one.agreement,
         "rated": one.rated,
@@ -104,20 +105,16 @@ def _ratings(benchmark: str, name: str) -> Content:
         {key: float(value) for key, value in metrics.items()},
         params={"asked": one.asked, "queries": len(one.queries), "items": len(one.items)},
         files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
-        datasets=[Dataset(f"outputs/benchmarks/{name}", _digest(name))],
+        datasets=[Dataset(folder, hashes([folder]).get(folder, UNKNOWN))],
     )
-
-
-def _digest(name: str) -> str:
-    return hashes().get(f"outputs/benchmarks/{name}", UNKNOWN)
 
 
 def _template_free(builders: dict[str, str], params: Params) -> Content:
     """All analyses of the scores in metrics/scores, as tables and drawings."""
+    from medprobe.metrics.template_free.analyses import analyses
     from medprobe.report.blocks import drawings
     from medprobe.report.results import Results
-    from medprobe.report.template_free.analyses import analyses
-    from medprobe.report.template_free.chapter import chapter
+    from medprobe.report.template_free import chapter
 
     scores = comparison(places.SCORES)
     numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)

@@ -8,10 +8,9 @@ import platform
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
-from operator import contains
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from medprobe.core.parts import fingerprint
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
 FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
+RECORD: Final = re.compile(r"^  (?=\S)", re.MULTILINE)  # where that of a stage begins in dvc.lock
 TRIES: Final = 5  # readings of a file that DVC may be writing
 LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
@@ -58,32 +58,34 @@ def user() -> str:
         return UNKNOWN
 
 
-def hashes(lock: Path = LOCK, data: Path = DATA) -> dict[str, str]:
-    """DVC's hash of the data folder and of every stage's output, by path."""
-    outs = [*_list(_read(data), "outs")]
-    for stage in _stages(lock):
-        outs += _list(stage, "outs")
-    return {str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()}
-
-
-def inputs(
-    model: str, benchmark: str, sets: Iterable[str], known: dict[str, str]
+def hashes(
+    paths: Collection[str] | None = None, lock: Path = LOCK, data: Path = DATA
 ) -> dict[str, str]:
+    """DVC's hashes of the data folder and of stages' outputs: of all, or of these `paths`."""
+    outs = _list(_mapping(_text(data)), "outs")
+    for stage in _stages(lock, paths):
+        outs += _list(stage, "outs")
+    known = {str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()}
+    return {path: md5 for path, md5 in known.items() if paths is None or path in paths}
+
+
+def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
     """The hashes of what probing a model on a benchmark reads, its checkpoints rewired on sentence
     `sets` too where the method probes those; `unknown` where DVC has none."""
-    read = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
-    read += [f"outputs/rewired/{model}/{name}" for name in sets]
-    return {path: known.get(path, UNKNOWN) for path in read}
+    paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
+    paths += [f"outputs/rewired/{model}/{name}" for name in sets]
+    return dict.fromkeys(paths, UNKNOWN) | hashes(paths)
 
 
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
     """The parameters under which the stage that made the file `out` last ran, by their dotted
     names, or None where DVC has no record of it."""
-    for stage in _stages(lock):
-        if any(Path(str(made.get("path"))) == out for made in _list(stage, "outs")):
+    path = out.as_posix()
+    for stage in _stages(lock, [path]):
+        if any(output.get("path") == path for output in _list(stage, "outs")):
             params = stage.get("params")
-            own = params.get("params.yaml") if isinstance(params, dict) else None
-            return flat(own) if isinstance(own, dict) else None
+            settings = params.get("params.yaml") if isinstance(params, dict) else None
+            return flat(settings) if isinstance(settings, dict) else None
     return None
 
 
@@ -142,49 +144,49 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _stages(lock: Path) -> list[dict[str, Any]]:
-    stages = _read(lock, whole).get("stages")
-    found = stages.values() if isinstance(stages, dict) else []
-    return [one for one in found if isinstance(one, dict)]
-
-
-def whole(text: str) -> str:
-    """The text of a dvc.lock up to the record that a kill, a full disk, or a reading while DVC
-    writes it has cut off, which is the last one; all of it where that is whole."""
-    starts = [found.start() for found in re.finditer(r"^  (?=\S)", text, re.MULTILINE)]
-    if not starts or _is_record(text[starts[-1] :]):
-        return text if starts else ""
-    return text[: starts[-1]] if len(starts) > 1 else ""
-
-
-def _is_record(text: str) -> bool:
-    """Is there a stage's command, and of all its files the last thing that DVC writes of them?"""
-    try:
-        [record] = yaml.load(text, yaml.CSafeLoader).values()
-        files = [*record.get("deps", []), *record["outs"]]
-        ends = ["nfiles" if one["md5"].endswith(".dir") else "size" for one in files]
-        return text.endswith("\n") and all(map(contains, files, ends)) and "cmd" in record
-    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
-        return False
+def _stages(lock: Path, paths: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The records of stages in dvc.lock; only those that make one of the `paths`, where they are
+    given, since the whole file takes a fifth of a second to parse."""
+    for record in RECORD.split(_text(lock))[1:]:
+        outs = record.partition("\n    outs:")[2]
+        if paths is None or any(path in outs for path in paths):
+            yield from (stage for stage in _mapping(record).values() if isinstance(stage, dict))
 
 
 def _list(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
     listed = content.get(key)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
 
 
-def _read(path: Path, whole: Callable[[str], str] = str) -> dict[str, Any]:
-    """A file of DVC's. Another process may be writing it, or was killed at it: it is read again
-    while it is cut, and counts as far as it is whole where it stays so."""
+def _mapping(text: str) -> dict[str, Any]:
+    """A YAML mapping; empty where the text is none."""
+    try:
+        content = yaml.load(text, yaml.CSafeLoader)
+    except (ValueError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _text(path: Path) -> str:
+    """The text of a file of DVC's; empty where there is none, or where it stays cut. Another
+    process may be writing it: it is read again while it is cut."""
     for attempt in range(TRIES):
+        time.sleep(0.1 * attempt)
         try:
             text = path.read_text(encoding="utf-8")
-            content = yaml.load(whole(text), yaml.CSafeLoader)
         except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, yaml.YAMLError):
-            content, text = None, ""
-        if text and whole(text) == text:
-            break
-        time.sleep(0.1 * attempt)
-    return content if isinstance(content, dict) else {}
+            return ""
+        except (OSError, ValueError):
+            continue
+        if is_whole(text):
+            return text
+    return ""
+
+
+def is_whole(text: str) -> bool:
+    """Is the text of a file of DVC's not cut? DVC writes in place, so that a kill, or reading it
+    meanwhile, leaves a line without its end or a key without its value. What is lost after a whole
+    line DVC makes good itself: it runs the stage again, or takes it from its cache."""
+    return text.endswith("\n") and not text.endswith(":\n")

@@ -39,51 +39,86 @@ TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 
 def of(path: Path, params: Params, *, fresh: bool) -> Result:
-    """The run of a prediction table. `fresh`: just made, so that params.yaml, not dvc.lock, says
-    how."""
-    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-    content = partial(_content, path, params, fresh)
-    return Result(benchmark, model, method, _key(path, params), content)
+    """The run of a prediction table.
+
+    Args:
+        path: `outputs/predictions/<model>/<method>/<benchmark>.parquet`.
+        params: Those of params.yaml.
+        fresh: The table was just made, so that params.yaml, not dvc.lock, says how.
+    """
+    model, method, benchmark = names(path)
+    return Result(
+        benchmark,
+        model,
+        method,
+        key=_key(path, params),
+        content=partial(_content, path, params, fresh),
+        figures=partial(_figures, path, params),
+    )
+
+
+def names(path: Path) -> tuple[str, str, str]:
+    """Model, method and benchmark of a prediction table."""
+    return path.parent.parent.name, path.parent.name, path.stem
 
 
 def _key(path: Path, params: Params) -> str:
     """Hash of all that a run follows from."""
-    metadata = Metadata.read(places.ABOUT / f"{path.stem}.json")
-    scoring = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params)
+    _, scoring = _scoring(path, params)
     scores = key(path, places.BENCHMARKS / path.stem, scoring)
     return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}".encode()).hexdigest()
 
 
-def _content(path: Path, params: Params, fresh: bool) -> Content:
-    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-    folder = places.BENCHMARKS / benchmark
+def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:
+    """What the benchmark of a prediction table is, and how the table is scored."""
+    model, _, benchmark = names(path)
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-    scoring = Scoring.of(places.MODELS / model, metadata, params)
+    return metadata, Scoring.of(places.MODELS / model, metadata, params)
+
+
+def _rows(path: Path, scores: Scores) -> pd.DataFrame:
+    """Scores of a prediction table as rows of the comparison."""
+    model, method, benchmark = names(path)
+    return pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+
+
+def _figures(path: Path, params: Params) -> dict[str, str]:
+    """The drawings of a prediction table. matplotlib is imported here alone."""
+    metadata, scoring = _scoring(path, params)
+    folder = places.BENCHMARKS / path.stem
+    rows = _rows(path, kept_scores(path, folder, scoring))
+    return of_result(rows, metadata, path, folder, names=params.track.text)
+
+
+def _content(path: Path, params: Params, fresh: bool) -> Content:
+    model, method, benchmark = names(path)
+    folder = places.BENCHMARKS / benchmark
+    metadata, scoring = _scoring(path, params)
     scores = kept_scores(path, folder, scoring)
-    rows = pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+    rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
-    about = _params(path, params, fresh)
-    sets = _rewired(model, method, about)
-    inputs = lineage.inputs(model, benchmark, sets, lineage.hashes())
+    settings = _params(path, params, fresh)
+    sets = _rewired(model, method, settings)
+    inputs = lineage.inputs(model, benchmark, sets)
     checkpoint = f"outputs/models/{model}"
+    commit = lineage.commit()
     main = rows[rows["method"] == main_variant(rows)]
     return Content(
         metrics=headlines(main, metadata, edges=True),
-        params=about,
-        tags=_tags(path, params, made, inputs),
+        params=settings,
+        tags=_tags(path, params, commit, made, inputs),
         parts=_parts(path, metadata, scoring, scores),
         files={
             "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
             "statistics.csv": of_run(folder, places.MODELS / model).to_csv(index=False),
-            **of_result(rows, metadata, path, folder, names=params.track.text),
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
         series=by_step(rows, metadata) | _losses(model, sets, notes),
         datasets=[Dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
-        note=note(rows, metadata, {"code": lineage.commit(), **inputs}),
+        note=note(rows, metadata, {"code": commit, **inputs}),
         begin=made.get("begin"),
         end=made.get("end"),
     )
@@ -93,10 +128,10 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
     """Seed, precision and the method's settings, as they were when the result was made."""
     recorded = None if fresh else lineage.recorded_params(path)
     if recorded is None:
-        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+        _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
         with suppress(BadInput):  # of what params.yaml no longer names
-            recorded |= lineage.flat(params.choices(model, method, benchmark), method)
+            recorded |= lineage.flat(params.choices(*names(path)), method)
     kept: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")
@@ -105,9 +140,9 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
 
 
 def _tags(
-    path: Path, params: Params, made: dict[str, Any], inputs: dict[str, str]
+    path: Path, params: Params, commit: str, made: dict[str, Any], inputs: dict[str, str]
 ) -> dict[str, str]:
-    model = path.parent.parent.name
+    model, _, benchmark = names(path)
     revision, kind = f"dvc:{inputs[f'outputs/models/{model}']}", lineage.UNKNOWN
     if model in params.models.all():
         kind = params.models.kind(model)
@@ -117,12 +152,12 @@ def _tags(
     return {
         "stage": "probe",
         "kind": kind,
-        "mlflow.source.git.commit": lineage.commit(),
+        "mlflow.source.git.commit": commit,
         "mlflow.source.name": "medprobe probe",
         "model.revision": revision,
         **{f"dvc.{name}": md5 for name, md5 in inputs.items()},
         **{f"made.{name}": value for name, value in about.items()},
-        **_candidates(places.BENCHMARKS / path.stem),
+        **_candidates(places.BENCHMARKS / benchmark),
     }
 
 
@@ -138,7 +173,7 @@ def _candidates(folder: Path) -> dict[str, str]:
 def _parts(path: Path, metadata: Metadata, scoring: Scoring, known: Scores) -> Parts:
     """The headlines of each variant and replicate, where there are several. `known` are the scores
     of the variants, which are those of the only replicate where there is one."""
-    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+    benchmark = path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
     parts: Parts = {}
@@ -154,10 +189,9 @@ def _parts(path: Path, metadata: Metadata, scoring: Scoring, known: Scores) -> P
         scores: Scores = known
         if replicate:
             scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
-        only = {benchmark: {k: v for k, v in scores.items() if k == about["variant"]}}
-        table = pd.DataFrame(rows_of(only, model, method), columns=COMPARISON)
-        named = headlines(table, metadata, edges=False)
-        parts[" · ".join(word for word in about.values() if word)] = (about | varied, named)
+        scores = {name: scores[name] for name in scores if name == about["variant"]}
+        numbers = headlines(_rows(path, scores), metadata, edges=False)
+        parts[" · ".join(word for word in about.values() if word)] = (about | varied, numbers)
     return parts if len(parts) > 1 else {}
 
 

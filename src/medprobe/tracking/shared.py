@@ -26,7 +26,8 @@ from medprobe.tracking import lineage
 
 NAME: Final = "results.json"
 UNITS: Final = Path("units")
-IDS: Final = ["query_id", "cluster"]  # what goes by hashes in a table of UNITS
+IDS: Final = ["query_id", "cluster"]  # what goes by hashes in a table of UNITS, and so does:
+ANSWER: Final = "answer"  # where queries have answers that are drawn
 KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns beside the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
 PARAMS: Final = Path("params.yaml")
@@ -91,9 +92,9 @@ def of_project(folder: Path) -> ResultsFile:
     if not (folder / places.SCORES).is_dir():
         raise BadInput(folder, f"neither {NAME} nor {places.SCORES}", "name a project's folder")
     with chdir(folder):
-        hashes, commit, kinds = lineage.hashes(), lineage.commit(), _kinds()
+        commit, kinds = lineage.commit(), _kinds()
         results = [
-            _result(path, benchmark, scores, hashes=hashes, commit=commit, kinds=kinds)
+            _result(path, benchmark, scores, commit, kinds)
             for path in sorted(places.SCORES.glob("*/*.json"))
             for benchmark, scores in json.loads(path.read_text(encoding="utf-8")).items()
         ]
@@ -112,24 +113,20 @@ def _kinds() -> dict[str, str]:
 
 
 def _result(
-    path: Path,
-    benchmark: str,
-    scores: Scores,
-    *,
-    hashes: dict[str, str],
-    commit: str,
-    kinds: dict[str, str],
+    path: Path, benchmark: str, scores: Scores, commit: str, kinds: dict[str, str]
 ) -> Result:
+    """A result in the project's folder; its login name stays there."""
     model, method = path.parent.name, path.stem
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", out)
     return Result(
         benchmark=benchmark,
         model=model,
         method=method,
         kind=kinds.get(model, ""),
         params=lineage.recorded_params(out) or {},
-        inputs=lineage.inputs(model, benchmark, (), hashes),
-        made=lineage.record(places.RUNS / model / method / f"{benchmark}.json", out),
+        inputs=lineage.inputs(model, benchmark, ()),
+        made={name: value for name, value in made.items() if name != "user"},
         code=commit,
         scores=scores,
     )
@@ -175,7 +172,7 @@ def units(path: Path, result: Result) -> pd.DataFrame | None:
     scoring = Scoring(ScoreParams(), Params().seed, metadata.cluster)
     table = paired_table(predictions, folder / places.BENCHMARKS / result.benchmark, scoring)
     _check(table, result, predictions)
-    for column in IDS:
+    for column in [*IDS, *({ANSWER} & {*table})]:
         hashed = {
             name: hashlib.sha256(f"{result.benchmark} {name}".encode()).hexdigest()[:16]
             for name in table[column].unique()
@@ -186,7 +183,8 @@ def units(path: Path, result: Result) -> pd.DataFrame | None:
 
 def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
     """Raises BadInput where the means of what is tested are not the macro means of the scores."""
-    numbers = table.drop(columns=KEYS[:3] + IDS).apply(pd.to_numeric, errors="coerce")
+    names = [*KEYS[:3], *IDS, *({ANSWER} & {*table})]
+    numbers = table.drop(columns=names).apply(pd.to_numeric, errors="coerce")
     values = numbers.drop(columns="weight")
     weights = values.notna().mul(numbers["weight"], axis=0)
     groups = [table["variant"], table["subset"]]

@@ -22,8 +22,8 @@ from medprobe.benchmarks.context.facts import SUBJECT, Knowledge, Relation, load
 from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, local
 from medprobe.core.params import Section
-from medprobe.core.parts import Executor, local
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources.documents import Index, Resource, index
 
@@ -56,7 +56,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
     """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
     no document gives a context."""
     dropped: Counter[str] = Counter()
-    known = load(data / "umls", settings.relations, dropped, executor)
+    known = load(data / "umls", settings.relations, dropped)
     indexes = {
         name: index(name, resource, data, known.terms, INDEXES, executor=executor)
         for name, resource in settings.resources.items()
@@ -76,7 +76,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
         rules = ", ".join(f"{rule} ({count})" for rule, count in sorted(dropped.items()))
         problem = f"no document gives a context: {rules or 'none mentions both ends of a fact'}"
         raise BadInput("params.yaml: benchmarks.context", problem, "widen resources or relations")
-    notes = {"dropped": _counts(dropped), "resources": _resources(indexes)}
+    notes = {"dropped": counts.by_rule(dropped), "resources": _resources(indexes)}
     queries = _queries(rows, known, indexes, settings)
     read = [
         *counts.lines(data, *UMLS),
@@ -189,10 +189,6 @@ def _evidence_tables(held: dict[tuple[str, str], Evidence]) -> dict[str, pd.Data
         "documents": pd.DataFrame(texts, columns=[*key, "text"]),
         "mentions": pd.DataFrame(spans, columns=[*key, "start", "end", "cui"]),
     }
-
-
-def _counts(dropped: Counter[str]) -> pd.DataFrame:
-    return pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"])
 
 
 def _resources(indexes: dict[str, Index]) -> pd.DataFrame:

@@ -10,7 +10,6 @@ import polars as pl
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
-from medprobe.core.parts import Executor, local
 from medprobe.core.tables import SLOT
 from medprobe.sources import rrf
 
@@ -45,7 +44,6 @@ def load(
     folder: Path,
     relations: dict[str, Relation],
     dropped: Counter[str],
-    executor: Executor = local,
 ) -> Knowledge:
     """Read MRCONSO, MRREL and MRSTY. What the types leave out is counted in `dropped`, by rule.
 
@@ -56,12 +54,12 @@ def load(
         if about.prompt.count(SUBJECT) != 1 or about.prompt.count(SLOT) != 1:
             where = f"params.yaml: benchmarks.context.relations.{relation}"
             raise BadInput(where, f"the prompt needs one {SUBJECT} and one {SLOT}")
-    typed = _typed(folder, relations, executor)
+    typed = _typed(folder, relations)
     concepts = typed.select("CUI").unique()
-    preferred = rrf.preferred_names(folder, concepts, executor)
+    preferred = rrf.preferred_names(folder, concepts)
     one = dict(preferred.select("CUI", pl.col("CUI").min().over("STR").alias("one")).iter_rows())
     names = {cui: name for cui, name in preferred.iter_rows() if one[cui] == cui}
-    rows = rrf.english_names(folder, concepts, executor).iter_rows()
+    rows = rrf.english_names(folder, concepts).iter_rows()
     terms = sorted({(name, one[cui]) for cui, name in rows if cui in one})
     of_type = {
         kind: {one[cui] for cui in part["CUI"] if cui in one}
@@ -74,13 +72,13 @@ def load(
         }
         for side in ("subjects", "objects")
     )
-    facts = _facts(folder, one, subjects, objects, dropped=dropped, executor=executor)
+    facts = _facts(folder, one, subjects, objects, dropped=dropped)
     return Knowledge(facts, names, terms, objects)
 
 
-def _typed(folder: Path, relations: dict[str, Relation], executor: Executor) -> pl.DataFrame:
+def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
     """`CUI, STY` of all concepts of the types that the relations name."""
-    types = rrf.mrsty(folder, ["CUI", "STY"], executor=executor)
+    types = rrf.mrsty(folder, ["CUI", "STY"])
     known = types["STY"].unique().to_list()
     wanted = {kind for about in relations.values() for kind in about.subjects + about.objects}
     for kind in sorted(wanted - set(known)):
@@ -96,11 +94,10 @@ def _facts(
     objects: dict[str, set[str]],
     *,
     dropped: Counter[str],
-    executor: Executor,
 ) -> pd.DataFrame:
     """`relation, subject_id, fact_id`, each once, sorted."""
     columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
-    rows = rrf.mrrel(folder, columns, relations=list(objects), executor=executor)
+    rows = rrf.mrrel(folder, columns, relations=list(objects))
     found = rows.select(columns).unique()
     facts = set()
     for relation, head, tail in found.iter_rows():

@@ -18,7 +18,6 @@ from medprobe.benchmarks.diskne.examples import UMLS, Choices, read_pairs, table
 from medprobe.benchmarks.diskne.negatives import choose, replaceable
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Executor, local
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import annotation, cui2vec
 from medprobe.sources.hierarchy import Hierarchy
@@ -44,7 +43,7 @@ class Settings(Choices):
     negatives: int = Field(10, gt=0)  # of each kind, for each positive
 
 
-def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the examples, and a split for each disease that has enough positives.
 
     Raises BadInput for sources that are missing or amiss, and where nobody has annotated yet: the
@@ -52,7 +51,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
     """
     pairs, read = read_pairs(data)
     if not (data / SHEET).is_file():
-        found = candidates(pairs, data / "umls", settings.diseases, executor)
+        found = candidates(pairs, data / "umls", settings.diseases)
         annotation.write_sheet(found, TO_FILL_IN)
         remedy = f"fill in {TO_FILL_IN} and save it there, or build by diskne_released"
         raise BadInput(data / SHEET, "nobody has annotated yet", remedy)
@@ -61,7 +60,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
     read += counts.by_name(SHEET, "annotations", rows["category"])
     dropped: Counter[str] = Counter()
     positives = with_texts(rows, pairs, settings.unknown_pairs, SHEET, dropped)
-    hierarchy = Hierarchy.read(data / "umls", settings.vocabulary, executor)
+    hierarchy = Hierarchy.read(data / "umls", settings.vocabulary)
     vectors = cui2vec.read(data / VECTORS, places.PARTS)
     read.append((VECTORS, "vectors", Path(VECTORS).name, len(vectors.rows)))
     positives = replaceable(positives, hierarchy, vectors, settings.negatives, dropped)
@@ -75,8 +74,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
         hierarchy=hierarchy,
         dropped=dropped,
         read=read,
-        executor=executor,
     )
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1], many_files=True)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1])

@@ -10,7 +10,6 @@ from typing import Final
 import pandas as pd
 import polars as pl
 
-from medprobe.core.parts import Executor, local
 from medprobe.sources import rrf
 from medprobe.sources.annotation import SHEET
 from medprobe.sources.mentions import Mentions
@@ -30,17 +29,15 @@ SIGNS: Final = {
 }
 
 
-def candidates(
-    pairs: pd.DataFrame, umls: Path, diseases: tuple[str, ...], executor: Executor = local
-) -> pd.DataFrame:
+def candidates(pairs: pd.DataFrame, umls: Path, diseases: tuple[str, ...]) -> pd.DataFrame:
     """One row for each disease that an entailed hypothesis mentions, the columns of SHEET.
 
     `diseases` are the semantic types (TUI) that count. `end` is exclusive. The category is a
     suggestion: terminological where the premise names the disease too, else what kind of concept
     the premise mentions most.
     """
-    finder = Mentions(_names(umls, diseases, executor))
-    signs = Mentions(_names(umls, tuple(SIGNS), executor, by_type=True))
+    finder = Mentions(_names(umls, diseases))
+    signs = Mentions(_names(umls, tuple(SIGNS), by_type=True))
     rows = []
     for pair in pairs[pairs["label"] == "entailment"].itertuples():
         for mention in finder.find(pair.hypothesis):
@@ -58,11 +55,9 @@ def _suggest(premise: str, disease: str, finder: Mentions, signs: Mentions) -> s
     return min(counts, key=lambda category: (-counts[category], category), default="symptoms")
 
 
-def _names(
-    umls: Path, types: tuple[str, ...], executor: Executor, by_type: bool = False
-) -> list[tuple[str, str]]:
+def _names(umls: Path, types: tuple[str, ...], by_type: bool = False) -> list[tuple[str, str]]:
     """`(name, CUI)`, or `(name, TUI)`, of all English names of concepts of these types."""
-    kinds = rrf.mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types), executor)
+    kinds = rrf.mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types))
     key = "TUI" if by_type else "CUI"
-    named = rrf.english_names(umls, kinds.select("CUI").unique(), executor)
+    named = rrf.english_names(umls, kinds.select("CUI").unique())
     return named.join(kinds, on="CUI").select("STR", key).unique().sort("STR", key).rows()

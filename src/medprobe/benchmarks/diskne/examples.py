@@ -18,7 +18,6 @@ from medprobe.benchmarks.diskne.negatives import assemble
 from medprobe.benchmarks.diskne.splits import Match, split, split_as_released
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
-from medprobe.core.parts import Executor
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.sources import mednli
 from medprobe.sources.annotation import CATEGORIES, Category, is_premise
@@ -110,11 +109,10 @@ def tables(
     hierarchy: Hierarchy,
     dropped: Counter[str],
     read: list[counts.Row],
-    executor: Executor,
 ) -> BenchmarkTables:
     """All tables. `positives` are annotated rows with their texts, `negatives` the diseases to put
     in their place (`position, kind, original_cui, cui, row`)."""
-    named = names.read(data / "umls", positives, negatives, dropped, executor)
+    named = names.read(data / "umls", positives, negatives, dropped)
     lost = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
     if lost and settings.unnamed == "error":
         some = f"{', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
@@ -125,7 +123,7 @@ def tables(
     preferred = names.preferred(named)
     labels = None
     if settings.hypothesis == "surface":
-        own = names.labels(data / "umls", sorted(preferred), settings.vocabulary, executor)
+        own = names.labels(data / "umls", sorted(preferred), settings.vocabulary)
         labels = preferred | own
     examples = assemble(positives, negatives, preferred, labels)
     by_target = named.groupby("cui")["name"].agg(list)

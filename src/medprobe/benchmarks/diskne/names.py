@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 
 from medprobe.benchmarks.diskne.negatives import surfaces
-from medprobe.core.parts import Executor, local
 from medprobe.sources import rrf
 
 
@@ -20,17 +19,16 @@ def read(
     positives: pd.DataFrame,
     negatives: pd.DataFrame,
     dropped: Counter[str],
-    executor: Executor = local,
 ) -> pd.DataFrame:
     """`cui, name, preferred`: all English names of the diseases of these rows, those that UMLS has
     suppressed too, and what the texts call them. One name of each is preferred: UMLS's, else what
     most texts say, which is counted in `dropped`. Who has neither has no row."""
     cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    english = rrf.mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted, executor)
+    english = rrf.mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted)
     listed = english.select(cui="CUI", name="STR").unique(maintain_order=True)
-    first = rrf.preferred_names(umls, wanted, executor).to_pandas()
-    used = rrf.english_names(umls, wanted, executor).to_pandas()
+    first = rrf.preferred_names(umls, wanted).to_pandas()
+    used = rrf.english_names(umls, wanted).to_pandas()
     said = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
     said = said[said["name"] != ""]
     best = said.groupby("cui")["name"].agg(lambda own: own.mode().iloc[0]).to_dict()
@@ -48,11 +46,9 @@ def preferred(names: pd.DataFrame) -> dict[str, str]:
     return names[names["preferred"]].set_index("cui")["name"].to_dict()
 
 
-def labels(
-    umls: Path, cuis: list[str], vocabulary: str, executor: Executor = local
-) -> dict[str, str]:
+def labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
     """What a vocabulary calls these concepts: its first preferred term (TTY=PT) in the file."""
     own = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    rows = rrf.mrconso(umls, ["CUI", "STR"], own, wanted, executor)
+    rows = rrf.mrconso(umls, ["CUI", "STR"], own, wanted)
     return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())

@@ -18,8 +18,8 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, in_order, local
 from medprobe.core.params import Section
-from medprobe.core.parts import Executor, Job, in_order, local
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
@@ -76,10 +76,7 @@ def build(data: Path, settings: Settings, seed: int, executor: Executor = local)
         ],
         columns=CANDIDATE_COLUMNS,
     )
-    notes = {
-        "dropped": _counts(dropped),
-        "appearances": appearances(queries),
-    }
+    notes = {"dropped": counts.by_rule(dropped), "appearances": appearances(queries)}
     read = [
         *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
         *(("pubmed", "records", name, count) for name, count in records.items()),
@@ -228,11 +225,6 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
         numbers = {name: float(getattr(counts, name)()) for name in ("mean", "std", "max", "min")}
         rows.append({"subset": subset, "prompts": len(answers), "entities": len(counts), **numbers})
     return pd.DataFrame(rows)
-
-
-def _counts(dropped: Counter[str]) -> pd.DataFrame:
-    rows = [(rule, count) for rule, count in sorted(dropped.items()) if count]
-    return pd.DataFrame(rows, columns=["rule", "count"])
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)

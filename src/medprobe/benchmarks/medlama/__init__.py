@@ -14,7 +14,6 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.medlama.queries import Choices, tables
 from medprobe.core.errors import BadInput
-from medprobe.core.parts import Executor, local
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import rrf
 
@@ -37,10 +36,10 @@ class Settings(Choices):
     max_answers: int = Field(10, gt=0)  # queries with more are dropped
 
 
-def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """All queries of a UMLS release, drawn by relation. Raises BadInput where a source is missing
     or amiss, or a relation has no query."""
-    triples = _triples(data / "umls", settings, executor)
+    triples = _triples(data / "umls", settings)
     read = counts.lines(data, *METADATA.sources)
     read += counts.by_name("umls/MRREL.RRF", "triples", triples["relation"].sort())
     subjects = triples.group_by("relation", "subject_id", "subject").agg(
@@ -73,31 +72,31 @@ def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(queries.to_dict(as_series=False))
 
 
-def _triples(umls: Path, settings: Settings, executor: Executor = local) -> pl.DataFrame:
+def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
     """`line, relation, subject_id, subject, answer_id, answer`: MRREL's rows, head and tail named.
 
     The head of a relation is CUI2, its tail CUI1.
     """
     columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA"]
     known = pl.col("SAB").is_in(settings.vocabularies)
-    triples = rrf.mrrel(umls, columns, known, settings.relations, executor)
+    triples = rrf.mrrel(umls, columns, known, settings.relations)
     triples = triples.rename({"RELA": "relation"})
     if settings.names == "preferred":
         ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().rename("CUI").to_frame()
-        names = rrf.preferred_names(umls, ids, executor)
+        names = rrf.preferred_names(umls, ids)
         for end, name in [("CUI2", "subject"), ("CUI1", "answer")]:
             triples = triples.join(names.rename({"CUI": end, "STR": name}), on=end)
     else:
-        triples = _with_atoms(umls, triples, executor)
+        triples = _with_atoms(umls, triples)
     triples = triples.rename({"CUI2": "subject_id", "CUI1": "answer_id"})
     return triples.select("line", "relation", "subject_id", "subject", "answer_id", "answer")
 
 
-def _with_atoms(umls: Path, triples: pl.DataFrame, executor: Executor) -> pl.DataFrame:
+def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     """Name both ends by their own atoms, in any language, suppressed or not; an end whose atom is
     missing by the last name listed for its concept."""
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
-    own = rrf.mrconso(umls, ["AUI", "STR"], among=used, executor=executor)
+    own = rrf.mrconso(umls, ["AUI", "STR"], among=used)
     names = own.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in [("2", "subject"), ("1", "answer")]:
         own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
@@ -107,7 +106,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame, executor: Executor) -> pl.Dat
     if not any(map(len, bare)):
         return triples
     concepts = pl.concat(bare).unique().rename("CUI").to_frame()
-    listed = rrf.mrconso(umls, ["CUI", "STR"], among=concepts, executor=executor)
+    listed = rrf.mrconso(umls, ["CUI", "STR"], among=concepts)
     last = listed.group_by("CUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in ends:
         triples = triples.join(last.rename({"CUI": end, "STR": "last"}), on=end, how="left")
@@ -119,4 +118,4 @@ def _with_atoms(umls: Path, triples: pl.DataFrame, executor: Executor) -> pl.Dat
     return triples
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)
+BENCHMARK = Benchmark(METADATA, Settings, build)

@@ -57,11 +57,21 @@ def _cohen(a: pd.Series, b: pd.Series, weights: str | None) -> float:
 
 
 def _fleiss(table: pd.DataFrame) -> float:
-    from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+    """Fleiss' kappa: the pairs of raters who agree, beyond what the labels' shares let expect.
 
+    Args:
+        table: a row per item, a column per rater, the label's code in each cell.
+
+    >>> _fleiss(pd.DataFrame([[0, 0], [0, 0], [1, 1], [0, 1]]))  # (3/4 - 34/64) / (1 - 34/64)
+    0.4666666666666667
+    """
     if table.empty or len(pd.unique(table.to_numpy().ravel())) < 2:
         return float("nan")
-    return float(fleiss_kappa(aggregate_raters(table.to_numpy())[0]))
+    counts = table.apply(pd.Series.value_counts, axis=1).fillna(0).to_numpy()  # items, labels
+    raters = table.shape[1]
+    agreed = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    expected = ((counts.sum(axis=0) / counts.sum()) ** 2).sum()
+    return float((agreed.mean() - expected) / (1 - expected))
 
 
 def _alpha(table: pd.DataFrame, level: Literal["ordinal", "nominal"]) -> float:

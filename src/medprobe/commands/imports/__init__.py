@@ -8,7 +8,7 @@ build uses, and raises BadInput for the first thing that is wrong.
 import filecmp
 import importlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,28 +69,38 @@ def bring(what: str, path: Path, data: Path, *, force: bool = False) -> pd.DataF
 
 def _place(found: Found, target: Path, force: bool) -> None:
     """Put the files into the folder `target`, which appears changed whole or not at all."""
-    stale = {
-        path.relative_to(target).as_posix() for one in found.stale for path in target.glob(one)
-    }
-    others = sorted(stale - found.files.keys())
-    there = {name: target / name for name in found.files if (target / name).exists()}
-    changed = [name for name in there if not filecmp.cmp(found.files[name], there[name], False)]
-    if (changed or others) and not force:
-        problem = "another file is there" if changed else "it would mix with what is imported"
-        raise BadInput(target / (changed or others)[0], problem, "--force replaces it")
+    changed = [
+        target / name
+        for name, source in found.files.items()
+        if (target / name).exists() and not filecmp.cmp(source, target / name, shallow=False)
+    ]
+    imported = {target / name for name in found.files}
+    others = {path for pattern in found.stale for path in target.glob(pattern)} - imported
+    if not force:
+        for path in changed[:1]:
+            raise BadInput(path, "another file is there", "--force replaces it")
+        for path in sorted(others)[:1]:
+            raise BadInput(path, "it would mix with what is imported", "--force replaces it")
     with replacing(target) as scratch:
         if target.is_dir():
             shutil.copytree(target, scratch, symlinks=True)
-        for name in others:
-            (scratch / name).unlink()
+        for path in others:
+            (scratch / path.relative_to(target)).unlink()
         for name, source in found.files.items():
-            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
-            (scratch / name).unlink(
-                missing_ok=True
-            )  # a link into DVC's cache is not written through
-            shutil.copyfile(source, scratch / name)
+            file = scratch / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.unlink(missing_ok=True)  # a link into DVC's cache is not written through
+            shutil.copyfile(source, file)
 
 
 def folders(path: Path, name: str) -> list[Path]:
     """The folders at or below `path` that hold a file or folder of this name or pattern."""
     return sorted({one.parent for one in path.rglob(name)})
+
+
+def one_of(places: Iterable[Path], what: str) -> Path:
+    """The folder that all these are. Raises BadInput where there are two."""
+    first, *others = sorted({*places})
+    for other in others:
+        raise BadInput(first, f"it and {other} both hold {what}", "give one of them")
+    return first

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found, folders
+from medprobe.commands.imports import Found, folders, one_of
 from medprobe.core.errors import BadInput
 from medprobe.sources import biolama
 
@@ -18,34 +18,32 @@ def find(path: Path) -> Found:
     if not places:
         problem = f"no folder {' or '.join(biolama.SOURCES)} with triples_processed in it"
         raise BadInput(path, problem, "give BioLAMA's unpacked data folder")
-    if len(roots := sorted({one.parent for one in places})) > 1:
-        raise BadInput(path, f"{roots[0]} and {roots[1]} both hold sources", "give one of them")
+    root = one_of((one.parent for one in places), "sources")
     rows: list[dict[str, str | int]] = []
     files: dict[str, Path] = {}
-    lacking: list[str] = []
-    for folder in places:
+    missing: list[str] = []
+    for name in biolama.SOURCES:
+        folder = root / name
+        if folder not in places:
+            missing.append(f"{name}; {LICENCE}" if name == "umls" else name)
+            continue
         templates = biolama.templates(folder)
         relations = biolama.relations(folder)
-        lacking += [
-            f"{folder.name}: a template of {one}" for one in relations if one not in templates
-        ]
+        missing += [f"{name}: a template of {one}" for one in relations if one not in templates]
         counts = {
             split: sum(len(biolama.read(folder, one, split)) for one in relations)
             for split in biolama.SPLITS
         }
-        rows.append({"source": folder.name, "relations": len(relations), **counts})
+        rows.append({"source": name, "relations": len(relations), **counts})
         used = [folder / "prompts" / "manual.jsonl"]
         used += sorted(folder.glob("triples_processed/*/*.jsonl"))
-        files |= {file.relative_to(folder.parent).as_posix(): file for file in used}
-    there = [folder.name for folder in places]
-    for name in biolama.SOURCES:
-        if name not in there:
-            lacking.append(f"{name}; {LICENCE}" if name == "umls" else name)
+        files |= {file.relative_to(root).as_posix(): file for file in used}
+    sources = ", ".join(str(row["source"]) for row in rows)
     return Found(
         "biolama",
         files,
         "every triple, and a template with [X] and [Y] for each relation",
         pd.DataFrame(rows),
-        f"name a benchmark of the builder biolama in params.yaml, sources: [{', '.join(there)}]",
-        lacking,
+        f"name a benchmark of the builder biolama in params.yaml, sources: [{sources}]",
+        missing,
     )

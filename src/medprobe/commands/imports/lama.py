@@ -4,53 +4,47 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found, folders
+from medprobe.commands.imports import Found, folders, one_of
 from medprobe.core.errors import BadInput
 from medprobe.sources import lama
 
-SETS = {"Google_RE": lama.google_re, "TREx": lama.trex, "ConceptNet": lama.conceptnet,
-        "Squad": lama.squad}  # fmt: skip
-NAMES = {"Google_RE": "google-re", "TREx": "t-rex", "ConceptNet": "conceptnet", "Squad": "squad"}
+SETS = {  # folder: name in params.yaml, reader
+    "Google_RE": ("google-re", lama.google_re),
+    "TREx": ("t-rex", lama.trex),
+    "ConceptNet": ("conceptnet", lama.conceptnet),
+    "Squad": ("squad", lama.squad),
+}
 
 
 def find(path: Path) -> Found:
     """The data sets at or below a folder, each read to its last line. The report counts facts,
     sentences and objects, of which Google-RE has 5,528, 6,106 and 870, SQuAD 305, 305 and 303."""
-    places = sorted({one for name in SETS for one in folders(path, name)})
+    places = [place for folder in SETS for place in folders(path, folder)]
     if not places:
         raise BadInput(path, f"none of {', '.join(SETS)} in it", "give LAMA's unpacked data folder")
-    if len(places) > 1:
-        raise BadInput(path, f"{places[0]} and {places[1]} both hold data sets", "give one of them")
-    folder = places[0]
-    there = [name for name in SETS if (folder / name).is_dir()]
+    root = one_of(places, "data sets")
     rows = []
-    for name in there:
-        items = list(SETS[name](folder))
+    files: dict[str, Path] = {}
+    missing = []
+    for folder, (name, read) in SETS.items():
+        if not (root / folder).is_dir():
+            missing.append(f"{folder}; name the others in the setting `sets`")
+            continue
+        items = list(read(root))
         sentences = sum(len(item.sentences) for item in items)
-        rows.append((NAMES[name], len(items), sentences, len({item.object for item in items})))
-    missing = [
-        f"{name}; name the others in the setting `sets`" for name in SETS if name not in there
-    ]
-    files = {
-        file.relative_to(folder).as_posix(): file
-        for name in there
-        for file in sorted((folder / name).glob("*.jsonl"))
-    }
-    if "TREx" in there:
-        templates = lama.templates(folder)
-        files["relations.jsonl"] = folder / "relations.jsonl"
-        known = {file.stem for file in (folder / "TREx").glob("*.jsonl")}
-        if lacking := sorted(name for name in templates if name[0] == "P" and name not in known):
+        rows.append((name, len(items), sentences, len({item.object for item in items})))
+        files |= {f"{folder}/{file.name}": file for file in sorted((root / folder).glob("*.jsonl"))}
+    if (root / "TREx").is_dir():
+        files["relations.jsonl"] = root / "relations.jsonl"
+        codes = (name for name in lama.templates(root) if name[0] == "P")
+        if lacking := sorted(code for code in codes if f"TREx/{code}.jsonl" not in files):
             missing.append(f"T-REx's relations {', '.join(lacking)}")
+    sets = ", ".join(row[0] for row in rows)
     return Found(
         "lama",
         files,
         "every line, and the templates of relations.jsonl",
         pd.DataFrame(rows, columns=["set", "facts", "sentences", "objects"]),
-        f"name a benchmark of the builder lama in params.yaml, sets: [{_named(there)}]",
+        f"name a benchmark of the builder lama in params.yaml, sets: [{sets}]",
         missing,
     )
-
-
-def _named(there: list[str]) -> str:
-    return ", ".join(NAMES[name] for name in there)

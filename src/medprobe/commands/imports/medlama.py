@@ -6,7 +6,7 @@ import pandas as pd
 
 from medprobe.benchmarks.medlama.hardness import hardness
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS
-from medprobe.commands.imports import Found, folders
+from medprobe.commands.imports import Found, folders, one_of
 from medprobe.core.errors import BadInput
 from medprobe.sources import medlama
 from medprobe.sources.records import Name, Record, csv_records
@@ -29,9 +29,7 @@ def find(path: Path) -> Found:
     is not what was released.
     """
     places = [one for one in folders(path, "*_hard.csv") if medlama.released_files(one)]
-    if len(places) > 1:
-        raise BadInput(path, f"{places[0]} and {places[1]} both hold relations", "give one of them")
-    folder = places[0] if places else path
+    folder = one_of(places, "relations") if places else path
     full, hard = medlama.released_files(folder)
     if strays := sorted(set(full) ^ set(hard)):
         raise BadInput(folder, f"{strays[0]}: full and hard file are not both there")
@@ -39,7 +37,8 @@ def find(path: Path) -> Found:
     for row in report[~(report["columns"] & report["hard_set"])].head(1).itertuples():
         what = "hard set" if row.columns else "hardness columns"
         raise BadInput(full[row.relation], f"{what} not as recomputed", "fetch the files anew")
-    prompts = next((one for one in _prompts(folder) if one.is_file()), None)
+    beside = (folder / "prompts.csv", folder.parent / "prompts.csv")
+    prompts = next((one for one in beside if one.is_file()), None)
     files = {one.name: one for one in [*full.values(), *hard.values()]}
     missing = [f"relation {name}" for name in RELATIONS if name not in full]
     checked = "hardness and hard sets, recomputed"
@@ -59,10 +58,6 @@ def find(path: Path) -> Found:
         missing,
         ("*.csv",),
     )
-
-
-def _prompts(folder: Path) -> list[Path]:
-    return [folder / "prompts.csv", folder.parent / "prompts.csv"]
 
 
 def _held(path: Path) -> str:

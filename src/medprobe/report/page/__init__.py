@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from medprobe.core.parts import Executor, Job, in_order, local
+from medprobe.core.executor import Executor, Job, in_order, local
 from medprobe.report.blocks import Block, Chapter, Table
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
@@ -29,7 +29,7 @@ from medprobe.report.sections import (
     sweeps,
     ucm,
 )
-from medprobe.report.template_free.chapter import chapter as template_free
+from medprobe.report.template_free import chapter as template_free
 
 SECTIONS: Final = (  # of a benchmark's chapter, in their order
     models.section,
@@ -51,8 +51,12 @@ def chapters(results: Results, executor: Executor = local) -> list[Chapter]:
     them. The executor must be of this machine."""
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
     makers = [partial(leaderboard, results), *single, partial(template_free, results)]
-    made = in_order(executor(lambda make: make(), [Job("a chapter", make) for make in makers]))
+    made = in_order(executor(_call, [Job("a chapter", make) for make in makers]))
     return [chapter for _, some in made for chapter in some]
+
+
+def _call(make: Callable[[], list[Chapter]]) -> list[Chapter]:
+    return make()
 
 
 def _chapter(results: Results, benchmark: str) -> list[Chapter]:
@@ -70,7 +74,7 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
         .render(
             chapters=shown,
             counts=_counts(results),
-            models=sorted(results.comparison["model"].unique()),
+            models=results.models,
             confidence=f"{100 * results.confidence:.0f}",
             metrics=_metrics(results),
         )

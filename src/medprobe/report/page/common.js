@@ -12,18 +12,17 @@ const round = number => number === null || number === undefined ? "–"
 const said = choices => choices.toString()
   .replace(/%(2C|3A|2F|C2%B7)/g, code => decodeURIComponent(code)).replaceAll("+", "%20");
 
-// Cells are texts, numbers, elements, or {text, sort, shade}.
+// Cells are texts, numbers, elements, or {text, sort}.
 function table(heads, rows, caption) {
   const cell = value => {
     if (value instanceof Node) return node("td", {}, value);
     if (value !== null && typeof value === "object") {
-      const made = node("td", { className: "number", textContent: value.text });
+      const made = node("td", { textContent: value.text });
       made.dataset.sort = value.sort;
-      if (value.shade !== undefined) made.style.setProperty("--shade", `${value.shade}%`);
       return made;
     }
     if (typeof value !== "number") return node("td", { textContent: value ?? "–" });
-    const made = node("td", { className: "number", textContent: round(value) });
+    const made = node("td", { textContent: round(value) });
     made.dataset.sort = value;
     return made;
   };
@@ -40,7 +39,7 @@ function align(made) {
   const rows = [...made.tBodies[0].rows];
   [...made.tHead.rows[0].cells].forEach((head, at) => {
     const column = rows.map(row => row.cells[at]);
-    if (!column.some(cell => cell.classList.contains("number"))) return;
+    if (!column.some(cell => cell.dataset.sort !== undefined)) return;
     [head, ...column].forEach(cell => cell.classList.add("number"));
   });
 }

@@ -5,73 +5,78 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
-from medprobe.report.numbers import metric, shown, signed
+from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.numbers import MISSING, metric, shown, signed
 from medprobe.report.results import LEVEL, Results
-from medprobe.report.verdicts import units
+from medprobe.report.verdicts import p_value, units
 
-KINDS: Final = {  # of families: how a sentence calls their pairs
-    "models": "of models under one method",
-    "methods": "of methods under one model",
-    "controls": "of a model with its control",
+KINDS: Final = {  # of families: what their pairs are
+    "models": "models under one method",
+    "methods": "methods under one model",
+    "controls": "a model with its control",
 }
+NEVER: Final = "∞"
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """The paired tests of the benchmark's main metric, subset by subset, the main one first."""
+    """The paired tests of the benchmark's main metric: counts by subset, and all pairs, folded."""
     name = results.primary(benchmark)
-    blocks: list[Block] = []
-    for subset in results.subsets(benchmark):
-        if len(tests := results.tests(benchmark, subset, name)):
-            told = paragraph(*_told(tests, name, units(results, benchmark)))
-            blocks += [Tag(subset), *told, *folded(f"All pairs, {subset}", [_table(tests, name)])]
-    unit = units(results, benchmark)
-    whole = unit if unit == "queries" else f"whole {unit}"
-    how = (
-        "Each pair is compared over the same queries, in the mean over relations, by a permutation "
-        f"test that swaps the two on {whole}; p is two-sided. "
-        "Holm's correction is for all models under one method, or all methods under one model."
+    tests = {
+        subset: results.tests(benchmark, subset, name) for subset in results.subsets(benchmark)
+    }
+    tests = {subset: some for subset, some in tests.items() if len(some)}
+    if not tests:
+        return []
+    body = [line for subset, some in tests.items() for line in _counts(subset, some, name)]
+    unit = " (points)" if metric(name).share else ""
+    heads = ["subset", "pairs of", "pairs", "significant", f"smallest detectable difference{unit}"]
+    caption = (
+        f"{metric(name).title}, macro means. Each pair is compared over the same queries by a "
+        f"two-sided permutation test that swaps whole {units(results, benchmark)}. Holm's "
+        "correction is over all models under one method, all methods under one model, or all "
+        "models with the control of one method. "
+        f"Significant: corrected p below {LEVEL:g}. Smallest detectable difference: a true "
+        "difference of this size is found 80 % of the time (median over the pairs); "
+        f"{NEVER} with so few {units(results, benchmark)} no difference can be significant."
     )
-    return part("Differences and chance", paragraph(how), blocks) if blocks else []
+    blocks: list[Block] = [Table(heads, body, caption)]
+    for subset, some in tests.items():
+        blocks += folded(f"All pairs, {subset}", [_pairs(some, name)])
+    return part("Differences and chance", blocks)
 
 
-def _told(tests: pd.DataFrame, name: str, unit: str) -> list[str]:
+def _counts(subset: str, tests: pd.DataFrame, name: str) -> list[list[str | Cell]]:
     """For each kind of family: how many differences are significant, and how large they must be."""
     kind = tests["family"].str.partition(" under ")[0]
-    sentences = []
-    for key, words in KINDS.items():
-        some = tests[kind == key]
-        if some.empty:
-            continue
-        clear = int((some["p_holm"] < LEVEL).sum())
-        sentences.append(
-            f"{clear} of {len(some)} {'pair' if len(some) == 1 else 'pairs'} {words} "
-            f"{'differs' if clear == 1 else 'differ'} significantly in {metric(name).title} "
-            f"({LEVEL:g}, corrected)."
-        )
-        sizes = some["smallest_difference"].dropna().astype(float)  # None where all are lost
-        if len(sizes) and (reachable := sizes[np.isfinite(sizes)]).empty:
-            sentences.append(f"With so few {unit} no difference, however large, could be found.")
-        elif len(sizes):
-            size = shown(name, reachable.median()).replace("%", "points")
-            sentences.append(
-                f"A true difference of about {size} would be found four times in five; a smaller "
-                "one may well be missed."
-            )
-    return sentences
+    lines: list[list[str | Cell]] = []
+    for key, title in KINDS.items():
+        if len(some := tests[kind == key]):
+            clear = int((some["p_holm"] < LEVEL).sum())
+            numbers = [Cell(f"{number:,}", number) for number in (len(some), clear)]
+            lines.append([subset, title, *numbers, _detectable(some, name)])
+    return lines
 
 
-def _table(tests: pd.DataFrame, name: str) -> Table:
+def _detectable(tests: pd.DataFrame, name: str) -> str | Cell:
+    sizes = tests["smallest_difference"].dropna().astype(float)  # None where all are lost
+    if sizes.empty:
+        return MISSING
+    reachable = sizes[np.isfinite(sizes)]
+    if reachable.empty:
+        return Cell(NEVER, float("inf"))
+    return Cell(shown(name, reachable.median()).removesuffix(" %"), reachable.median())
+
+
+def _pairs(tests: pd.DataFrame, name: str) -> Table:
     body = [
         [
             *(f"{row.model_a} · {row.method_a}", f"{row.model_b} · {row.method_b}"),
             Cell(signed(name, row.difference), row.difference),
-            "–" if pd.isna(row.low) else f"[{signed(name, row.low)}, {signed(name, row.high)}]",
-            Cell(f"{row.p_holm:.4f}", row.p_holm),
+            MISSING if pd.isna(row.low) else f"[{signed(name, row.low)}, {signed(name, row.high)}]",
+            Cell(p_value(row.p_holm).removeprefix("p ").removeprefix("= "), row.p_holm),
             "yes" if row.p_holm < LEVEL else "no",
         ]
         for row in tests.itertuples()
     ]
     unit = " (points)" if metric(name).share else ""
-    heads = ["a", "b", f"a − b{unit}", "interval", "p, corrected", f"p < {LEVEL:g}"]
-    return Table(heads, body)
+    return Table(["a", "b", f"a − b{unit}", "interval", "corrected p", f"p < {LEVEL:g}"], body)

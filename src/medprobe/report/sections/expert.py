@@ -1,81 +1,87 @@
 """What experts say: accuracy by their ratings, how far they agree, ratings against answers."""
 
+from typing import Final
+
 import pandas as pd
 
 from medprobe.metrics.expert import RATED, Evaluation, Expert
 from medprobe.papers import published
-from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
+from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, part
 from medprobe.report.numbers import MISSING, cell, count, metric
 from medprobe.report.results import Results
 
-SHOWN = ("acc_at_1", "acc_at_10", *(one.name for one in Expert.METRICS))
+SHOWN: Final = ("acc_at_1", "acc_at_10", *(one.name for one in Expert.METRICS))
+ASKED: Final = {  # what raters are asked about
+    "predictions": "Raters were not told which model a prediction is of.",
+    "prompts": "Raters were asked whether each prompt states a fact.",
+}
+SCORES: Final = (
+    "A prediction is right where more than half of its raters say so. A system is scored on the "
+    "queries whose first predictions are all rated. Corrected accuracy is that of all queries, "
+    "moved by how far experts and answers differ on those rated. Hits and predictions rated right "
+    "are shares of the first ten predictions. Rows with a source are a paper's own numbers."
+)
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
     """For each evaluation: who rated how much, the systems' scores, agreement, confusion tables."""
     blocks = (
-        [Tag(one.name), *_scores(results, benchmark, one), *_agreement(one), *_confusion(table)]
+        [
+            Tag(one.name),
+            _progress(one),
+            _facts(one.rated) if one.asked == "prompts" else _scores(results, benchmark, one),
+            *_agreement(one),
+            *_confusion(table),
+        ]
         for one, table in results.expert.get(benchmark, [])
     )
     return part("By experts", *blocks)
 
 
-def _progress(one: Evaluation) -> list[Block]:
+def _progress(one: Evaluation) -> Table:
     """Who rated how many of the items."""
-    said = [
-        f"{rater}: {rows['rated'].sum():,} of {rows['items'].sum():,}"
+    body: list[list[str | Cell]] = [
+        [str(rater), count(rows["rated"].sum()), count(rows["items"].sum())]
         for rater, rows in one.rated.groupby("rater", sort=True)
     ]
-    return list(
-        paragraph(
-            f"{len(one.items):,} {one.asked} of {len(one.queries):,} queries were given to "
-            f"{len(said)} rater{'s' if len(said) > 1 else ''}, without saying which model they are "
-            f"of. Rated so far: {'; '.join(said)}."
-            if one.asked == "predictions"
-            else f"{len(one.items):,} prompts were given to {len(said)} raters: does it state a "
-            f"fact? Rated so far: {'; '.join(said)}."
-        )
-    )
+    size = f"{len(one.items):,} {one.asked}"
+    if one.asked == "predictions":
+        size += f" of {len(one.queries):,} queries"
+    return Table(["rater", "rated", "given"], body, f"{size}. {ASKED[one.asked]}")
 
 
-def _scores(results: Results, benchmark: str, one: Evaluation) -> list[Block]:
-    if one.asked == "prompts":
-        return [*_progress(one), _facts(one.rated)]
+def _scores(results: Results, benchmark: str, one: Evaluation) -> Table:
+    """The scores of each system, and what the papers print of models that are theirs."""
     rows = results.rows(benchmark, subset=f"{one.subset}/{RATED}:{one.name}", relation="micro")
     body: list[list[str | Cell]] = []
     for (model, method), some in rows.groupby(["model", "method"], sort=True):
         numbers = some.set_index("metric")[["value", "low", "high", "n"]]
-        cells: list[str | Cell] = [
+        cells = [
             cell(name, *numbers.loc[name, ["value", "low", "high"]])
             if name in numbers.index
             else MISSING
             for name in SHOWN
         ]
-        body.append([str(model), str(method), *cells, count(numbers["n"].min())])
-    if not body:
-        text = "No system has a query whose first predictions are all rated."
-        return [*_progress(one), *paragraph(text)]
+        body.append([str(model), str(method), *cells, count(numbers["n"].min()), MISSING])
+    if body:
+        body += _published(results, benchmark, one.subset)
     heads = ["model", "method", *(f"{metric(name).title}, %" for name in SHOWN), "queries"]
-    about = (
-        "A prediction is right where more than half of its raters say so. Corrected accuracy is "
-        "that of all queries, moved by how far experts and answers differ on those rated. Hits and "
-        "predictions rated right are shares of the first ten predictions."
-    )
-    printed = _published(results, benchmark, one.subset)
-    return [*_progress(one), *paragraph(about), Table(heads, body), *paragraph(*printed)]
+    return Table([*heads, "source"], body, SCORES)
 
 
-def _published(results: Results, benchmark: str, subset: str) -> list[str]:
-    """What the papers print of the models here that are theirs."""
-    return [
-        f"Published of {row.model} ({paper.version}): "
-        + ", ".join(f"{metric(name).title} {value:g} %" for name, value in row.values.items())
-        + "."
-        for name in sorted({*results.published.values()})
-        for paper, _, row in published(
-            name, results.printed(benchmark), f"{subset}/{RATED}", "micro", "contrastive"
-        )
-    ]
+def _published(results: Results, benchmark: str, subset: str) -> list[list[str | Cell]]:
+    lines: list[list[str | Cell]] = []
+    for name in sorted({*results.published.values()}):
+        where = (name, results.printed(benchmark), f"{subset}/{RATED}", "micro", "contrastive")
+        for paper, _, row in published(*where):
+            cells = [
+                Cell(f"{row.values[one]:g}", row.values[one] / 100)
+                if one in row.values
+                else MISSING
+                for one in SHOWN
+            ]
+            lines.append([row.model, "contrastive", *cells, MISSING, paper.version])
+    return lines
 
 
 def _facts(rated: pd.DataFrame) -> Table:

@@ -7,6 +7,7 @@ from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 
+BY: Final = "answer length"  # what these drawings, and a table of `breakdowns`, are by
 ORDER: Final = ["1-10", "11-20", "21-30", "31-40", "over-40"]
 FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
@@ -24,7 +25,8 @@ def drawn(results: Results, benchmark: str) -> list[Drawing]:
         if some["length"].nunique() < 2:
             continue
         axes = ("characters of the answer", plots.label(name))
-        plot = plots.curves(some, "length", "model", axes, metric(name).share)
+        share = metric(name).share
+        plot = plots.curves(some, "length", "model", axes, share, order=results.models)
         caption = f"{metric(name).title} by answer length, {method} ({benchmark})."
         drawings.append(Drawing(f"{benchmark}-{method}-lengths", plot, caption))
     return drawings

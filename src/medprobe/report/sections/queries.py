@@ -3,19 +3,14 @@
 from medprobe.core import places
 from medprobe.report.blocks import Links, Part, paragraph, part
 from medprobe.report.results import Results
-from medprobe.report.verdicts import listed
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """A link to the benchmark's page of queries, where it has one, and where the numbers are that
-    are not on it."""
-    said = "Which facts did one model answer and another not? What was answered to a query?"
-    links = [Links([(f"queries/{benchmark}.html", said)])] if benchmark in results.queries else []
-    others = results.unlisted.get(benchmark, [])
-    told = (
-        f"What {listed(others)} gave query by query stands in the project's tables "
-        f"{places.PREDICTIONS}/<model>/<method>/{benchmark}.parquet."
-        if others
-        else ""
-    )
-    return part("Query by query", links, paragraph(told))
+    """A link to the benchmark's page of queries, where it has one, and where to find the answers
+    that are not on it."""
+    title = "Which facts did one model answer and another not? What was answered to a query?"
+    links = [Links([(f"queries/{benchmark}.html", title)])] if benchmark in results.queries else []
+    others = ", ".join(results.unlisted.get(benchmark, []))
+    where = f"{places.PREDICTIONS}/<model>/<method>/{benchmark}.parquet"
+    text = f"Methods without a page of answers: {others}. Their predictions are in {where}."
+    return part("Query by query", links, paragraph(text) if others else [])

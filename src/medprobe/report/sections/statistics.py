@@ -4,7 +4,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.statistics import SHARES
+from medprobe.benchmark_statistics import SHARES
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.report.blocks import Block, Part, folded, part
@@ -44,7 +44,7 @@ def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
     own = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
     lines = own.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
     lines["model"] = [
-        row.first if row.size == 1 else f"{row.first} and {row.size - 1} alike"
+        row.first if row.size == 1 else f"{row.first} and {row.size - 1} more"
         for row in lines.itertuples()
     ]
     rows = lines.melt("model", [*SHARES], var_name="tokens", value_name="value")

@@ -1,43 +1,41 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
 from medprobe.figures.sweeps import START, by_relation, drawn
-from medprobe.report.blocks import Part, folded, paragraph, part
-from medprobe.report.numbers import metric, shown
+from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.numbers import cell, metric
 from medprobe.report.results import Results
-from medprobe.report.verdicts import verdict
+from medprobe.report.verdicts import SIGNS, difference, verdict
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """A drawing for each sweep, and a sentence on rewired against original models."""
+    """A table of rewired against original models, and a drawing for each sweep."""
+    rows, about = results.rows(benchmark), results.benchmarks[benchmark]
     return part(
         "By setting of the method",
-        paragraph(*_rewiring(results, benchmark)),
-        drawn(results.rows(benchmark), results.benchmarks[benchmark]),
-        folded("By relation", by_relation(results.rows(benchmark), results.benchmarks[benchmark])),
+        _rewiring(results, benchmark),
+        drawn(rows, about, results.models),
+        folded("By relation", by_relation(rows, about)),
     )
 
 
-def _rewiring(results: Results, benchmark: str) -> list[str]:
-    """For each model: does rewiring beat no rewiring, by the paired test?"""
+def _rewiring(results: Results, benchmark: str) -> list[Block]:
+    """Each model before and after rewiring, with the paired test."""
     subset, name = results.subsets(benchmark)[0], results.primary(benchmark)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-    sentences = []
-    for model, some in rows.groupby("model", sort=True):
-        methods = some.set_index("method")
-        for variant in some["method"]:
-            method, _, of_method = variant.partition(":")
-            if of_method != START or method not in methods.index:
-                continue
-            tests = results.tests(benchmark, subset, name)
-            if test := verdict(tests, (str(model), method), (str(model), variant)):
-                before, after = (
-                    shown(name, methods.loc[one, "value"]) for one in (variant, method)
-                )
-                title = metric(name).title
-                sentences.append(
-                    f"Rewiring leaves {model} at {after} {title} under {method}."
-                    if test.difference == 0
-                    else f"Rewiring takes {model} from {before} to {after} {title} under {method}, "
-                    f"a difference that is {test.words}."
-                )
-    return sentences
+    values, tests = (
+        rows.set_index(["model", "method"])["value"],
+        results.tests(benchmark, subset, name),
+    )
+    body: list[list[str | Cell]] = []
+    for model, variant in sorted(values.index):
+        method, _, setting = variant.partition(":")
+        if setting == START and (test := verdict(tests, (model, method), (model, variant))):
+            both = (cell(name, values[model, one]) for one in (variant, method))
+            body.append([model, method, *both, difference(name, test)])
+    title = metric(name).title + (", %" if metric(name).share else "")
+    heads = ["model", "method", f"original, {title}", f"rewired, {title}", "difference"]
+    return (
+        [Table(heads, body, f"Before and after rewiring ({subset}, macro). {SIGNS}")]
+        if body
+        else []
+    )

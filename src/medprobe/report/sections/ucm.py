@@ -8,11 +8,11 @@ import pandas as pd
 from medprobe.figures import trajectory, ucm
 from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
-from medprobe.metrics.significance import contrast
+from medprobe.metrics.significance import System, contrast
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
-from medprobe.report.numbers import MISSING, cell, count, shown
+from medprobe.report.numbers import MISSING, cell, count
 from medprobe.report.results import Results
-from medprobe.report.verdicts import Verdict, listed, verdict
+from medprobe.report.verdicts import SIGNS, difference, verdict
 
 NAME: Final = "understand"
 CENTRES: Final = ("target", "negative")
@@ -20,7 +20,17 @@ TESTED: Final = {  # what tells models apart: the subset and metric of its paire
     ACC: ("full", "acc_at_5"),
     **{share.capitalize(): ("target", share) for share in SHARES},
 }
-SATURATED: Final = 0.9  # as in the paper, below Table 2: "non-distinguishable 90% scores"
+SHARES_TEXT: Final = (
+    "Each time that a context gains another correct object, the target's rank rises (understand), "
+    "stays (confuse) or falls (misunderstand). Around a negative target, an incorrect entity takes "
+    "the target's place, and a low Understand is good. The copy control ranks what the context "
+    "names first and asks no model."
+)
+ACCURACY_TEXT: Final = (
+    "The full context names the target, so acc@5 with context rises by copying alone. A model "
+    "whose acc@5 with context is no higher than the copy control's may only copy. Understand "
+    "counts what other evidence does to the target's rank."
+)
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -30,161 +40,87 @@ def section(results: Results, benchmark: str) -> list[Part]:
         return []
     moves = results.trajectories.get(benchmark)
     return [
-        *part("Understand, confuse, misunderstand", _shares(results, benchmark, rows)),
-        *part("Accuracy with context, and understanding", _accuracy(results, benchmark, rows)),
+        *part(
+            "Understand, confuse, misunderstand",
+            paragraph(SHARES_TEXT),
+            ucm.shares_drawn(rows),
+            _understood(results, benchmark, rows),
+            _shares(ucm.micro(rows), ["model", "subset"]),
+        ),
+        *part(
+            "Accuracy with context, and understanding",
+            paragraph(ACCURACY_TEXT),
+            ucm.accuracy_drawn(rows, results.models),
+            _accuracy(rows),
+            _told_apart(results, benchmark, rows),
+        ),
         *part(
             "How ranks move",
             _changes(rows),
             [] if moves is None else trajectory.drawn(moves, benchmark),
         ),
-        *part("Where models understand", _parts(rows)),
-    ]
-
-
-def _shares(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
-    """UCM_m around target and negative target (Table 3), stacked, and what the control says."""
-    chosen = ucm.micro(rows)
-    return [
-        *paragraph(
-            "Each time that a context gains another correct object, the target's rank rises "
-            "(understand), stays (confuse) or falls (misunderstand). Around a negative target, an "
-            "incorrect entity takes the target's place."
+        *part(
+            "Where models understand",
+            folded("By kind, resource, objects and frequency", _parts(rows)),
         ),
-        *ucm.shares_drawn(rows),
-        *paragraph(*_apart(results, benchmark, rows)),
-        *_numbers(chosen, ["model", "subset"]),
     ]
 
 
-def _apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
-    """Whether each model, and the control, understands target and negative target differently, and
-    whether a model differs from the control on either, by the paired tests of UCM_k."""
+def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+    """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
-    systems = {row.model: (row.asked, row.method) for row in whole.itertuples()}
     both = results.tests(benchmark, contrast(*CENTRES), NAME)
-    sentences, only_negative = [], []
-    for model, system in sorted(systems.items()):
-        if test := verdict(both, system, system):
-            target, negative = (shown(NAME, values[model, centre]) for centre in CENTRES)
-            sentences.append(
-                f"Around targets {_called(model)} understands {target}, around negative targets "
-                f"{negative}, a difference that is {test.words}."
-            )
-    for model, (asked, method) in sorted(systems.items()):
-        against = {
-            centre: test
-            for centre in CENTRES
-            if (test := _with_control(results, benchmark, centre, asked, method))
-        }
-        if len(against) == len(CENTRES) and CONTROL in systems:
-            parts = [
-                f"around {_centre(centre)} {shown(NAME, values[model, centre])} and "
-                f"{shown(NAME, values[CONTROL, centre])}, {test.words}"
-                for centre, test in against.items()
-            ]
-            sentences.append(f"Understand of {model} and the copy control: {'; '.join(parts)}.")
-            below = against["negative"].clear and against["negative"].difference < 0
-            if below and not against["target"].clear:
-                only_negative.append(model)
-    if only_negative:
-        sentences.append(
-            f"Around targets alone {listed(only_negative)} cannot be told from a control that only "
-            "copies: what tells them apart is the negative target."
+    body: list[list[str | Cell]] = []
+    for model, system in sorted(_systems(whole).items()):
+        control = (system[0], f"{system[1].partition(':')[0]}:{COPY}")
+        against = (
+            verdict(results.tests(benchmark, centre, NAME), system, control) for centre in CENTRES
         )
-    return sentences
+        body.append(
+            [
+                model,
+                *(cell(NAME, values.get((model, centre), float("nan"))) for centre in CENTRES),
+                difference(NAME, verdict(both, system, system)),
+                *(difference(NAME, test) for test in against),
+            ]
+        )
+    heads = ["model", "target", "negative target", "difference"]
+    heads += ["target, against control", "negative target, against control"]
+    caption = f"Understand by UCM_k, per cent: the mean over relations, of triples. {SIGNS}"
+    return [Table(heads, body, caption)] if body else []
 
 
-def _with_control(
-    results: Results, benchmark: str, centre: str, model: str, method: str
-) -> Verdict | None:
-    control = f"{method.partition(':')[0]}:{COPY}"
-    tests = results.tests(benchmark, centre, NAME)
-    return verdict(tests, (model, method), (model, control)) if method != control else None
+def _systems(rows: pd.DataFrame) -> dict[str, System]:
+    """Each model's name on the page -> the model and its method."""
+    return {row.model: (row.asked, row.method) for row in rows.itertuples()}
 
 
-def _called(model: str) -> str:
-    return "the copy control, which knows nothing," if model == CONTROL else model
-
-
-def _centre(name: str) -> str:
-    return {"target": "targets", "negative": "negative targets (low is good)"}[name]
-
-
-def _accuracy(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+def _accuracy(rows: pd.DataFrame) -> list[Block]:
     """acc@k without and with context beside UCM_k (Table 2)."""
     chosen = ucm.beside(rows)
     wide = chosen.pivot(index="model", columns="what", values="value")
     wide = wide[list(dict.fromkeys(chosen["what"]))]
     body: list[list[str | Cell]] = [
-        [str(model), *(cell("understand", value) for value in line)]
+        [str(model), *(cell(NAME, value) for value in line)]
         for model, line in zip(wide.index, wide.to_numpy(), strict=True)
     ]
-    return [
-        *paragraph(
-            "The full context names the target, so acc@5 with context rises by copying alone; "
-            "Understand counts only what other evidence does to the target's rank.",
-            *_saturated(chosen),
-            *_told_apart(results, benchmark, chosen),
-        ),
-        *ucm.accuracy_drawn(rows),
-        Table(["model", *wide], body, "acc@k and UCM_k, per cent"),
-    ]
+    caption = "acc@k over all queries, and UCM_k, the mean over relations, per cent"
+    return [Table(["model", *wide], body, caption)] if body else []
 
 
-def _saturated(rows: pd.DataFrame) -> list[str]:
-    """Whether acc@5 with context saturates, and what copying alone reaches; `rows` with what each
-    is in the column `what`."""
-    values = rows[(rows["model"] != CONTROL) & (rows["what"] == ACC)].set_index("model")["value"]
-    values = values.sort_index()
-    if values.empty:
-        return []
-    named = ", ".join(f"{model} {shown('acc_at_5', value)}" for model, value in values.items())
-    below = int((values < SATURATED).sum())
-    sentences = [
-        f"With context acc@5 saturates in every model ({named})."
-        if not below
-        else f"With context acc@5 does not saturate in {below} of {len(values)} models ({named}): "
-        f"it stays below {SATURATED:.0%}."
-    ]
-    for value in rows[(rows["model"] == CONTROL) & (rows["what"] == ACC)]["value"]:
-        sentences.append(
-            f"The copy control, which knows nothing, has {shown('acc_at_5', value)}"
-            + (
-                ", as much as any model: acc@5 with context cannot tell copying from understanding."
-                if value >= values.max()
-                else "."
-            )
-        )
-    return sentences
-
-
-def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[str]:
-    """How many pairs of models accuracy with context and each share tell apart, by paired tests."""
-    known = rows[rows["model"] != CONTROL]
-    systems = sorted({(row.asked, row.method) for row in known.itertuples()})
-    counts, pairs = {}, 0
+def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+    """How many pairs of models accuracy with context and each share tell apart."""
+    known = ucm.beside(rows[rows["model"] != CONTROL])
+    pairs = [*combinations(sorted({*_systems(known).values()}), 2)]
+    body: list[list[str | Cell]] = []
     for what, (subset, name) in TESTED.items():
         tests = results.tests(benchmark, subset, name)
-        found = [test for a, b in combinations(systems, 2) if (test := verdict(tests, a, b))]
-        counts[what], pairs = sum(test.clear for test in found), max(pairs, len(found))
-    if not pairs:
-        return []
-    listing = ", ".join(f"{what} {count}" for what, count in counts.items())
-    if pairs == 1:
-        told, silent = ([x for x in counts if bool(counts[x]) == side] for side in (True, False))
-        if not told:
-            return ["No paired test tells the two models apart."]
-        rest = f"; by {listed(silent)} they do not" if silent else ""
-        return [f"By {listed(told)} the paired tests tell the two models apart{rest}."]
-    more = counts["Understand"] > counts[ACC]
-    ends = (
-        "understanding tells models apart that accuracy with context does not"
-        if more
-        else "understanding tells no more models apart than accuracy with context does"
-    )
-    noun = "pair" if pairs == 1 else "pairs"
-    return [f"Of {pairs} {noun} of models the paired tests tell apart, by {listing}: {ends}."]
+        found = [test for a, b in pairs if (test := verdict(tests, a, b))]
+        if found:
+            body.append([what, count(len(found)), count(sum(test.clear for test in found))])
+    caption = "Pairs of models that differ significantly, by paired tests (corrected)"
+    return [Table(["measure", "pairs of models", "told apart"], body, caption)] if body else []
 
 
 def _changes(rows: pd.DataFrame) -> list[Block]:
@@ -193,12 +129,11 @@ def _changes(rows: pd.DataFrame) -> list[Block]:
     if chosen.empty:
         return []
     wide = chosen.pivot(index="model", columns=["subset", "metric"], values="value")
-    roles = [(f"target/added:{role}", role) for role in ("correct", "incorrect")]
     columns = {
-        (subset, name): f"{name.removeprefix('rc_')}, {role} added"
-        for subset, role in roles
+        (f"target/added:{role}", name): f"{name.removeprefix('rc_')}, {role} added"
+        for role in ("correct", "incorrect")
         for name in SERIES
-        if (subset, name) in wide
+        if (f"target/added:{role}", name) in wide
     }
     body: list[list[str | Cell]] = [
         [
@@ -207,24 +142,21 @@ def _changes(rows: pd.DataFrame) -> list[Block]:
         ]
         for model, line in zip(wide.index, wide[list(columns)].to_numpy(), strict=True)
     ]
-    heads = ["model", *columns.values()]
-    return [Table(heads, body, "mean rank change; negative is a rise")]
+    return [Table(["model", *columns.values()], body, "mean rank change; negative is a rise")]
 
 
 def _parts(rows: pd.DataFrame) -> list[Block]:
     """UCM_m by kind, resource, number of correct objects, frequency, times read."""
     chosen = rows[rows["metric"].isin(SHARES) & (rows["relation"] == "micro")]
-    chosen = chosen[chosen["subset"].str.contains("/", regex=False)]
-    table = _numbers(chosen, ["subset", "model"])
-    return folded("By kind, resource, objects and frequency", table)
+    return _shares(chosen[chosen["subset"].str.contains("/", regex=False)], ["subset", "model"])
 
 
-def _numbers(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
-    """A table of the three shares with their intervals."""
+def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
+    """The three shares with their intervals (Table 3)."""
     body: list[list[str | Cell]] = []
     for names, some in rows.groupby(keys, sort=True):
         numbers = some.set_index("metric")[["value", "low", "high"]]
         cells = [cell(name, *numbers.loc[name]) for name in SHARES]
         body.append([*map(str, names), *cells, count(some["n"].max())])
     heads = [*keys, *(name.capitalize() for name in SHARES), "triples"]
-    return [Table(heads, body, "UCM_m, per cent")] if body else []
+    return [Table(heads, body, "UCM_m, per cent: the mean over all steps")] if body else []

@@ -1,0 +1,117 @@
+"""What a ranking is worth that looks at no subject: the commonest answers of each relation.
+
+A model that only learnt what a relation's answers usually are looks as if it knew facts. The
+`prior` ranks a relation's answers by how often they are right for other subjects (a majority
+baseline: Cao et al. 2021, section 3; Zhong et al. 2021, section 4). Where a benchmark has a split
+to train on, a second variant counts answers there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from medprobe.core.answers import rule, with_hits
+from medprobe.core.tables import BenchmarkTables
+
+METHOD: Final = "prior"
+TRAIN: Final = "train"  # a further table of a benchmark, and the variant that counts its answers
+TIES: Final = 5  # names behind the last that equal it, as methods list them
+
+
+class Query(NamedTuple):
+    """What a prior knows of a query."""
+
+    id: str
+    cluster: str  # what is left out together, such as its subject
+    answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
+
+
+def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = True) -> pd.DataFrame:
+    """Rank each relation's answers by their frequency, for every query.
+
+    Args:
+        tables: the benchmark. With a table `train` there is a second variant, which counts there.
+        cluster: the column whose equal values are one subject.
+        k: how many answers are ranked.
+        leave_out: leave all queries of a query's own cluster out of its counts.
+
+    Returns:
+        A prediction table. `score` is the share of the counted queries that an answer is right for.
+        Equal ones stand in the order in which the benchmark first has them. The table is empty
+        where each relation has one answer, which a prior would always name.
+    """
+    normalise = rule(tables.normalise)
+    groups = _grouped(tables.queries, ["subset", "relation"], cluster, normalise)
+    rows: list[dict[str, Any]] = []
+    if any(_distinct(group) > 1 for group in groups.values()):
+        for group in groups.values():
+            rows += _ranked(group, group, "", k, leave_out)
+    if rows and TRAIN in tables.others:
+        train = _grouped(tables.others[TRAIN], ["relation"], cluster, normalise)
+        for (_, relation), group in groups.items():
+            rows += _ranked(group, train.get((relation,), []), TRAIN, k, leave_out)
+    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
+    return with_hits(pd.DataFrame(rows, columns=columns), tables)
+
+
+def _distinct(group: list[Query]) -> int:
+    """The number of different answers."""
+    return len({text for query in group for text in query.answers})
+
+
+def _grouped(
+    queries: pd.DataFrame, keys: list[str], cluster: str, normalise: Callable[[str], str]
+) -> dict[tuple[str, ...], list[Query]]:
+    """The queries by these columns, in their order."""
+    groups: dict[tuple[str, ...], list[Query]] = {}
+    columns = (queries[name] for name in (*keys, "query_id", cluster, "answers"))
+    for *key, query, value, answers in zip(*columns, strict=True):
+        name = value if isinstance(value, str) else next(iter(value), "")
+        texts: dict[str, str] = {}
+        for answer in sorted(set(answers)):
+            texts.setdefault(normalise(answer), answer)
+        groups.setdefault(tuple(key), []).append(Query(query, name or query, texts))
+    return groups
+
+
+def _ranked(
+    queries: list[Query], counted: list[Query], variant: str, k: int, leave_out: bool
+) -> Iterator[dict[str, Any]]:
+    """The predictions for the queries of one relation, by the answers of the counted ones."""
+    totals, spelled = Counter[str](), dict[str, str]()
+    clusters: dict[str, list[Query]] = {}
+    for query in counted:
+        totals.update([*query.answers])
+        for text, answer in query.answers.items():
+            spelled.setdefault(text, answer)
+        clusters.setdefault(query.cluster, []).append(query)
+    common = [text for text, _ in totals.most_common()]
+    for query in queries:
+        left_out = clusters.get(query.cluster, []) if leave_out else []
+        size = len(counted) - len(left_out)
+        for rank, (text, count) in enumerate(_top(common, totals, left_out, k), start=1):
+            yield {
+                "variant": variant,
+                "replicate": "",
+                "query_id": query.id,
+                "rank": rank,
+                "prediction": spelled[text],
+                "score": count / size,
+            }
+
+
+def _top(
+    common: list[str], totals: Counter[str], left_out: list[Query], k: int
+) -> list[tuple[str, int]]:
+    """The k answers that are right for most queries but those left out, and what equals the last.
+
+    Leaving queries out moves only their own answers, so that no more than those and the k
+    commonest, with ties, can be among them.
+    """
+    less = Counter(text for query in left_out for text in query.answers)
+    pool = [(text, totals[text] - less[text]) for text in common[: k + TIES + len(less)]]
+    ranked = sorted((pair for pair in pool if pair[1]), key=lambda pair: -pair[1])
+    behind = [pair for pair in ranked[k : k + TIES] if pair[1] == ranked[k - 1][1]]
+    return [*ranked[:k], *behind]

@@ -1,0 +1,125 @@
+"""Statistics of a benchmark: the tidy table of how many queries, answers and candidates it has."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe.core.answers import rule
+from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+
+CHANCES: Final = (1, 5, 10)  # the k of `chance_at_<k>`
+FEWEST: Final = 6  # effective answers of a relation that can show anything by itself
+SHARES: Final = {  # the columns of answers by their number of tokens, and what it is
+    **{f"answers_of_{count}": str(count) for count in range(1, 11)},
+    "answers_of_more": "over 10",
+}
+
+
+def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
+    """One row a subset and relation, and one (`relation` = `all`) a subset.
+
+    Columns: subset, relation, queries, subjects (distinct), answers (sum over queries),
+    distinct_answers, answers_per_query (mean), answer_characters (mean over queries of their
+    answers' mean length), effective_answers (as many equally frequent ones would repeat as often as
+    the first answers do), uncommon (queries with no answer among the relation's ten commonest),
+    candidates (distinct names of its own that are ranked), chance_at_<k>
+    (mean over queries of acc@k where these names stand in random order).
+    """
+    rows = []
+    for subset, asked, candidates in benchmark.subsets():
+        own = candidates[candidates["type"] != DISTRACTOR]
+        of_queries = _chances(asked, own, benchmark.normalise)
+        queries = asked.assign(**of_queries, common=has_common_answer(asked))
+        for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
+            names = own["name"].nunique() if relation == "all" else len(_ranked(own, relation))
+            chances = {name: part[name].mean() for name in of_queries}
+            counts = {**_counts(part), "candidates": names, **chances}
+            rows.append({"subset": subset, "relation": relation, **counts})
+    return pd.DataFrame(rows).astype({"candidates": "Int64"})
+
+
+def _ranked(own: pd.DataFrame, relation: str) -> set[str]:
+    """The names that are ranked for a relation: those of its type, all where there are none."""
+    typed = own[own["type"] == relation]
+    return set((typed if len(typed) else own)["name"])
+
+
+def _chances(queries: pd.DataFrame, own: pd.DataFrame, normalise: str) -> dict[str, pd.Series]:
+    """For each query the chance of an answer among the first k of its names in random order."""
+    same = rule(normalise)
+    right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
+    for relation, part in queries.groupby("relation"):
+        names = _ranked(own, str(relation))
+        texts = Counter(map(same, names))
+        size[part.index] = len(names)
+        right[part.index] = [
+            sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
+        ]
+    found = {}
+    for k in CHANCES:
+        missed = pd.Series(1.0, queries.index)
+        for drawn in range(k):
+            missed *= ((size - right - drawn) / (size - drawn).where(size > drawn)).clip(lower=0)
+        found[f"chance_at_{k}"] = (1 - missed.fillna(0)).where(size > 0, np.nan)
+    return found
+
+
+def _counts(queries: pd.DataFrame) -> dict[str, float]:
+    answers = queries["answers"]
+    characters = answers.map(
+        lambda names: sum(map(len, names)) / len(names) if len(names) else None
+    )
+    return {
+        "queries": len(queries),
+        "subjects": queries["subject"].nunique(),
+        "answers": int(answers.map(len).sum()),
+        "distinct_answers": len({name for names in answers for name in names}),
+        "answers_per_query": answers.map(len).mean(),
+        "answer_characters": characters.astype(float).mean(),
+        "effective_answers": effective_number(
+            queries["relation"] + " " + answer_keys(queries).str[0]
+        ),
+        "uncommon": int((~queries["common"]).sum()),
+    }
+
+
+def weak_relations(statistics: pd.DataFrame, subset: str) -> list[str]:
+    """The relations with fewer than six effective answers: alone they can show nothing.
+
+    Args:
+        statistics: the table of `statistics`.
+        subset: whose relations are meant.
+    """
+    chosen = (statistics["subset"] == subset) & (statistics["relation"] != "all")
+    few = statistics["effective_answers"] < FEWEST
+    return statistics.loc[chosen & few, "relation"].tolist()
+
+
+def token_statistics(
+    benchmark: BenchmarkTables, count: Callable[[list[str]], list[int]]
+) -> pd.DataFrame:
+    """One row a subset: `tokens_per_answer` (mean over distinct answers), SHARES
+    (of distinct answers with so many tokens), and `single_token` (the
+    share of a relation's distinct answers that are one token, in the mean over relations: so comes
+    MedLAMA's published 2.6 %), by a tokenizer's `count` of each text's tokens."""
+
+    def lengths(queries: pd.DataFrame) -> pd.Series:
+        return pd.Series(count(sorted({name for names in queries["answers"] for name in names})))
+
+    def rows() -> Iterator[dict[str, object]]:
+        for subset, queries, _ in benchmark.subsets():
+            singles = [(lengths(part) == 1).mean() for _, part in queries.groupby("relation")]
+            every = lengths(queries)
+            capped = every.clip(upper=len(SHARES)).value_counts(normalize=True)
+            yield {
+                "subset": subset,
+                "tokens_per_answer": every.mean(),
+                "single_token": sum(singles) / len(singles),
+                **{name: capped.get(tokens, 0.0) for tokens, name in enumerate(SHARES, start=1)},
+            }
+
+    return pd.DataFrame(rows())

@@ -1,0 +1,154 @@
+"""A server that imports the libraries once and forks a process for each command.
+
+Most of a small stage's time goes into importing PyTorch, transformers and MLflow. `medprobe repro`
+starts the server where stages are left to run, and asks it for each `dvc`; the script `medprobe`
+asks it too. A fork takes over the arguments, folder, environment and standard streams of its
+client. Where no server listens, or the client's environment is another than the server's, which
+libraries read when they are imported, the command runs in a process of its own.
+"""
+
+import fcntl
+import gc
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+SOCKET: Final = "MEDPROBE_FORK_SERVER"  # the variable that says where the server listens
+LIBRARIES: Final = (
+    *("dvc.api", "faiss", "great_expectations", "matplotlib.figure", "mlflow", "polars"),
+    *("pyarrow.dataset", "rich.progress", "rouge_score", "safetensors.torch", "scipy.stats"),
+    *("sklearn.linear_model", "sqlalchemy", "torch", "transformers"),
+)
+MODELS: Final = (  # of transformers, which imports a model's code when its class is asked for
+    *("AutoModel", "AutoTokenizer", "BartForConditionalGeneration", "BertForMaskedLM"),
+    *("GPT2LMHeadModel", "LlamaForCausalLM"),
+)
+SETTINGS: Final = {  # as this package sets them before it imports these libraries
+    **dict.fromkeys(["DO_NOT_TRACK", "MLFLOW_DISABLE_TELEMETRY", "TOKENIZERS_PARALLELISM"], "true"),
+    "GX_ANALYTICS_ENABLED": "false",
+}
+PER_COMMAND: Final = re.compile(rf"DVC_.*|OLDPWD|PS1|PWD|SHLVL|_|{SOCKET}")  # variables
+ACCEPTED: Final = b"+"
+
+
+@contextmanager
+def start(environment: Mapping[str, str], group: int | None = None) -> Iterator[dict[str, str]]:
+    """Run a server, in the process group `group` if given, while the block lasts.
+
+    Yields the environment in which commands use it: `environment` as it is where a server runs
+    already, and on systems other than Linux, whose own libraries may not bear a fork.
+    """
+    environment = SETTINGS | {**environment}
+    if environment.get(SOCKET) or sys.platform != "linux":
+        yield environment
+        return
+    with tempfile.TemporaryDirectory(prefix="medprobe-") as folder:
+        address = str(Path(folder) / "socket")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(address)
+            listener.listen(64)
+            server = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"import {__name__} as server; server.serve()"],
+                pass_fds=[listener.fileno()],
+                env={**environment, SOCKET: str(listener.fileno())},
+                process_group=group,
+            )
+        try:
+            yield {**environment, SOCKET: address}
+        finally:
+            server.kill()
+            server.wait()
+
+
+def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> int | None:
+    """The exit status of a script that ran in a fork, or None where no server would run it."""
+    if not (address := environment.get(SOCKET)):
+        return None
+    request = json.dumps([script, [*arguments], os.getcwd(), {**environment}]).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(address)
+            socket.send_fds(connection, [len(request).to_bytes(8, "big")], [0, 1, 2])
+            connection.sendall(request)
+            if connection.recv(1) != ACCEPTED:
+                return None
+        except OSError:
+            return None
+        while True:
+            with suppress(KeyboardInterrupt):  # which the fork gets as well, and ends
+                status = connection.recv(1)
+                return status[0] if status else 128 + signal.SIGKILL
+
+
+def serve() -> None:
+    """Fork for each client, until the process is killed."""
+    listener = socket.socket(fileno=int(os.environ[SOCKET]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
+    variables = _shared(os.environ)
+    libraries = {name: import_module(name) for name in LIBRARIES}
+    for name in MODELS:
+        getattr(libraries["transformers"], name)
+    gc.collect()
+    gc.freeze()
+    while True:
+        connection, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            _answer(connection, variables)
+        connection.close()
+
+
+def _answer(connection: socket.socket, variables: Mapping[str, str]) -> None:
+    """Run a client's script in this process, send its exit status, and end."""
+    size, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb") as received:
+        request = received.read(int.from_bytes(size, "big"))
+    script, arguments, folder, environment = json.loads(request)
+    scripts = entry_points(group="console_scripts", name=script)
+    if not scripts or _shared(environment) != variables:
+        os._exit(0)
+    connection.sendall(ACCEPTED)
+    # The kernel ends this process by SIGIO where the client's end of the connection closes.
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for standard, stream in enumerate(streams):
+        os.dup2(stream, standard)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    if script == "medprobe":
+        del os.environ[SOCKET]  # it is in its fork already
+    sys.argv = [script, *arguments]
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    status: Any = 1
+    try:
+        status = next(iter(scripts)).load()() or 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    connection.sendall(bytes([status if isinstance(status, int) else 1]))
+    os._exit(0)  # to take the libraries apart would cost as much as many a stage
+
+
+def _shared(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that all commands have in common: none of a single stage's."""
+    return {key: value for key, value in environment.items() if not PER_COMMAND.fullmatch(key)}

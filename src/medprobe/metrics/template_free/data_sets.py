@@ -1,0 +1,69 @@
+"""The ten data sets that are compared, template-based and template-free (Shaier et al., Tables 3 to
+5), and where each is among the benchmarks."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+METHOD: Final = "mask_average"  # ranks a data set's own entities
+WITH_DISTRACTORS: Final = f"{METHOD}:distractors"
+
+
+class DataSet(NamedTuple):
+    """A data set: a subset of a benchmark."""
+
+    name: str
+    benchmark: str  # what papers call it; in what `data_sets` gives, its own name
+    subset: str
+    kind: str
+    domain: str
+
+
+PAPER: Final = [
+    DataSet("CTD", "biolama", "ctd", "template-based", "biomedical"),
+    DataSet("Biomed-Wikidata", "biolama", "wikidata", "template-based", "biomedical"),
+    DataSet("Google-RE (template)", "lama", "google-re-template", "template-based", "general"),
+    DataSet("T-REx (template)", "lama", "t-rex-template", "template-based", "general"),
+    DataSet("Google-RE (free)", "lama", "google-re-free", "template-free", "general"),
+    DataSet("T-REx (free)", "lama", "t-rex-free", "template-free", "general"),
+    DataSet("ConceptNet", "lama", "conceptnet", "template-free", "general"),
+    DataSet("SQuAD", "lama", "squad", "template-free", "general"),
+    DataSet("LIPID-Chem", "lipid", "chem", "template-free", "biomedical"),
+    DataSet("LIPID-Gene", "lipid", "gene", "template-free", "biomedical"),
+]
+PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
+                   ("T-REx", "t-rex-template", "t-rex-free")]  # fmt: skip
+
+
+def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
+    """The data sets that these benchmarks hold, in the paper's order; the name of a second form
+    of a benchmark stands behind those of its data sets.
+
+    >>> [one.name for one in data_sets({"lipid": "lipid", "newer": "lipid"})]
+    ['LIPID-Chem', 'LIPID-Chem, newer', 'LIPID-Gene', 'LIPID-Gene, newer']
+    """
+    found = []
+    for one in PAPER:
+        for place, own in enumerate(forms(builders, one.benchmark)):
+            name = one.name if place == 0 else f"{one.name}, {own}"
+            found.append(DataSet(name, own, one.subset, one.kind, one.domain))
+    return found
+
+
+def family(builder: str) -> str:
+    """The benchmark that a builder builds in some form.
+
+    >>> family("medlama_released"), family("medlama")
+    ('medlama', 'medlama')
+    """
+    return builder.partition("_")[0]
+
+
+def forms(builders: Mapping[str, str], benchmark: str) -> list[str]:
+    """The project's benchmarks that are this one in some form, the one of its name first."""
+    names = [name for name, builder in builders.items() if family(builder) == benchmark]
+    return sorted(names, key=lambda name: (name != benchmark, name))
+
+
+def home(sets: list[DataSet], subset: str) -> str:
+    """The first benchmark that holds this subset, or "" where none does."""
+    return next((one.benchmark for one in sets if one.subset == subset), "")

@@ -1,0 +1,55 @@
+"""What is reached without any knowledge: uniform chance, the commonest answers of each relation,
+and the controls of methods."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from medprobe.metrics.significance import is_control
+from medprobe.report.numbers import metric
+from medprobe.report.results import Results
+from medprobe.report.verdicts import chance, p_value, verdict
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The value of something that knows nothing, and whether a system is shown to be better."""
+
+    name: str
+    value: float
+    beaten: bool
+    evidence: str = ""  # the test, where there is one
+
+
+def baselines(results: Results, system: pd.Series) -> list[Baseline]:
+    """List the baselines of a system, the strongest first.
+
+    Args:
+        results: the tables of the page.
+        system: a row of the comparison, of macro means.
+
+    Returns:
+        Uniform chance, which is beaten where the system's interval is above it; the benchmark's
+        priors and the control of the system's method, which are beaten where the paired test says
+        so; each only where it is known.
+    """
+    benchmark, subset, name = (str(system[key]) for key in ("benchmark", "subset", "metric"))
+    lower = metric(name).better_on(subset) == "lower"
+    found = []
+    if (value := chance(results, benchmark, subset, name)) is not None:
+        beaten = system["high"] < value if lower else system["low"] > value
+        found.append(Baseline("uniform chance", value, bool(beaten)))
+    rows = results.rows(
+        benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
+    )
+    priors = results.priors
+    priors = priors[(priors["benchmark"] == benchmark) & (priors["subset"] == subset)]
+    priors = priors[(priors["relation"] == "macro") & (priors["metric"] == name)]
+    controls = rows[rows["method"].map(is_control).astype(bool)]
+    tests = results.tests(benchmark, subset, name)
+    for row in [*map(dict, priors.to_dict("records")), *controls.to_dict("records")]:
+        a, b = ((one["model"], one["method"]) for one in (system, row))
+        if (test := verdict(tests, a, b)) is not None:
+            beaten = test.favours(name, subset)
+            found.append(Baseline(row["method"], row["value"], beaten, p_value(test.p)))
+    return sorted(found, key=lambda one: one.value, reverse=not lower)

@@ -1,0 +1,64 @@
+"""A subset's main metric taken apart, by relation and by parts of its queries: as in every table of
+models, a row is a model and method."""
+
+import re
+from typing import Final
+
+import pandas as pd
+
+from medprobe.figures.rows import without_sweeps
+from medprobe.metrics.summary import MEANS
+from medprobe.report.blocks import Cell, Table
+from medprobe.report.numbers import MISSING, cell, metric
+from medprobe.report.results import Results
+
+TITLES: Final = {"read": "times read"}  # what a part of subsets is by, where its name says it not
+
+
+def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table]:
+    """Tables by what they are broken down by, such as "relation" or "answer length"; none where
+    there are fewer than two parts, or more relations than can be read."""
+    name = results.primary(benchmark)
+    rows = without_sweeps(results.rows(benchmark, metric=name)).dropna(subset="value")
+    whole, _, part = (rows["subset"].str.partition("/")[place] for place in range(3))
+    rows = rows.assign(by=part.str.partition(":")[0], part=part.str.partition(":")[2])
+    rows = rows[whole == subset]
+    is_mean, is_part = rows["relation"].isin(MEANS), rows["by"] != ""
+    relations = rows[~is_mean & ~is_part].assign(by="relation", part=rows["relation"])
+    if results.benchmarks[benchmark].many_relations:
+        relations = relations.head(0)
+    parts = pd.concat([relations, rows[is_part & (rows["relation"] == "micro")]])
+    better = metric(name).better_on(subset)
+    return {
+        TITLES.get(by, by.replace("-", " ")): _table(some, name, better == "lower")
+        for by, some in parts.groupby("by", sort=False)
+        if some["part"].nunique() > 1
+    }
+
+
+def _table(rows: pd.DataFrame, name: str, ascending: bool) -> Table:
+    """A row a system, the best first by the mean of its parts, and a column a part."""
+    sizes = rows.groupby("part")["n"].max()
+    columns = sorted(sizes.index, key=_in_order)
+    order = rows.groupby(["model", "method"])["value"].mean()
+    cells = {
+        (row.model, row.method, row.part): cell(name, row.value, row.low, row.high)
+        for row in rows.itertuples()
+    }
+    body: list[list[str | Cell]] = [
+        [*system, *(cells.get((*system, part), MISSING) for part in columns)]
+        for system in order.sort_values(ascending=ascending, kind="stable").index
+    ]
+    heads = [f"{one.replace('_', ' ')} ({sizes[one]:,})" for one in columns]
+    title = metric(name).title + (", per cent" if metric(name).share else "")
+    return Table(["model", "method", *heads], body, f"{title}; how many queries in parentheses")
+
+
+def _in_order(part: str) -> tuple[float, str]:
+    """A key to sort by: numbers that begin a name, those of "over-" last, then the name.
+
+    >>> sorted(["over-40", "may_treat", "11-20", "2-10"], key=_in_order)
+    ['2-10', '11-20', 'over-40', 'may_treat']
+    """
+    number = re.match(r"(over-)?(\d+)", part)
+    return (int(number[2]) + 0.5 * bool(number[1]) if number else float("inf"), part)

@@ -1,1 +1,0 @@
-export {Chart, ScatterController, LineController, BarController, LinearScale, LogarithmicScale, CategoryScale, PointElement, LineElement, BarElement, Filler, Tooltip, Legend} from "chart.js";

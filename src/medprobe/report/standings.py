@@ -1,0 +1,131 @@
+"""Which system is best by one metric on one subset, and what it is compared with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pandas as pd
+
+from medprobe.report.baselines import Baseline, baselines
+from medprobe.report.blocks import Cell, Table
+from medprobe.report.numbers import MISSING, cell, metric, shown
+from medprobe.report.results import Results, comparable
+from medprobe.report.verdicts import MARK, Verdict, difference, verdict
+
+CAPTION: Final = (
+    "Macro means with intervals. Baseline: the strongest of uniform chance, the prior (the "
+    f"commonest answers for other subjects) and the method's controls. {MARK} not shown to be "
+    "beaten, by the interval (chance) or the paired test. Difference: to the next model under the "
+    f"same method, with the corrected p of the paired test. {MARK} not significantly better than "
+    "all other models under the same method. Systems with other methods are not tested against the "
+    "best one."
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The systems of a benchmark, subset and metric."""
+
+    benchmark: str
+    subset: str
+    metric: str
+    rows: pd.DataFrame  # of all comparable systems, best first
+    rivals: list[tuple[pd.Series, Verdict | None]]  # other models, same method, best first
+    baselines: list[Baseline]  # of the best system, strongest first
+
+    @property
+    def best(self) -> pd.Series:
+        """The row of the best system."""
+        return self.rows.iloc[0]
+
+    @property
+    def others(self) -> pd.DataFrame:
+        """The rows of other models, best first."""
+        return self.rows[self.rows["model"] != self.best["model"]]
+
+    @property
+    def shared(self) -> bool:
+        """Whether another model has the best value too."""
+        return bool((self.others["value"] == self.best["value"]).any())
+
+    @property
+    def clear(self) -> bool:
+        """Whether the best is significantly better than all other models under its method."""
+        return bool(self.rivals) and all(test is not None and test.clear for _, test in self.rivals)
+
+    @property
+    def common_method(self) -> str:
+        """The method that asks most models; of several the one with the best value."""
+        counts = self.rows.groupby("method", sort=False)["model"].nunique()
+        return str(counts.idxmax())
+
+
+def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
+    """The standing by a metric; None where no system has it, or it has no better direction."""
+    rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
+    rows, better = comparable(rows), metric(name).better_on(subset)
+    if rows.empty or better == "neither":
+        return None
+    rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
+    best = rows.iloc[0]
+    tests = results.tests(benchmark, subset, name)
+    same = rows[(rows["method"] == best["method"]) & (rows["model"] != best["model"])]
+    rivals = [
+        (row, verdict(tests, (best["model"], best["method"]), (row["model"], row["method"])))
+        for _, row in same.iterrows()
+    ]
+    if metric(name).within_kind:  # models of another kind are not compared
+        rivals = [(row, test) for row, test in rivals if test]
+    return Standing(benchmark, subset, name, rows, rivals, baselines(results, best))
+
+
+def table(
+    head: str, standings: Sequence[tuple[str | Cell, Standing]], caption: str = CAPTION
+) -> Table:
+    """Show standings, a line each.
+
+    Args:
+        head: what the labels are.
+        standings: a label and a standing for each line.
+        caption: of the table.
+    """
+    heads = ["best model", "value", "baseline", "next, same method", "difference"]
+    body = [[label, *_line(one)] for label, one in standings]
+    return Table([head, *heads, "best of other methods"], body, caption)
+
+
+def _line(one: Standing) -> list[str | Cell]:
+    rival, test = one.rivals[0] if one.rivals else (None, None)
+    elsewhere = one.others[one.others["method"] != one.best["method"]]
+    return [
+        Cell(str(one.best["model"]), note=str(one.best["method"])),
+        value(one.metric, one.best),
+        _baseline(one),
+        MISSING if rival is None else _named(one.metric, rival),
+        difference(one.metric, test, clear=one.clear),
+        MISSING if elsewhere.empty else _named(one.metric, elsewhere.iloc[0]),
+    ]
+
+
+def _named(name: str, row: pd.Series) -> Cell:
+    """A system, its value below it."""
+    numbers = value(name, row)
+    return Cell(str(row["model"]), note=f"{row['method']}\n{numbers.text} {numbers.note}".strip())
+
+
+def _baseline(one: Standing) -> str | Cell:
+    if not one.baselines:
+        return MISSING
+    strongest = one.baselines[0]
+    plain = cell(one.metric, strongest.value)
+    mark = "" if strongest.beaten else f" {MARK}"
+    note = f"{strongest.name}\n{strongest.evidence}".strip()
+    return Cell(plain.text + mark, plain.sort, note=note)
+
+
+def value(name: str, row: pd.Series, note: str = "") -> Cell:
+    """A row's value, its interval and a further note below it."""
+    plain = cell(name, row["value"])
+    low, high = (shown(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
+    notes = ["" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
+    return Cell(plain.text, plain.sort, plain.shade, "\n".join(filter(None, notes)))

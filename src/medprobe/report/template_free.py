@@ -1,0 +1,241 @@
+"""The chapter on template-based and template-free probing, across data sets: each analysis is a
+table and a drawing (Shaier et al., section 5)."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing
+from medprobe.metrics import catalog
+from medprobe.metrics.template_free.data_sets import (
+    METHOD,
+    PARALLEL,
+    WITH_DISTRACTORS,
+    data_sets,
+    home,
+)
+from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, part
+from medprobe.report.numbers import MISSING
+from medprobe.report.results import LEVEL, Results
+from medprobe.report.verdicts import MARK, p_value
+
+SHARE: Final = "{:.1%}"
+EDGES: Final = {  # the interval of a column
+    "value": ("low", "high"),
+    "value_more": ("low_more", "high_more"),
+    "difference": ("low", "high"),
+}
+CUT_OFF: Final = (
+    "Unseen: the model's training ended by the cut-off date of the sentences. May be read: it "
+    "ended later. Unknown: params.yaml has no `trained_until` for the model."
+)
+
+
+def chapter(results: Results) -> list[Chapter]:
+    """A chapter of its own, or nothing where no such data set was probed."""
+    parts = [
+        *_rankings(results),
+        *_parallel(results),
+        *_perplexity(results),
+        *_templates(results),
+        *_overconfidence(results),
+        *_distractors(results),
+        *_lipid(results),
+    ]
+    about = "Filled templates against natural sentences: do they measure the same?"
+    title = "Template-based and template-free"
+    return [Chapter("template-free", title, [about], parts)] if parts else []
+
+
+def _rankings(results: Results) -> list[Part]:
+    ranks, moved = (results.template_free.get(name) for name in ("rankings", "displacement"))
+    if ranks is None or moved is None:  # a ranking of a few models says nothing
+        return []
+    rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
+    plot = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
+    drawing = Drawing("template-free-rankings", plot, "Ranks of the models in each data set.")
+    formats = {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}
+    by_domain = moved.groupby("domain", as_index=False)[["mean", "tau"]].mean()
+    caption = "Rank displacement of the models between two data sets, and Kendall's τ"
+    blocks: list[Block] = [
+        drawing,
+        _table(by_domain, formats, "Means over the pairs of data sets of a domain"),
+        _table(moved, formats, caption),
+    ]
+    return part("Do both kinds rank models alike?", blocks)
+
+
+def _parallel(results: Results) -> list[Part]:
+    table = results.template_free.get("parallel")
+    if table is None:
+        return []
+    subsets = {
+        subset: (name, kind)
+        for name, based, free in PARALLEL
+        for subset, kind in ((based, "template-based"), (free, "template-free"))
+    }
+    benchmark = home(data_sets(results.builders), PARALLEL[0][1])
+    rows = results.rows(benchmark, relation="micro", method=METHOD, metric="acc_at_10")
+    rows = rows[rows["subset"].isin(list(subsets))]
+    rows = rows.assign(
+        line=[f"{subsets[s][0]} · {m}" for s, m in zip(rows["subset"], rows["model"], strict=True)],
+        kind=[subsets[subset][1] for subset in rows["subset"]],
+    ).sort_values(["line", "kind"])
+    plot = plots.intervals(rows, "line", "kind", plots.label("acc_at_10"), True)
+    drawing = Drawing(
+        "template-free-parallel", plot, "acc@10 on the parallel sets, with intervals."
+    )
+    formats = dict.fromkeys(["template_based", "template_free", "difference"], SHARE)
+    about = {"template_based": "by template", "template_free": "by sentence", "pairs": "facts"}
+    caption = (
+        "The same facts, asked by a template and by a sentence; difference: sentence minus "
+        f"template. {MARK} not significant: the paired permutation test's p, after Holm's "
+        f"correction, is {LEVEL:g} or more."
+    )
+    return part("Scores over the same facts", [drawing, _table(table, formats, caption, **about)])
+
+
+def _perplexity(results: Results) -> list[Part]:
+    points, found = (results.template_free.get(name) for name in ("perplexity", "correlation"))
+    if points is None or found is None:
+        return []
+    means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
+    labels = ("perplexity, mean over models", plots.label("acc_at_1"))
+    drawn = means.assign(acc_at_1=100 * means["acc_at_1"])
+    plot = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
+    caption = "Each data set's mean perplexity and accuracy."
+    drawing = Drawing("template-free-perplexity", plot, caption)
+    formats = {"r": "{:.2f}", "p": "{:.3f}"}
+    about = "Pearson's r of perplexity and acc@1, over the data sets of a kind and over the models"
+    known = found.dropna(subset="r")
+    by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
+    return part(
+        "Perplexity and accuracy",
+        [drawing],
+        [_table(known, formats, about, n="points")] if len(known) else [],
+        folded("By data set and model", [by_model]),
+    )
+
+
+def _templates(results: Results) -> list[Part]:
+    table = results.template_free.get("templates")
+    if table is None:
+        return []
+    named = table.assign(relation=table["relation"].str.replace("_", " "))
+    plot = plots.intervals(named, "relation", "model", plots.label("acc_at_10"), True)
+    drawing = Drawing("template-free-templates", plot, "acc@10 of each template of Google-RE.")
+    about = {"relation": "template", "value": "acc@10", "n": "queries"}
+    numbers = _table(named, {"value": SHARE, "n": "{:.0f}"}, **about)
+    return part("Template by template", [drawing, numbers])
+
+
+def _overconfidence(results: Results) -> list[Part]:
+    shares, often = (results.template_free.get(name) for name in ("overconfidence", "frequent"))
+    if shares is None or often is None:
+        return []
+    drawn = often.assign(value=often["share"], low=often["share"], high=often["share"])
+    drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
+    labels = ("the most frequent entities, by place", "queries with it, per cent")
+    drawings: list[Block] = []
+    for model, some in drawn.groupby("model", sort=True):
+        plot = plots.curves(some, "place", "name", labels, True)
+        caption = f"How often {model} has the same entity among its ten best answers."
+        drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
+    favourite = ["favourite_share", "chance", "times_chance"]
+    distinct = ["distinct_at_1", "distinct_at_5", "distinct_at_10"]
+    formats = {**dict.fromkeys([*distinct, *favourite[:2]], SHARE), "times_chance": "{:.1f}"}
+    means = shares.groupby("kind", as_index=False)[favourite].mean()
+    caption = (
+        "Favourite share: queries whose ten best answers hold the model's favourite entity. "
+        "Chance: the same for ten names in random order. Means over data sets and models."
+    )
+    return part(
+        "The same answers again and again",
+        drawings[:1],
+        folded("Other models", drawings[1:]),
+        [_table(means, formats, caption)],
+        [_table(shares, formats, "Distinct: entities that are predicted at all")],
+    )
+
+
+def _distractors(results: Results) -> list[Part]:
+    table = results.template_free.get("distractors")
+    if table is None:
+        return []
+    rows = table[table["metric"] == "acc_at_10"]
+    edges = ["value", "low", "high"]
+    more = rows.drop(columns=edges).rename(columns={f"{edge}_more": edge for edge in edges})
+    drawn = pd.concat([rows.assign(among="own entities"), more.assign(among="with distractors")])
+    drawn = drawn.assign(line=drawn["name"] + " · " + drawn["model"])
+    plot = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
+    named = table.drop(columns=["benchmark", "subset"])
+    about = {
+        **{"value": "among its own", "value_more": "with distractors"},
+        **{"entities": "its own entities", "entities_more": "with distractors, entities"},
+    }
+    caption = f"The same queries among more entities ({METHOD} and {WITH_DISTRACTORS})."
+    drawing = Drawing("template-free-distractors", plot, caption)
+    numbers = _table(named, dict.fromkeys(["value", "value_more"], SHARE), **about)
+    return part("The number of entities", [drawing, numbers])
+
+
+def _lipid(results: Results) -> list[Part]:
+    """Its entities, its annotators, and which models may have read its sentences."""
+    spread = {"mean": "prompts an entity, mean", "std": "deviation"}
+    spread |= {"max": "at most", "min": "at least"}
+    agreed = {**dict.fromkeys(["yes_first", "yes_second", "agreed"], SHARE), "kappa": "{:.2f}"}
+    agreement = "Two annotators on whether prompts state facts; kappa is Cohen's"
+    tables: dict[str, tuple[dict[str, str], str, dict[str, str]]] = {
+        "appearances": ({"mean": "{:.2f}", "std": "{:.2f}"}, "", spread),
+        "agreement": (agreed, agreement, {}),
+        "cut-off": ({}, CUT_OFF, {}),
+    }
+    blocks = [
+        _table(table, formats, caption, **heads)
+        for name, (formats, caption, heads) in tables.items()
+        if (table := results.template_free.get(name)) is not None
+    ]
+    return part("LIPID: entities, annotators, and who may have read it", blocks)
+
+
+def _table(table: pd.DataFrame, formats: dict[str, str], caption: str = "", **heads: str) -> Table:
+    """Show a table of an analysis.
+
+    Args:
+        table: the analysis; an interval is shown with its value (EDGES), and a corrected p with the
+            difference that it is of.
+        formats: of columns of numbers; shares (SHARE) have their unit in the head.
+        caption: of the table.
+        **heads: what columns are called, where it is not their name.
+    """
+    titles = {name: one.title for name, one in catalog().items()}
+    table = table.replace({"metric": titles}) if "metric" in table else table
+    heads = {"name": "data set", "p_holm": "corrected p", **titles, **heads}
+    shares = {name for name, form in formats.items() if form == SHARE}
+    units = {name: ", points" if name == "difference" else ", %" for name in shares}
+    columns = [name for name in map(str, table) if not name.startswith(("low", "high"))]
+    body = [
+        [_cell(row, name, formats.get(name, "{:g}")) for name in columns]
+        for row in table.to_dict("records")
+    ]
+    shown = [heads.get(name, name.replace("_", " ")) + units.get(name, "") for name in columns]
+    return Table(shown, body, caption)
+
+
+def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
+    """A number, its interval where the row has one of it, and the mark of its test."""
+    value = row[name]
+    if not isinstance(value, int | float):
+        return str(value)
+    if pd.isna(value):
+        return MISSING
+    if name in ("p", "p_holm") and form == "{:g}":
+        return Cell(p_value(value).removeprefix("p ").removeprefix("= "), value)
+    edges = [row.get(edge) for edge in EDGES.get(name, ())]
+    numbers = [value, *edges] if edges and not any(pd.isna(edge) for edge in edges) else [value]
+    text, *interval = (form.format(number).removesuffix("%") for number in numbers)
+    if name == "difference" and row.get("p_holm", 0) >= LEVEL:
+        text += f" {MARK}"
+    return Cell(f"{text}  [{', '.join(interval)}]" if interval else text, float(value))

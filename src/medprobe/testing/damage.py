@@ -1,0 +1,285 @@
+"""Damaged files for every reader: a reader makes a table of them, or refuses them in one line.
+
+The tests try a few files a reader, `python -m bench.faults` a thousand.
+"""
+
+import gzip
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core.errors import BadInput
+from medprobe.sources import (
+    annotation,
+    articles,
+    biolama,
+    cui2vec,
+    entities,
+    facts,
+    hierarchy,
+    lama,
+    lipid,
+    medlama,
+    mednli,
+    notes,
+    pubmed,
+    rrf,
+    sentences,
+    sheets,
+    texts,
+)
+
+Read = Callable[[Path], object]  # of a data folder
+
+
+def _chemdner(data: Path) -> object:
+    return entities.read_names(data / "entities/c.annotations.txt")
+
+
+def _medlama(folder: Path) -> object:
+    return medlama.read_queries(folder / "may_treat_2.csv", "may_treat")
+
+
+def _biolama(data: Path) -> object:
+    folder = data / "biolama/ctd"
+    relation = biolama.relations(folder)[0]
+    return biolama.read(folder, relation, "test")
+
+
+def _pubmed(folder: Path) -> object:
+    return [list(pubmed.records(path)) for path in pubmed.files(folder)]
+
+
+def _facts(ending: str) -> tuple[str, Read]:
+    name = f"tables/facts.{ending}"
+    return name, lambda data: list(facts.read(data / name))
+
+
+def _templates(ending: str) -> tuple[str, Read]:
+    name = f"tables/templates.{ending}"
+    return name, lambda data: facts.templates(data / name)
+
+
+def _ratings(ending: str) -> tuple[str, Read]:
+    folder = f"sheets-{ending}"
+    items = pd.DataFrame({"item": ["a-1", "a-2"], "asked": "prompts"})
+    return f"{folder}/anna.{ending}", lambda data: sheets.read_ratings(data / folder, items)
+
+
+READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
+    "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.english_names(d / "umls")),
+    "MRREL": ("umls/MRREL.RRF", lambda d: rrf.mrrel(d / "umls", ["CUI1"], relations=["may_treat"])),
+    "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.mrsty(d / "umls", rrf.MRSTY)),
+    "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
+    "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
+    "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),
+    "BioLAMA's prompts": (
+        "biolama/ctd/prompts/manual.jsonl",
+        lambda d: biolama.templates(d / "biolama/ctd"),
+    ),
+    "Google-RE": (
+        "lama/Google_RE/place_of_birth_test.jsonl",
+        lambda d: list(lama.google_re(d / "lama")),
+    ),
+    "T-REx": ("lama/TREx/P19.jsonl", lambda d: list(lama.trex(d / "lama"))),
+    "ConceptNet": ("lama/ConceptNet/test.jsonl", lambda d: list(lama.conceptnet(d / "lama"))),
+    "SQuAD": ("lama/Squad/test.jsonl", lambda d: list(lama.squad(d / "lama"))),
+    "LAMA's templates": ("lama/relations.jsonl", lambda d: lama.templates(d / "lama")),
+    "PubMed": ("pubmed/*.xml.gz", lambda d: _pubmed(d / "pubmed")),
+    "an entity list": (
+        "entities/chemicals.txt",
+        lambda d: entities.read_names(d / "entities/chemicals.txt"),
+    ),
+    "CHEMDNER": ("entities/c.annotations.txt", _chemdner),
+    "notes": (
+        "notes/NOTEEVENTS.csv",
+        lambda d: list(notes.read(d / "notes/NOTEEVENTS.csv", Counter())),
+    ),
+    "zipped notes": (
+        "notes/NOTEEVENTS.csv.gz",
+        lambda d: list(notes.read(d / "notes/NOTEEVENTS.csv.gz", Counter())),
+    ),
+    "articles": ("articles/*.xml", lambda d: list(articles.read(d / "articles", Counter()))),
+    "texts": ("texts/a.jsonl", lambda d: list(texts.read(d / "texts", Counter()))),
+    "plain texts": ("texts/b.txt", lambda d: list(texts.read(d / "texts", Counter()))),
+    "sentences": (
+        "sentences/set-0.txt",
+        lambda d: sentences.read_sentences(d / "sentences/set-0.txt"),
+    ),
+    "cui2vec": (
+        "cui2vec/cui2vec_pretrained.csv",
+        lambda d: cui2vec.read(d / "cui2vec/cui2vec_pretrained.csv", d.parent / "cache"),
+    ),
+    "MedNLI": ("mednli/mli_dev_v1.jsonl", lambda d: mednli.read(d / "mednli", d / "mediqa")),
+    "MEDIQA": (
+        "mediqa/mednli_bionlp19_shared_task_ground_truth.csv",
+        lambda d: mednli.read(d / "mednli", d / "mediqa"),
+    ),
+    "the annotation": (
+        "diskne/annotation.csv",
+        lambda d: annotation.read_sheet(d / "diskne/annotation.csv"),
+    ),
+    "the released annotation": (
+        "released/DisknE_symptoms_annotation.csv",
+        lambda d: annotation.read_released(d / "released/DisknE_symptoms_annotation.csv"),
+    ),
+    **{f"facts in {ending}": _facts(ending) for ending in ("csv", "tsv", "jsonl", "parquet")},
+    **{f"templates in {ending}": _templates(ending) for ending in ("csv", "json")},
+    **{f"ratings in {ending}": _ratings(ending) for ending in ("csv", "xlsx")},
+    "LIPID's prompts": ("released/LIPID.json", lambda d: lipid.read(d / "released/LIPID.json")),
+}
+
+
+def world(data: Path) -> None:
+    """A small sample world, and beside it the forms that it does not come in."""
+    from medprobe.commands.sample import sample
+
+    sample(data, {"queries": 20, "reserve": 8}, 1)
+    (data / "texts").mkdir()
+    rows = [json.dumps({"id": str(n), "text": f"some text {n}"}) for n in range(20)]
+    (data / "texts/a.jsonl").write_text("\n".join(rows) + "\n")
+    (data / "texts/b.txt").write_text("a text of its own\n" * 20)
+    row = "123\tT\t0\t8\t{}\tTRIVIAL\n"
+    names = "".join(
+        row.format(name) for name in ("acid of aspirin", "Acid of aspirin", "ibuprofen")
+    )
+    (data / "entities/c.annotations.txt").write_text(names)
+    plain = data / "notes/NOTEEVENTS.csv"
+    (data / "notes/NOTEEVENTS.csv.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    released = data / "released"
+    released.mkdir()
+    head = ",".join(medlama.COLUMNS)
+    line = "C1,some oil,may_treat,\"['C2', 'C3']\",\"['dry eye', 'cold']\",dry eye || cold,C2 || C3"
+    line += ",2,2,0.0,0.5"
+    (released / "may_treat_2.csv").write_text(f"{head}\n{line}\n{line}\n")
+    head = "pair_id,CUI,label,original_cui,start_index,end_index,category"
+    line = "p1,C0000001,entailment,C0000001,0,4,symptoms_diseases"
+    (released / "DisknE_symptoms_annotation.csv").write_text(f"{head}\n{line}\n{line}\n")
+    prompts = [{"type": "gene", "prompt": f"{n} is [MASK].", "answer": f"G{n}"} for n in range(9)]
+    (released / "LIPID.json").write_text(json.dumps(prompts, indent=1))
+    _tables(data)
+
+
+def _tables(data: Path) -> None:
+    """Facts, templates and filled sheets, each in all forms."""
+    folder = data / "tables"
+    folder.mkdir()
+    columns = ("subject", "relation", "object", "aliases")
+    words = ("drug number", "ailment number", "illness number")
+    rows = [(f"{words[0]} {n}", "treats", *(f"{one} {n}" for one in words[1:])) for n in range(20)]
+    table = pd.DataFrame(rows, columns=list(columns))
+    table.to_csv(folder / "facts.csv", index=False)
+    table.to_csv(folder / "facts.tsv", index=False, sep="\t")
+    table.to_json(folder / "facts.jsonl", orient="records", lines=True)
+    table.to_parquet(folder / "facts.parquet")
+    (folder / "templates.csv").write_text("relation,template\ntreats,[X] often treats [Y] .\n")
+    (folder / "templates.json").write_text('{"treats": {"templates": ["[X] often treats [Y] ."]}}')
+    sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "some text", "rating": ["yes", "no"]})
+    for ending, write in (("csv", sheet.to_csv), ("xlsx", sheet.to_excel)):
+        (data / f"sheets-{ending}").mkdir()
+        write(data / f"sheets-{ending}/anna.{ending}", index=False)
+
+
+def path_of(data: Path, reader: str) -> Path:
+    """The file that is damaged for a reader."""
+    found: Path = min(data.glob(READERS[reader][0]))
+    return found
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """A copy of a file's content with one to three damages."""
+    zipped = content[:2] == b"\x1f\x8b" and rng.random() < 0.7  # damage inside, or the zip itself
+    content = gzip.decompress(content) if zipped else content
+    for _ in range(rng.randint(1, 3)):
+        content = rng.choice(DAMAGES)(content, rng)
+    return gzip.compress(content) if zipped else content
+
+
+def _cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content) + 1)]
+
+
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content) + 1)
+    return content[:place] + bytes([rng.randrange(256)]) + content[place + 1 :]
+
+
+def _swap(content: bytes, rng: random.Random) -> bytes:
+    lines = content.split(b"\n")
+    one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[one], lines[other] = lines[other], lines[one]
+    return b"\n".join(lines)
+
+
+def _drop(content: bytes, rng: random.Random) -> bytes:
+    start = rng.randrange(len(content) + 1)
+    return content[:start] + content[start + rng.randint(1, 80) :]
+
+
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content) + 1)
+    return content[:place] + rng.choice(INSERTS) + content[place:]
+
+
+def _empty(content: bytes, rng: random.Random) -> bytes:
+    return rng.choice([b"", b"\n", content.split(b"\n")[0] + b"\n"])
+
+
+def _field(content: bytes, rng: random.Random) -> bytes:
+    """Another value in a field of a JSON line, or of a table's."""
+    lines = content.split(b"\n")
+    place = rng.randrange(len(lines))
+    try:
+        row: Any = json.loads(lines[place])
+        row[rng.choice(sorted(row))] = rng.choice(VALUES)
+        lines[place] = json.dumps(row).encode()
+    except (ValueError, TypeError, IndexError, AttributeError, RecursionError):
+        mark = rng.choice([b",", b"|", b"\t", b"<"])
+        fields = lines[place].split(mark)
+        fields[rng.randrange(len(fields))] = rng.choice(INSERTS)
+        lines[place] = mark.join(fields)
+    return b"\n".join(lines)
+
+
+DAMAGES: Final = (_cut, _flip, _swap, _drop, _insert, _empty, _field, _field)
+VALUES: Final[list[Any]] = [
+    *(None, 7, -1.5, True, "", " ", "abc", "\x00", "\u200b", "\ud800", [], [None], [[]], {}),
+    *({"a": [1]}, ["a", "b"], [1, 2], "x" * 200_000),
+]
+INSERTS: Final = [
+    *(b"\x00", b"\xff\xfe", b"\xed\xa0\x80", "\u200b".encode(), b'"', b"'", b",", b"|", b"\t"),
+    *(b"\n", b"\r", b"<", b"&x;", b"]", b"{", b"NaN", b"-1", b"1e999", b"9" * 5000, b"x" * 200_000),
+    *(b"[" * 3000, b'{"a":' * 3000),
+]
+
+
+def tried(data: Path, reader: str, rng: random.Random) -> str:
+    """What a reader makes of a file that is damaged: `read`, `refused`, or the crash.
+
+    The file is as before at the end.
+    """
+    path = path_of(data, reader)
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(damaged(sound, rng))
+        READERS[reader][1](data)
+    except BadInput as refusal:
+        return "refused" if "\n" not in str(refusal) else f"two lines: {refusal}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:120]!r}"
+    finally:
+        path.write_bytes(sound)
+        shutil.rmtree(data.parent / "cache", ignore_errors=True)
+    return "read"
+
+
+def campaign(data: Path, cases: int) -> Iterator[tuple[str, Counter[str]]]:
+    """Each reader with what it made of so many damaged files."""
+    for reader in READERS:
+        yield reader, Counter(tried(data, reader, random.Random(n)) for n in range(cases))

@@ -1,0 +1,131 @@
+"""A copy of the project in a folder of its own, and the commands a person types there."""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from copy import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from medprobe import fork_server
+
+ROOT = Path(__file__).parents[3]
+NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
+NEEDED += ["expectations", "src", "requirements.lock", "requirements-tools.lock"]
+
+# Small models that learn next to nothing: what is tested is the pipeline, not the figures.
+SMALL: dict[str, Any] = {
+    "sample": {"queries": 20, "reserve": 8},
+    "train": {
+        name: {"kind": "masked", "corpus": name, "steps": 5} for name in ("taught", "untaught")
+    },
+    "continued": {},
+    "models": {"masked": {"taught": {}, "untaught": {"untaught_twin_of": "taught"}}},
+    "sentence_sets": {"set-0": {}},
+    "rewire": {"steps": 2, "checkpoint_every": 1, "batch": 16, "temperature": 0.04},
+    "benchmarks": {
+        "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat", "may_prevent"]}}
+    },
+    "methods": {
+        "masked": {
+            "mask_average": {"medlama": {}},
+            "contrastive": {"medlama": {"sets": ["set-0"]}},
+        }
+    },
+    "score": {"bootstrap": 50},
+}
+
+# The sections that params.yaml must have.
+NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
+
+# In every process that Python starts, forks of the fork server's too: which files of the package
+# a command has imported.
+AUDIT = """
+import atexit, json, os, sys
+def _write():
+    if not sys.argv[0].endswith("medprobe"):
+        return
+    files = [getattr(m, "__file__", None) for n, m in list(sys.modules.items())
+             if n.split(".")[0] == "medprobe"]
+    path = os.path.join(os.environ["MEDPROBE_AUDIT"], str(os.getpid()) + ".json")
+    with open(path, "w") as file:
+        json.dump({"command": sys.argv, "files": [f for f in files if f]}, file)
+if "MEDPROBE_AUDIT" in os.environ:
+    atexit.register(_write)
+    os.register_at_fork(after_in_child=lambda: atexit.register(_write))
+"""
+
+
+@cache
+def environment() -> dict[str, str]:
+    """That of the commands that a project runs: they run in forks, as under `medprobe repro`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    session = ExitStack()
+    atexit.register(session.close)
+    return session.enter_context(fork_server.start(own))
+
+
+class Project:
+    """The project's files, its data and outputs aside, in a git repository of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in NEEDED:
+            source, target = ROOT / name, folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+                shutil.copytree(source, target, ignore=ignored)
+            else:
+                shutil.copy(source, target)
+        self.run("git", "init", "--quiet")
+        self.run("git", "config", "user.name", "someone")
+        self.run("git", "config", "user.email", "someone@example.org")
+
+    def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project; `more` goes into its environment."""
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment() | more,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+    def works(self, *command: str, **more: str) -> str:
+        """What a command says that must succeed."""
+        done = self.run(*command, **more)
+        assert done.returncode == 0, f"{command}: {done.stdout[-4000:]}"
+        return done.stdout
+
+    def params(self) -> dict[str, Any]:
+        content: dict[str, Any] = yaml.safe_load((self.folder / "params.yaml").read_text())
+        return content
+
+    def write_params(self, params: dict[str, Any]) -> None:
+        """Write params.yaml."""
+        (self.folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+
+    def replace(self, **sections: Any) -> None:
+        """Put sections in the place of those that params.yaml has."""
+        self.write_params(self.params() | sections)
+
+    def clone(self, folder: Path) -> "Project":
+        """What git has of the project, in another folder."""
+        self.works("git", "clone", "--quiet", ".", str(folder))
+        other = copy(self)
+        other.folder = folder
+        return other
+
+    def commit(self, message: str) -> None:
+        self.works("git", "add", "--all")
+        self.works("git", "commit", "--quiet", "--message", message)

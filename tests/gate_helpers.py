@@ -1,0 +1,31 @@
+"""What the gate finds wrong with tables, by the project's own expectations."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from medprobe import benchmarks
+from medprobe.core.params import Section
+from medprobe.quality import gate, suites
+
+EXPECTATIONS = Path(__file__).parents[1] / "expectations"
+
+
+def failing(
+    builder: str, tables: dict[str, pd.DataFrame], settings: Section | None = None
+) -> list[dict[str, Any]]:
+    """The checks of a builder's suites that fail, for those of its tables that are given."""
+    chosen = settings or benchmarks.find(builder).settings()
+    folder = EXPECTATIONS / builder
+    loaded = suites.load(folder, list(tables), chosen.model_dump(mode="json"))
+    reports = gate.run([suite for suite in loaded if suite.table in tables], tables, text=False)
+    return [check for report in reports for check in report["checks"] if not check["success"]]
+
+
+def critical(
+    builder: str, tables: dict[str, pd.DataFrame], settings: Section | None = None
+) -> list[str]:
+    """The types of the failing checks that stop the pipeline."""
+    checks = failing(builder, tables, settings)
+    return [check["type"] for check in checks if check["severity"] != "warning"]

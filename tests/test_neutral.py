@@ -1,0 +1,172 @@
+"""Prompts without their subjects: what a model answers from the relation alone."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import probing
+from medprobe import check, methods
+from medprobe.core import neutral
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, RankingSettings
+from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
+from medprobe.metrics.results import compared
+from medprobe.metrics.significance import paired
+from medprobe.stages.probe import probe, ready
+
+RANKING = ("contrastive", "fill_mask", "generative", "likelihood", "mask_average", "xfactr")
+SUBJECTS = ("Velotrine", "hepatitis B")
+
+
+def world(prompt: str = "{} treats [Y] .", subset: str = "full") -> BenchmarkTables:
+    """Two queries whose prompts differ in the subject alone, and differ in their answers."""
+    queries = [
+        (f"q{i}", "toy", "may_treat", name, f"S{i}", prompt.format(name), [answer], ["A"], subset)
+        for i, (name, answer) in enumerate(zip(SUBJECTS, ("influenza", "SNCA"), strict=True))
+    ]
+    candidates = [(name, name, "", subset) for name in probing.NAMES]
+    return BenchmarkTables(
+        pd.DataFrame(queries, columns=QUERY_COLUMNS),
+        pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
+    )
+
+
+def params(kind: str, method: str, **settings: object) -> Params:
+    content = {
+        "models": {kind: {"tiny": {}}},
+        "benchmarks": {"medlama": {"toy": {}}},
+        "methods": {kind: {method: {"toy": settings}}},
+    }
+    return Params.model_validate(content)
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
+) -> Callable[..., pd.DataFrame]:
+    """`project(arch, kind, method, …)`: the predictions of a tiny model on the two queries."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("medprobe.stages.probe.code_fingerprint", lambda *_: "code")
+    world().write(tmp_path / "outputs/benchmarks/toy")
+
+    def made(arch: str, kind: str, method: str, **settings: object) -> pd.DataFrame:
+        if not (model := tmp_path / "outputs/models/tiny").exists():
+            shutil.copytree(tiny_model(arch), model)
+        probe("tiny", method, "toy", params(kind, method, **settings))
+        return read_table(tmp_path / f"outputs/predictions/tiny/{method}/toy.parquet", [])
+
+    return made
+
+
+def test_a_subject_is_taken_out_as_whole_words() -> None:
+    assert neutral.prompt("q", "Pain [Y] in painful Pain .", "Pain") == "[Y] in painful ."
+    assert neutral.prompt("q", "Does a Y bind to [Y] ?", "Y") == "Does a bind to [Y] ?"
+    assert neutral.prompt("q", "Aspirins treat [Y] .", "Aspirin") == "s treat [Y] ."
+
+
+@pytest.mark.parametrize("subject", ["", "Y", "ibuprofen"])
+def test_a_prompt_that_does_not_hold_its_subject_is_refused(subject: str) -> None:
+    tables = world("aspirin treats [Y] .")
+    tables.queries["subject"] = subject
+    with pytest.raises(BadInput, match=r"query q0: the prompt does not hold its subject .*neutral"):
+        neutral.twin(tables)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "arch"),
+    [
+        ("fill_mask", "masked", "bert"),
+        ("mask_average", "masked", "bert"),
+        ("xfactr", "masked", "roberta"),
+        ("likelihood", "masked", "bert"),
+        ("likelihood", "causal", "gpt2"),
+        ("likelihood", "seq2seq", "t5"),
+        ("generative", "seq2seq", "bart"),
+    ],
+)
+def test_all_queries_of_a_relation_have_one_neutral_ranking(
+    project: Callable[..., pd.DataFrame], method: str, kind: str, arch: str
+) -> None:
+    without = project(arch, kind, method)
+    table = project(arch, kind, method, neutral=True)
+    controls = table[table["variant"].map(neutral.control)]
+    others = table[~table["variant"].map(neutral.control)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, without)
+    assert {neutral.original(name) for name in controls["variant"]} == {*without["variant"]}
+    columns = ["variant", "rank", "prediction", "score"]
+    first, second = (
+        controls.loc[controls["query_id"] == name, columns].reset_index(drop=True)
+        for name in ("q0", "q1")
+    )
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_hits_are_each_querys_and_the_ranking_is_that_of_the_bare_prompt(
+    project: Callable[..., pd.DataFrame], tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    table = project("bert", "masked", "mask_average", neutral=True)
+    hits = table[(table["variant"] == "neutral") & table["hit"].astype(bool)]
+    assert dict(zip(hits["query_id"], hits["prediction"], strict=True)) == {
+        "q0": "influenza",
+        "q1": "SNCA",
+    }
+    bare = world()
+    bare.queries["prompt"] = "treats [Y] ."
+    bare.write(tmp_path / "outputs/benchmarks/toy")
+    asked = project("bert", "masked", "mask_average")
+    expected = asked[asked["variant"] == ""].drop(columns="variant").reset_index(drop=True)
+    found = table[table["variant"] == "neutral"].drop(columns="variant").reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_neutral_adds_parts_and_keeps_the_finished_ones(
+    project: Callable[..., pd.DataFrame], tmp_path: Path
+) -> None:
+    project("bert", "masked", "mask_average")
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "outputs/parts").iterdir()}
+    project("bert", "masked", "mask_average", neutral=True)
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "outputs/parts").iterdir()}
+    assert len(parts) == 1 and len(after) == 2
+    assert parts.items() <= after.items()
+    neutral_only = next(path for path in after if path not in parts)
+    assert set(pd.read_parquet(neutral_only)["variant"]) == {"neutral", "neutral-relation"}
+
+
+def test_progress_counts_a_neutral_prompt_once(project: Callable[..., pd.DataFrame]) -> None:
+    project("bert", "masked", "fill_mask")
+    probing_ = ready("tiny", "fill_mask", "toy", params("masked", "fill_mask", neutral=True))
+    asked, bare = probing_.tasks
+    assert len(probing_.prober.reads(asked, "") or ()) == 2
+    assert len(probing_.prober.reads(bare, "") or ()) == 1
+    assert bare.name == "may_treat/full neutral"
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_only_methods_that_rank_take_the_setting(method: str) -> None:
+    plugin = methods.find(method)
+    assert issubclass(plugin.Settings, RankingSettings) == (method in RANKING)
+    if method not in RANKING:
+        refused = params(plugin.KINDS[0], method, neutral=True).model_copy(
+            update={"folders": {"tiny": Path("tiny")}}
+        )
+        with pytest.raises(BadInput, match=rf"{method}\.toy: unknown key neutral"):
+            check.check(refused)
+
+
+def test_a_neutral_variant_is_the_control_of_its_own_variant_alone() -> None:
+    for variant, control in (("x", "x:neutral"), ("x:relation", "x:neutral-relation")):
+        pair = paired(("m", variant), ("m", control))
+        assert pair is not None and pair.family == "controls under x"
+    for a, b in (
+        (("m", "x:relation"), ("m", "x:neutral")),
+        (("m", "y"), ("m", "x:neutral")),
+        (("m", "x:neutral"), ("n", "x:neutral")),
+        (("m", "x:neutral"), ("m", "x:neutral-relation")),
+        (("m", "x:neutral"), ("baseline", "prior")),
+        (("m", "x:step-50"), ("m", "x:neutral-step-50")),
+    ):
+        assert paired(a, b) is None
+    assert compared("neutral") and not compared("neutral-step-50")

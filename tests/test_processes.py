@@ -1,0 +1,56 @@
+"""The executor of this machine's processes, which import this file: nothing large stands here."""
+
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from medprobe.core.errors import BadInput, quoted, withheld
+from medprobe.core.executor import Job, in_order, local, processes
+
+
+def square(number: int) -> tuple[int, int]:
+    return number**2, os.getpid()
+
+
+def refuse(number: int) -> None:
+    raise BadInput(f"job {number}", f"{quoted('fever')} is refused", "leave it")
+
+
+def test_processes_do_what_one_process_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors come back as they are, with no more of the data than they may quote here."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    numbers = [Job(f"job {number}", number) for number in range(5)]
+    there = [*in_order(processes(square, numbers))]
+    here = [*in_order(local(square, numbers))]
+    assert [(at, found[0]) for at, found in there] == [(at, found[0]) for at, found in here]
+    assert os.getpid() not in {found[1] for _, found in there}
+    with withheld(), pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"):
+        list(processes(refuse, numbers))
+    assert not active_children()
+    assert [*processes(square, numbers[:1])] == [(0, (0, os.getpid()))]  # one needs no other
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process can ask for it")
+def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
+    """It is killed while both are at work; whoever held its output then lets go of it."""
+    program = """
+import os, signal
+from medprobe.core.executor import Job, processes
+os.sched_getaffinity = lambda pid: {0, 1}
+def work(number):
+    print("at work", flush=True)
+    if number:
+        os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
+if __name__ == "__main__":
+    list(processes(work, [Job("a", 0), Job("b", 1)]))
+"""
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, str(tmp_path / "program.py")]
+    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert child.returncode == -signal.SIGKILL and "at work" in child.stdout

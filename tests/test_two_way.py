@@ -1,0 +1,145 @@
+"""The test over subjects and answers: against loops over clusters, and what it promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from medprobe.metrics.two_way import TwoWayTest, paired_test, variances
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]),  # difference
+        st.sampled_from([0.5, 1.0, 2.0]),  # weight
+        st.integers(0, 5),  # subject
+        st.integers(0, 4),  # answer
+    ),
+    min_size=6,
+    max_size=40,
+).map(lambda rows: [np.array(column) for column in zip(*rows, strict=True)])
+
+
+def result(differences: np.ndarray, weights: np.ndarray, *clusters: np.ndarray) -> TwoWayTest:
+    return paired_test(differences, weights, *clusters, level=0.05, confidence=0.95)
+
+
+def squares(shares: list[float], clusters: list[object]) -> float:
+    """The sum over clusters of the squared sum within each, by loops."""
+    total = 0.0
+    for cluster in set(clusters):
+        inside = 0.0
+        for share, other in zip(shares, clusters, strict=True):
+            if other == cluster:
+                inside += share
+        total += inside**2
+    return total
+
+
+@given(rows)
+def test_variances_are_those_of_loops_over_clusters(columns: list[np.ndarray]) -> None:
+    differences, weights, subjects, answers = columns
+    shares = [*map(float, differences * weights)]
+    by_subject, by_answer, by_pair = (
+        squares(shares, list(clusters))
+        for clusters in (subjects, answers, zip(subjects, answers, strict=True))
+    )
+    once, twice = variances(np.array(shares)[:, None], subjects, answers)
+    assert once[0] == pytest.approx(by_subject)
+    assert twice[0] == pytest.approx(max(by_subject, by_answer, by_subject + by_answer - by_pair))
+    assert twice[0] >= once[0]
+
+
+def test_a_worked_example() -> None:
+    """Six queries of three subjects, two each, and of three answers, two each, in a ring.
+
+    The shares are 2, 1, 1, 0, 1 and 1 sixths. Sums by subject are 3, 1 and 2, by answer 3 (queries
+    6 and 1), 2 and 1; each pair of them has one query. So the variance around 0 is
+    (14 + 14 - 8) / 36, and the mean is 1.
+    """
+    differences = np.array([2.0, 1, 1, 0, 1, 1])
+    subjects, answers = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 0])
+    test = result(differences, np.ones(6), subjects, answers)
+    assert test.units == 3
+    assert test.p == pytest.approx(2 * stats.t.sf(1 / np.sqrt(20 / 36), 2))
+    # Around the mean the shares are 1, 0, 0, -1, 0, 0: by subject 1, -1, 0, by answer 1, 0, -1.
+    reach = stats.t.ppf(0.975, 2) * np.sqrt(2 / 36)
+    assert (test.low, test.high) == pytest.approx((1 - reach, 1 + reach))
+    needed = (stats.t.ppf(0.975, 2) + stats.norm.ppf(0.8)) * np.sqrt(2 / 36)
+    assert test.smallest_difference == pytest.approx(needed, rel=1e-4)
+
+
+@given(rows, st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_names_of_clusters_matter(
+    columns: list[np.ndarray], random: object
+) -> None:
+    differences, weights, subjects, answers = columns
+    order = list(range(len(differences)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    shuffled = result(*(column[order] for column in columns))
+    renamed = result(differences, weights, 5 - subjects, (answers + 2) % 5)
+    expected = pytest.approx(result(*columns), nan_ok=True)
+    assert shuffled == expected
+    assert renamed == expected
+
+
+@given(rows)
+def test_swapped_systems_mirror_the_interval(columns: list[np.ndarray]) -> None:
+    differences, *about = columns
+    test, swapped = result(differences, *about), result(-differences, *about)
+    assert swapped.p == pytest.approx(test.p)
+    assert (swapped.low, swapped.high) == pytest.approx((-test.high, -test.low), nan_ok=True)
+    assert swapped.smallest_difference == pytest.approx(test.smallest_difference, nan_ok=True)
+
+
+@given(rows)
+def test_subjects_and_answers_stand_alike(columns: list[np.ndarray]) -> None:
+    differences, weights, subjects, answers = columns
+    test = result(differences, weights, subjects, answers)
+    assert result(differences, weights, answers, subjects) == pytest.approx(test, nan_ok=True)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=30).filter(lambda x: np.std(x) > 1e-3))
+def test_where_each_query_has_an_answer_of_its_own_it_is_the_one_way_t(
+    values: list[float],
+) -> None:
+    """With the variance of n instead of n - 1, as cluster-robust variances have it."""
+    differences, one_each = np.array(values), np.arange(len(values))
+    n, mean = len(values), differences.mean()
+    test = result(differences, np.ones(n), one_each, one_each)
+    reach = stats.t.ppf(0.975, n - 1) * differences.std() / np.sqrt(n)
+    assert (test.low, test.high) == pytest.approx((mean - reach, mean + reach))
+    error = np.sqrt((differences**2).sum()) / n
+    assert test.p == pytest.approx(2 * stats.t.sf(abs(mean) / error, n - 1))
+
+
+def test_few_answers_show_nothing() -> None:
+    """However many subjects there are, and however large the difference."""
+    subjects = np.arange(200)
+    test = result(np.ones(200), np.ones(200), subjects, subjects % 2)
+    assert (test.p, test.units, test.smallest_difference) == (1.0, 2, np.inf)
+    assert np.isnan([test.low, test.high]).all()
+    assert result(np.ones(200), np.ones(200), subjects, subjects % 3).p > 0.05
+
+
+def test_without_a_difference_p_is_one() -> None:
+    test = result(np.zeros(30), np.ones(30), np.arange(30), np.arange(30) % 7)
+    assert test.p == 1
+    assert (test.low, test.high) == (0, 0)
+    assert np.isnan(test.smallest_difference)
+
+
+@pytest.mark.parametrize("habit", [0.0, 0.6])
+def test_equal_systems_with_habits_by_answer_seldom_seem_to_differ(habit: float) -> None:
+    """Forty answers of unequal size: over subjects alone, habits look like differences."""
+    draw = np.random.default_rng(3)
+    answers = np.repeat(np.arange(40), draw.integers(2, 30, 40))
+    subjects, weights = np.arange(len(answers)), np.ones(len(answers))
+    both, alone = [], []
+    for _ in range(400):
+        level = habit * draw.normal(size=(2, 40))[:, answers] + draw.normal(size=(2, len(answers)))
+        first, second = (level > 0).astype(float)
+        both.append(result(first - second, weights, subjects, answers).p < 0.05)
+        alone.append(stats.ttest_rel(first, second).pvalue < 0.05)
+    assert np.mean(both) < 0.08
+    assert np.mean(alone) < 0.08 if not habit else np.mean(alone) > 0.2
