@@ -102,8 +102,8 @@ def connect() -> "MlflowClient":
 
 
 def _first_use() -> FileLock:
-    """A lock for what MLflow creates at first use, tables and experiments: of two processes that
-    create the same at once, one fails."""
+    """A lock for what MLflow creates at first use: tables, experiments, models and data sets. Of
+    two processes that create the same at once, one fails."""
     folder().mkdir(exist_ok=True)
     return FileLock(folder() / ".lock")
 
@@ -182,11 +182,13 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
     tags |= {KEY: result.key, STATE: "current"}
     tags |= {NOTE: content.note + _replaced(earlier)} if content.note else {}
     run = client.create_run(experiment, content.begin, tags, name).info.run_id
-    model = _logged_model(client, experiment, result.model, content.checkpoint)
+    with _first_use():
+        model = _logged_model(client, experiment, result.model, content.checkpoint)
     params = [Param(key, str(value)) for key, value in {**system, **content.params}.items()]
     metrics = _metrics(content.metrics, content.series, model)
     client.log_batch(run, metrics=metrics, params=params)
-    _log_inputs(client, run, content.datasets, model)
+    with _first_use():
+        _log_inputs(client, run, content.datasets, model)
     for part, (about, numbers) in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
         title = f"{name} · {part}"
