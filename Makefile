@@ -46,7 +46,7 @@ lint: $(READY) ## check style and types
 	ruff format --check src tests bench
 	mypy
 
-bench: $(READY) ## measure against the straightforward implementations; docs/performance.md explains
+bench: $(READY) ## measure against the straightforward implementations; docs/reference/performance.md explains
 	python -m bench
 
 ui: $(READY) ## bring all results into MLflow, print where its runs are, and open its pages

@@ -8,7 +8,7 @@ The scores of this project's own seed are in it already. Each other seed has a p
 outputs/calibration/<seed>, with this project's params.yaml. What is finished there is not done
 again, so a stopped run goes on; after a change of the code delete it. Writes
 src/medprobe/report/sections/calibration.csv, which the report shows, and the same as
-docs/calibration.md.
+docs/concepts/calibration.md.
 """
 
 import shutil
@@ -41,7 +41,7 @@ from medprobe.stages.validate import validate
 
 WORLDS: Final = (2021, 2022, 2023)
 FOLDER: Final = Path("outputs/calibration")
-DOCUMENT: Final = Path("docs/calibration.md")
+DOCUMENT: Final = Path("docs/concepts/calibration.md")
 INTRODUCTION: Final = """# Calibration: every method on several sample worlds
 
 A taught model has read the facts that it is asked about, its untaught twin has not. A method is

@@ -7,7 +7,7 @@ Prints for each reader how many damaged files it read and refused. Then the pipe
 end undisturbed, and again and again from the start with stops until there were as many as wanted:
 kill -9 of all processes, kill -9 of `medprobe repro` alone, and SIGTERM. Printed is in how many
 files and MLflow runs what was stopped differs in the end, and how much ran twice.
-Last, a stage of every kind runs on a disk that is full. docs/reliability.md has the figures.
+Last, a stage of every kind runs on a full disk. docs/reference/reliability.md has the figures.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """The paper's size, a stage at a time, each by the stage's own function in a process of its own.
 
     python -m bench.paper_size              # what is scored in 1.5 GiB: three minutes
-    python -m bench.paper_size compare      # a row of the table in docs/performance.md by name
+    python -m bench.paper_size compare      # one row of the table in docs/reference/performance.md
 
 | row | what runs |
 | --- | --- |

@@ -1,6 +1,6 @@
 """Do tests and intervals keep their promise? Simulations with known truth.
 
-    python -m bench.significance                    # the tables of docs/statistics.md
+    python -m bench.significance                    # the tables of docs/concepts/statistics.md
     python -m bench.significance --simulations 20   # rough
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all

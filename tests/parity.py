@@ -19,7 +19,7 @@ from medprobe.engine.load import Head, Model, load
 OWN = Path(__file__).parent / "fixtures" / "parity"
 FOLDER = Path(os.environ.get("MEDPROBE_PARITY") or OWN)
 ENGINE = EngineParams(device="cpu")
-DOCUMENT = Path(__file__).parents[1] / "docs" / "papers.md"
+DOCUMENT = Path(__file__).parents[1] / "docs/reference/papers.md"
 HEADING = "## Parity with the released code"
 
 

@@ -1,4 +1,4 @@
-"""The architecture, as docs/architecture.md draws it: which room may import which."""
+"""The architecture, as docs/concepts/architecture.md draws it: which room may import which."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 from medprobe import methods
 from medprobe.core.code import ROOT, closure
 
-DOCUMENT = ROOT.parent.parent / "docs" / "architecture.md"
+DOCUMENT = ROOT.parent.parent / "docs/concepts/architecture.md"
 PROBING = 25  # files of the package that probing may reach
 
 

@@ -25,9 +25,9 @@ from medprobe.core.params import Params, section
 ROOT = Path(__file__).parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
-EXTENDING = ROOT / "docs" / "extending.md"
+EXTENDING = ROOT / "docs/how-to/extending.md"
 MADE = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")  # by people and stages
 
 

@@ -1,4 +1,4 @@
-"""docs/papers.md speaks of every table and figure, and quotes settings that there are."""
+"""docs/reference/papers.md speaks of every table and figure, and quotes settings that there are."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from medprobe.core.params import Section, section
 from medprobe.engine.rewiring import RewireSettings
 from medprobe.papers import papers
 
-PAGE = (Path(__file__).parent.parent / "docs/papers.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent / "docs/reference/papers.md").read_text(encoding="utf-8")
 CHAPTER = PAGE.split("## Tables and figures\n")[1].split("\n## ")[0]
 PRINTED = {  # tables and figures of each paper
     "contrastive-probe-acl2022": (9, 9),

@@ -191,8 +191,8 @@ def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:
 
 
 def test_a_filled_sheet_is_picked_up(project: Project) -> None:
-    """The commands of docs/expert-evaluation.md, in their order."""
-    document = (ROOT / "docs/expert-evaluation.md").read_text()
+    """The commands of docs/how-to/expert-evaluation.md, in their order."""
+    document = (ROOT / "docs/how-to/expert-evaluation.md").read_text()
     lines = re.findall(r"^(?:medprobe|dvc) .*$", document, re.MULTILINE)
     draw, _, *after = [shlex.split(line.partition("#")[0]) for line in lines]
     project.works(*draw, "--form", "csv")

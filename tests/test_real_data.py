@@ -118,8 +118,8 @@ def test_released_files_and_a_model_from_a_folder(
 
 
 def the_day() -> tuple[list[str], dict[str, Any]]:
-    """The commands of docs/own-data.md's day with released files, and what its params.yaml says."""
-    page = (ROOT / "docs/own-data.md").read_text(encoding="utf-8")
+    """The commands of own-data.md's day with released files, and what its params.yaml says."""
+    page = (ROOT / "docs/how-to/own-data.md").read_text(encoding="utf-8")
     blocks = [
         block.partition("\n```")[0] for block in page.partition("five commands")[2].split("```")
     ]
@@ -143,7 +143,7 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     released_data: Callable[[str], Path],
     real: bool,
 ) -> None:
-    """docs/own-data.md's commands and settings, in a clone laid out as the released one, with one
+    """own-data.md's commands and settings, in a clone laid out as the released one, with one
     sentence set. A made encoder is asked little of each relation; the real one all, and its figures
     without rewiring are known."""
     released = released_data("medlama-released")

@@ -166,7 +166,8 @@ def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:
-    page = (gate_helpers.EXPECTATIONS.parent / "docs/own-data.md").read_text(encoding="utf-8")
+    document = gate_helpers.EXPECTATIONS.parent / "docs/how-to/own-data.md"
+    page = document.read_text(encoding="utf-8")
     rows, prompts = (
         block for block in page.split("```\n") if block.startswith(("subject,", "relation,"))
     )

@@ -66,7 +66,7 @@ class Cluster:
             address = self.engine.address
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as problem:
-            remedy = "start one, `ray start --head`: docs/cluster.md"
+            remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
             where = f"engine.address: {self.engine.address}"
             said = str(problem).partition("\n")[0] or type(problem).__name__
             raise BadInput(where, f"no Ray cluster ({said})", remedy) from None

@@ -31,7 +31,7 @@ Ask = tuple[int, int]
 Reading = Generator[list[Ask], list[Read], "Found"]
 
 VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
-ROUNDING: Final = 2e-5  # nats a token; docs/performance.md has what was measured
+ROUNDING: Final = 2e-5  # nats a token; docs/reference/performance.md has what was measured
 WIDTH: Final = 2  # nodes opened at once at first; later a share of those opened so far
 SHARE: Final = 0.125
 ENOUGH: Final = 0.2  # of the tokens of all names: who has read so many searches no further

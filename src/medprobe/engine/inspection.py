@@ -96,7 +96,7 @@ def read_config(folder: Path) -> Any:
         raise BadInput(folder, "no such model folder", "run `dvc repro` to make it")
     path = folder / "config.json"
     if (folder / ADAPTER).is_file():
-        remedy = "see adapter in docs/own-data.md: it is merged when the model is fetched"
+        remedy = "see adapter in docs/how-to/own-data.md: it is merged when the model is fetched"
         raise BadInput(folder, "it holds an adapter, which is not merged", remedy)
     if not path.is_file():
         raise BadInput(folder, "no config.json, so this is no checkpoint")

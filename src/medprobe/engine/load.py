@@ -188,7 +188,7 @@ def _check_outputs(name: str, model: torch.nn.Module, inputs: object, outputs: A
 
 def token_budget(device: torch.device, config: Any) -> int:
     """Tokens in a batch that suit a device: on a CPU what its caches hold (512 for a BERT-base,
-    more for smaller models: docs/performance.md), on a GPU enough to keep it busy."""
+    more for smaller models: docs/reference/performance.md), on a GPU enough to keep it busy."""
     width = config.get_text_config().hidden_size
     return max(64, CPU_VALUES // width) if device.type == "cpu" else GPU_TOKENS
 
