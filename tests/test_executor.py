@@ -196,12 +196,13 @@ def test_a_worker_of_another_version_is_refused(ray: Ray) -> None:
         list(made(abs, jobs(1)))
 
 
-def test_workers_ask_for_the_memory_that_was_planned(ray: Ray) -> None:
-    with Cluster(RAY, ray.node["memory"] + 1) as made, pytest.raises(BadInput, match="no node has"):
-        list(made(abs, jobs(1)))
-    with Cluster(RAY, ray.node["memory"]) as made:
-        list(made(abs, jobs(1)))
-    assert ray.asked == {"num_cpus": 1, "num_gpus": 0, "memory": ray.node["memory"]}
+def test_workers_ask_for_a_gibibyte_and_for_their_inputs(ray: Ray) -> None:
+    with Cluster(RAY) as cluster:
+        list(cluster(abs, jobs(1)))
+        assert ray.asked == {"num_cpus": 1, "num_gpus": 0, "memory": 2**30}
+        ray.node["memory"] = 2**30 - 1
+        with pytest.raises(BadInput, match="no node has"):
+            list(cluster(abs, jobs(2)))
 
 
 def test_what_workers_did_is_said_of_each(ray: Ray) -> None:

@@ -19,15 +19,15 @@ from medprobe.core.params import EngineParams
 
 class Cluster:
     """The executor. Its workers stay from one call to the next of the same work, and leave at the
-    end of the block. Each asks for `memory` bytes, or for what its largest input lets expect.
+    end of the block. Each reserves the memory that its largest input needs.
 
     A part is done again elsewhere, three times at most, where its worker is lost or it fails by
     another error than BadInput. Raises BadInput where there is no cluster, no node is large enough,
     a worker has other versions than this process, or a part is given up, with its name.
     """
 
-    def __init__(self, engine: EngineParams, memory: int | None = None) -> None:
-        self.engine, self.memory = engine, memory
+    def __init__(self, engine: EngineParams) -> None:
+        self.engine = engine
         self.work: Callable[[Any], Any] | None = None
         self.staff = Staff()
 
@@ -51,7 +51,7 @@ class Cluster:
         if work is not self.work:
             self._dismiss()
             self.work = work
-        yield from Run(work, jobs, self.staff, self.engine, self.memory).results()
+        yield from Run(work, jobs, self.staff, self.engine).results()
 
     def _connect(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

@@ -46,7 +46,6 @@ class Run:
         jobs: Sequence[Job],
         staff: Staff,
         engine: EngineParams,
-        memory: int | None,
     ) -> None:
         import ray
 
@@ -67,20 +66,20 @@ class Run:
         self.stamps = {path: fingerprint([path]) for job in jobs for path in job.reads}
         self.work = ray.put(pickle.dumps(work))
         self.versions = versions(libraries())
-        self.needs = self._needs(memory)
+        self.needs = self._needs()
         if not self._room():
             problem = f"no node has {self.needs.cpus} CPUs, {self.needs.gpus} GPUs and"
             problem += f" {self.needs.memory / GIB:.1f} GiB for a worker"
             raise BadInput("Ray cluster", problem, "lower OMP_NUM_THREADS, or add a larger node")
 
-    def _needs(self, memory: int | None) -> Needs:
+    def _needs(self) -> Needs:
         """As many CPUs as this process would use threads; a GPU where there are any; memory by
-        the largest input where it is not told."""
+        the largest input."""
         threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
         device, there = self.engine.device, self.ray.cluster_resources()
         gpus = int(device == "cuda" or (device == "auto" and there.get("GPU", 0) >= 1))
         largest = max((size(path) for path in self.stamps), default=0)
-        return Needs(threads, gpus, memory or GIB + WEIGHTS * largest)
+        return Needs(threads, gpus, GIB + WEIGHTS * largest)
 
     def _room(self) -> int:
         """How many workers the cluster holds."""
