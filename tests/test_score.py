@@ -18,7 +18,7 @@ from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.results import compared, comparison, score_table, sweep
+from medprobe.metrics.results import compared, comparison, keep_scores, score_table, sweep
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
     by_query,
@@ -26,7 +26,7 @@ from medprobe.metrics.significance import (
     paired_tests,
     significance,
 )
-from medprobe.stages.score import score
+from medprobe.stages.score import _as_json, score
 from medprobe.tracking import runs
 from remote_executor import run_remotely
 from toy_project import METADATA, predictions, project, ranked
@@ -164,6 +164,16 @@ def test_facts_of_a_model_are_a_split_of_its_scores() -> None:
     subsets = json.loads(SCORES.read_text())["made_up"]["default"]
     assert {name for name in subsets if "/read:" in name} == {"full/read:0", "full/read:2"}
     assert "/read:" not in Path("metrics/scores/untaught/contrastive.json").read_text()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_score_that_is_not_a_number_is_never_written(number: float) -> None:
+    scores = {"default": {"full": {"macro": {"acc_at_1": {"value": number}}}}}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        keep_scores(scores, PARTS / "scores.json")
+    assert not (PARTS / "scores.json").exists()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        _as_json(scores)
 
 
 def test_a_table_is_scored_by_the_family_it_names() -> None:

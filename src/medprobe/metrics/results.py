@@ -89,9 +89,9 @@ def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
 
 
 def keep_scores(scores: Scores, part: Path) -> None:
-    """Write a prediction table's scores."""
+    """Write a prediction table's scores. Raises ValueError for NaN, which is no JSON."""
     with replacing(part) as scratch:
-        scratch.write_text(json.dumps(scores), encoding="utf-8")
+        scratch.write_text(json.dumps(scores, allow_nan=False), encoding="utf-8")
 
 
 def comparison(folder: Path = SCORES) -> pd.DataFrame:

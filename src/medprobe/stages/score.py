@@ -64,9 +64,9 @@ def score(params: Params, executor: Executor = local) -> None:
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(_json(content), encoding="utf-8")
+            (folder / file).write_text(_as_json(content), encoding="utf-8")
     with replacing(places.SUMMARY) as path:
-        path.write_text(_json(summary(table)), encoding="utf-8")
+        path.write_text(_as_json(summary(table)), encoding="utf-8")
     with replacing(places.SWEEPS) as folder:
         folder.mkdir()
         for name, steps in sweeps(table).items():
@@ -119,7 +119,7 @@ def sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def _json(content: Any) -> str:
+def _as_json(content: Any) -> str:
     """JSON with a line for each innermost map, so that a change of one reads as one line in git."""
-    text = json.dumps(content, indent=1, sort_keys=True)
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
     return re.sub(r"{([^{}]*)}", lambda found: f"{{{' '.join(found[1].split())}}}", text) + "\n"
