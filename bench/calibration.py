@@ -29,7 +29,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
 from medprobe.metrics.results import comparison, write_csv
-from medprobe.report.numbers import metric, shown
+from medprobe.report.numbers import format_value, metric
 from medprobe.report.results import Results
 from medprobe.report.sections.calibration import HALF, SEEDS, pairs
 from medprobe.stages.build import build
@@ -199,7 +199,7 @@ def _outcome(table: pd.DataFrame) -> str:
 
 def _cell(row: Any) -> str:
     def said(value: float) -> str:
-        return shown(row.metric, value).removesuffix(" %")
+        return format_value(row.metric, value).removesuffix(" %")
 
     taught = f"{said(row.value)} [{said(row.low)}, {said(row.high)}]"
     untaught = f"{said(row.untaught_value)} [{said(row.untaught_low)}, {said(row.untaught_high)}]"

@@ -18,7 +18,7 @@ from medprobe.metrics.results import COMPARISON, comparison, sweep
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
-from medprobe.report.numbers import shown
+from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
 from medprobe.stages.compare import compare, with_names
@@ -248,7 +248,7 @@ def test_small_questions() -> None:
     assert sweep("contrastive:step-50") == ("step", 50)
     assert sweep("contrastive:original") is None
     assert sweep("contrastive") is None
-    assert shown("acc_at_1", float("nan")) == "–"
+    assert format_value("acc_at_1", float("nan")) == "–"
     a, b = pd.Series({"low": 0.1, "high": 0.2}), pd.Series({"low": 0.2, "high": 0.3})
     assert overlap(a, b)
     assert not overlap(a, b + 0.01)

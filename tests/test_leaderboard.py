@@ -99,7 +99,7 @@ def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
     rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
     rows += [row("facts", "other", 0.7, "mask_average:relation")]
     one = of_facts(results(rows, []))
-    assert (one.best["model"], one.others["value"].tolist()) == ("one", [0.4])
+    assert (one.best["model"], one.other_models["value"].tolist()) == ("one", [0.4])
 
 
 def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:

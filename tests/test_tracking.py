@@ -206,7 +206,7 @@ def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store:
     track(PARAMS)  # the copied store is filled anew
     first = by_model()["taught"]
     note = first.data.tags["mlflow.note.content"]
-    assert "**taught**, asked by **contrastive** about **made_up**: made-up facts." in note
+    assert "**taught**, probed by **contrastive** on **made_up**: made-up facts." in note
     assert "acc@1 on full: **0.750** [" in note and "- data: d1.dir" in note
     assert "replaced" not in note
     track(PARAMS.model_copy(update={"seed": 1}))

@@ -16,8 +16,8 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.figures.rows import without_sweeps
 from medprobe.library.project import Results
 from medprobe.metrics.results import primary, subsets, where
+from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
-from medprobe.report.numbers import shown
 from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
@@ -128,7 +128,7 @@ def _head(column: Column) -> str:
 
 
 def _number(row: dict[str, Any], name: str) -> str:
-    return shown(row["metric"], row[name]).removesuffix(" %")
+    return format_value(row["metric"], row[name]).removesuffix(" %")
 
 
 def _interval(row: dict[str, Any]) -> str:

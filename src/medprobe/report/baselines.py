@@ -1,5 +1,5 @@
-"""What is reached without any knowledge: uniform chance, the commonest answers of each relation,
-and the controls of methods."""
+"""The values that are reached without knowledge: uniform chance, the commonest answers of each
+relation, and the controls of methods."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from medprobe.report.verdicts import chance, p_value, verdict
 
 @dataclass(frozen=True)
 class Baseline:
-    """The value of something that knows nothing, and whether a system is shown to be better."""
+    """A value that is reached without knowledge, and whether a system is shown to be better."""
 
     name: str
     value: float
     beaten: bool
-    evidence: str = ""  # the test, where there is one
+    evidence: str = ""  # the corrected p of the paired test, where there is a test
 
 
 def baselines(results: Results, system: pd.Series) -> list[Baseline]:
@@ -35,10 +35,10 @@ def baselines(results: Results, system: pd.Series) -> list[Baseline]:
     """
     benchmark, subset, name = (str(system[key]) for key in ("benchmark", "subset", "metric"))
     lower = metric(name).better_on(subset) == "lower"
-    found = []
+    entries = []
     if (value := chance(results, benchmark, subset, name)) is not None:
         beaten = system["high"] < value if lower else system["low"] > value
-        found.append(Baseline("uniform chance", value, bool(beaten)))
+        entries.append(Baseline("uniform chance", value, bool(beaten)))
     rows = results.rows(
         benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
     )
@@ -48,8 +48,8 @@ def baselines(results: Results, system: pd.Series) -> list[Baseline]:
     controls = rows[rows["method"].map(is_control).astype(bool)]
     tests = results.tests(benchmark, subset, name)
     for row in [*map(dict, priors.to_dict("records")), *controls.to_dict("records")]:
-        a, b = ((one["model"], one["method"]) for one in (system, row))
+        a, b = (system["model"], system["method"]), (row["model"], row["method"])
         if (test := verdict(tests, a, b)) is not None:
             beaten = test.favours(name, subset)
-            found.append(Baseline(row["method"], row["value"], beaten, p_value(test.p)))
-    return sorted(found, key=lambda one: one.value, reverse=not lower)
+            entries.append(Baseline(row["method"], row["value"], beaten, p_value(test.p)))
+    return sorted(entries, key=lambda baseline: baseline.value, reverse=not lower)

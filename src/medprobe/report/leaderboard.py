@@ -48,7 +48,7 @@ def _labelled(one: Standing) -> tuple[Cell, Standing]:
 
 def _summary(found: Sequence[Standing]) -> Iterator[str]:
     """How often each model is best, how often significantly, and how often above the baselines."""
-    if contested := [one for one in found if len(one.others)]:
+    if contested := [one for one in found if len(one.other_models)]:
         leads = Counter(str(one.best["model"]) for one in contested if not one.shared)
         counts = [f"{model} {count}" for model, count in leads.most_common()]
         counts.append(f"shared by several {sum(one.shared for one in contested)}")

@@ -17,33 +17,35 @@ def metric(name: str) -> Metric:
     return catalog()[name]
 
 
-def shown(name: str, value: float | None) -> str:
+def format_value(name: str, value: float | None) -> str:
     """A metric's value in a sentence.
 
-    >>> shown("acc_at_1", 0.2031), shown("perplexity", 12.345), shown("f1", float("nan"))
-    ('20.3 %', '12.35', '–')
+    >>> format_value("acc_at_1", 0.2031), format_value("perplexity", 12.345)
+    ('20.3 %', '12.35')
+    >>> format_value("f1", float("nan"))
+    '–'
     """
     if value is None or pd.isna(value):
         return MISSING
-    return f"{100 * value:.1f} %" if metric(name).share else plain(value)
+    return f"{100 * value:.1f} %" if metric(name).share else format_number(value)
 
 
-def plain(value: float, sign: str = "") -> str:
+def format_number(value: float, sign: str = "") -> str:
     """Four digits, and no powers of ten for thousands.
 
-    >>> plain(12.3456), plain(13620.4), plain(12.3456, "+")
+    >>> format_number(12.3456), format_number(13620.4), format_number(12.3456, "+")
     ('12.35', '13,620', '+12.35')
     """
     return f"{value:{sign},.0f}" if abs(value) >= 1e4 else f"{value:{sign}.4g}"
 
 
-def signed(name: str, difference: float) -> str:
+def format_difference(name: str, difference: float) -> str:
     """A difference between two values of a metric, shares in points.
 
-    >>> signed("acc_at_1", -0.2031), signed("perplexity", 12.345)
+    >>> format_difference("acc_at_1", -0.2031), format_difference("perplexity", 12.345)
     ('-20.3', '+12.35')
     """
-    return f"{100 * difference:+.1f}" if metric(name).share else plain(difference, "+")
+    return f"{100 * difference:+.1f}" if metric(name).share else format_number(difference, "+")
 
 
 def cell(
@@ -61,7 +63,7 @@ def cell(
     """
     if pd.isna(value):
         return Cell(MISSING)
-    interval = "" if pd.isna(low) else f"  [{shown(name, low)}, {shown(name, high)}]"
+    interval = "" if pd.isna(low) else f"  [{format_value(name, low)}, {format_value(name, high)}]"
     shade = value if metric(name).share else None
     text = with_deviation(name, value, std) + interval
     return Cell(text.replace(" %", ""), value, shade)
@@ -74,9 +76,9 @@ def with_deviation(name: str, value: float, std: float | None) -> str:
     ('20.3 ± 1.2 %', '20.3 %')
     """
     if std is None or pd.isna(std):
-        return shown(name, value)
+        return format_value(name, value)
     unit = " %" if metric(name).share else ""
-    number, deviation = (shown(name, one).removesuffix(unit) for one in (value, std))
+    number, deviation = (format_value(name, one).removesuffix(unit) for one in (value, std))
     return f"{number} ± {deviation}{unit}"
 
 

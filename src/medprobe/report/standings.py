@@ -1,4 +1,4 @@
-"""Which system is best by one metric on one subset, and what it is compared with."""
+"""The best system by one metric on one subset, and its comparisons with others and baselines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pandas as pd
 
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
-from medprobe.report.numbers import MISSING, cell, metric, shown
+from medprobe.report.numbers import MISSING, cell, format_value, metric
 from medprobe.report.results import Results, comparable
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
@@ -39,14 +39,14 @@ class Standing:
         return self.rows.iloc[0]
 
     @property
-    def others(self) -> pd.DataFrame:
+    def other_models(self) -> pd.DataFrame:
         """The rows of other models, best first."""
         return self.rows[self.rows["model"] != self.best["model"]]
 
     @property
     def shared(self) -> bool:
         """Whether another model has the best value too."""
-        return bool((self.others["value"] == self.best["value"]).any())
+        return bool((self.other_models["value"] == self.best["value"]).any())
 
     @property
     def clear(self) -> bool:
@@ -55,13 +55,13 @@ class Standing:
 
     @property
     def common_method(self) -> str:
-        """The method that asks most models; of several the one with the best value."""
+        """The method that probes most models; among several, the one with the best value."""
         counts = self.rows.groupby("method", sort=False)["model"].nunique()
         return str(counts.idxmax())
 
 
 def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
-    """The standing by a metric; None where no system has it, or it has no better direction."""
+    """Rank the systems by a metric; None where no system has it, or it has no better direction."""
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
     rows, better = comparable(rows), metric(name).better_on(subset)
     if rows.empty or better == "neither":
@@ -69,10 +69,10 @@ def standing(results: Results, benchmark: str, subset: str, name: str) -> Standi
     rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
     best = rows.iloc[0]
     tests = results.tests(benchmark, subset, name)
-    same = rows[(rows["method"] == best["method"]) & (rows["model"] != best["model"])]
+    same_method = rows[(rows["method"] == best["method"]) & (rows["model"] != best["model"])]
     rivals = [
         (row, verdict(tests, (best["model"], best["method"]), (row["model"], row["method"])))
-        for _, row in same.iterrows()
+        for _, row in same_method.iterrows()
     ]
     if metric(name).within_kind:  # models of another kind are not compared
         rivals = [(row, test) for row, test in rivals if test]
@@ -82,7 +82,7 @@ def standing(results: Results, benchmark: str, subset: str, name: str) -> Standi
 def table(
     head: str, standings: Sequence[tuple[str | Cell, Standing]], caption: str = CAPTION
 ) -> Table:
-    """Show standings, a line each.
+    """Show one line per standing.
 
     Args:
         head: what the labels are.
@@ -90,42 +90,42 @@ def table(
         caption: of the table.
     """
     heads = ["best model", "value", "baseline", "next, same method", "difference"]
-    body = [[label, *_line(one)] for label, one in standings]
+    body = [[label, *_line(entry)] for label, entry in standings]
     return Table([head, *heads, "best of other methods"], body, caption)
 
 
-def _line(one: Standing) -> list[str | Cell]:
-    rival, test = one.rivals[0] if one.rivals else (None, None)
-    elsewhere = one.others[one.others["method"] != one.best["method"]]
+def _line(entry: Standing) -> list[str | Cell]:
+    rival, test = entry.rivals[0] if entry.rivals else (None, None)
+    under_others = entry.other_models[entry.other_models["method"] != entry.best["method"]]
     return [
-        Cell(str(one.best["model"]), note=str(one.best["method"])),
-        value(one.metric, one.best),
-        _baseline(one),
-        MISSING if rival is None else _named(one.metric, rival),
-        difference(one.metric, test, clear=one.clear),
-        MISSING if elsewhere.empty else _named(one.metric, elsewhere.iloc[0]),
+        Cell(str(entry.best["model"]), note=str(entry.best["method"])),
+        value(entry.metric, entry.best),
+        _baseline(entry),
+        MISSING if rival is None else _system_cell(entry.metric, rival),
+        difference(entry.metric, test, clear=entry.clear),
+        MISSING if under_others.empty else _system_cell(entry.metric, under_others.iloc[0]),
     ]
 
 
-def _named(name: str, row: pd.Series) -> Cell:
+def _system_cell(name: str, row: pd.Series) -> Cell:
     """A system, its value below it."""
     numbers = value(name, row)
     return Cell(str(row["model"]), note=f"{row['method']}\n{numbers.text} {numbers.note}".strip())
 
 
-def _baseline(one: Standing) -> str | Cell:
-    if not one.baselines:
+def _baseline(entry: Standing) -> str | Cell:
+    if not entry.baselines:
         return MISSING
-    strongest = one.baselines[0]
-    plain = cell(one.metric, strongest.value)
+    strongest = entry.baselines[0]
+    number = cell(entry.metric, strongest.value)
     mark = "" if strongest.beaten else f" {MARK}"
     note = f"{strongest.name}\n{strongest.evidence}".strip()
-    return Cell(plain.text + mark, plain.sort, note=note)
+    return Cell(number.text + mark, number.sort, note=note)
 
 
 def value(name: str, row: pd.Series, note: str = "") -> Cell:
     """A row's value, its interval and a further note below it."""
-    plain = cell(name, row["value"])
-    low, high = (shown(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
+    number = cell(name, row["value"])
+    low, high = (format_value(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
     notes = ["" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
-    return Cell(plain.text, plain.sort, plain.shade, "\n".join(filter(None, notes)))
+    return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from medprobe.metrics.significance import LEVEL, System
 from medprobe.report.blocks import Cell
-from medprobe.report.numbers import MISSING, metric, signed
+from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.results import Results
 
 SLIGHT: Final = 0.0005  # a share below it is not worth a line
@@ -83,7 +83,9 @@ def difference(name: str, test: Verdict | None, *, clear: bool | None = None) ->
     if test is None:
         return MISSING
     mark = "" if (test.clear if clear is None else clear) else f" {MARK}"
-    return Cell(signed(name, test.difference) + mark, test.difference, note=p_value(test.p))
+    return Cell(
+        format_difference(name, test.difference) + mark, test.difference, note=p_value(test.p)
+    )
 
 
 def units(results: Results, benchmark: str) -> str:

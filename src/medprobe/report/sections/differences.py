@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING, metric, shown, signed
+from medprobe.report.numbers import MISSING, format_difference, format_value, metric
 from medprobe.report.results import LEVEL, Results
 from medprobe.report.verdicts import p_value, units
 
@@ -64,15 +64,17 @@ def _detectable(tests: pd.DataFrame, name: str) -> str | Cell:
     reachable = sizes[np.isfinite(sizes)]
     if reachable.empty:
         return Cell(NEVER, float("inf"))
-    return Cell(shown(name, reachable.median()).removesuffix(" %"), reachable.median())
+    return Cell(format_value(name, reachable.median()).removesuffix(" %"), reachable.median())
 
 
 def _pairs(tests: pd.DataFrame, name: str) -> Table:
     body = [
         [
             *(f"{row.model_a} · {row.method_a}", f"{row.model_b} · {row.method_b}"),
-            Cell(signed(name, row.difference), row.difference),
-            MISSING if pd.isna(row.low) else f"[{signed(name, row.low)}, {signed(name, row.high)}]",
+            Cell(format_difference(name, row.difference), row.difference),
+            MISSING
+            if pd.isna(row.low)
+            else f"[{format_difference(name, row.low)}, {format_difference(name, row.high)}]",
             Cell(p_value(row.p_holm).removeprefix("p ").removeprefix("= "), row.p_holm),
             "yes" if row.p_holm < LEVEL else "no",
         ]
