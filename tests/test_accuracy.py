@@ -249,7 +249,7 @@ def test_scores_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_a_family_is_found_by_its_name_alone() -> None:
     code = (
-        "import sys; from medprobe import metrics; assert 'ucm' in metrics.names();"
+        "import sys; from medprobe import metrics; assert 'ucm' in metrics.list_names();"
         "metrics.find('perplexity'); print(*(x for x in sys.modules if 'medprobe.metrics.' in x))"
     )
     command = [sys.executable, "-c", code]

@@ -97,7 +97,7 @@ def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
             assert 'import_module(f"{__name__}.{' in text, path
 
 
-@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("method", methods.list_names())
 def test_probing_reaches_few_files(method: str) -> None:
     files = closure("medprobe.stages.probe", plugins={"methods": [method]})
     assert len(files) <= PROBING, [path.relative_to(ROOT).as_posix() for path in files]

@@ -167,7 +167,7 @@ ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute r
 
 
 def test_every_method_is_tried_with_a_model_that_overflows() -> None:
-    assert set(METHODS) == set(methods.names())
+    assert set(METHODS) == set(methods.list_names())
 
 
 WAYS = [(method, *one) for method, several in METHODS.items() for one in several]

@@ -195,7 +195,7 @@ path = places.PREDICTIONS / "biobert/shortest_first/side_effects.parquet"
 predictions = pd.read_parquet(path)
 print(list(predictions["prediction"][:3]), list(predictions["hit"][:3]))
 metadata = Metadata.read(places.ABOUT / "side_effects.json")
-scoring = Scoring.of(places.MODELS / "biobert", metadata, params)
+scoring = Scoring.for_model(places.MODELS / "biobert", metadata, params)
 scorer = metrics.find("reciprocal_rank")
 scores = scorer.score(predictions, places.BENCHMARKS / "side_effects", scoring)
 print(scores["default"]["full"]["macro"]["mrr"]["value"])

@@ -148,10 +148,10 @@ def test_the_command_prints_it(made: Path) -> None:
 
 def test_all_benchmarks_and_methods_can_be_cited() -> None:
     cited = {key for _, keys in references() for key in keys}
-    for builder in benchmarks.names():
+    for builder in benchmarks.list_names():
         if builder != "table":  # one's own
             assert f"benchmark:{builder.partition('_')[0]}" in cited
-    for method in methods.names():
+    for method in methods.list_names():
         assert f"method:{method}" in cited, "an entry in papers/references.bib"
     kinds = {key.partition(":")[0]: key.partition(":")[2] for key in cited}
     assert set(kinds) == {"benchmark", "method", "model"}

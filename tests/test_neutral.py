@@ -144,7 +144,7 @@ def test_progress_counts_a_neutral_prompt_once(project: Callable[..., pd.DataFra
     assert bare.name == "may_treat/full neutral"
 
 
-@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("method", methods.list_names())
 def test_only_methods_that_rank_take_the_setting(method: str) -> None:
     plugin = methods.find(method)
     assert issubclass(plugin.Settings, RankingSettings) == (method in RANKING)

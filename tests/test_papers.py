@@ -35,9 +35,9 @@ def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
     """Quoted settings have a name and type that params.yaml takes; those not quoted may lack."""
     kind: type[Section] = RewireSettings
     method, _, benchmark = name.partition(".")
-    if method in methods.names():
+    if method in methods.list_names():
         kind = methods.find(method).Settings
-        assert not benchmark or benchmark in benchmarks.names()
+        assert not benchmark or benchmark in benchmarks.list_names()
     elif name != "rewire":
         kind = benchmarks.find(name).settings
     quoted = papers()[paper].settings[name]
@@ -53,7 +53,7 @@ def test_what_is_adopted_is_what_is_quoted(name: str) -> None:
     for part, quoted in paper.settings.items():
         if part == "rewire":
             assert quoted.items() <= paper.adopted.rewire.items()
-        elif (named := part.partition("."))[0] in methods.names():
+        elif (named := part.partition("."))[0] in methods.list_names():
             only = named[2] or {"optiprompt": "biolama"}.get(part, "medlama")
             chosen = [
                 choices

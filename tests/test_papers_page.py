@@ -64,7 +64,7 @@ def test_what_is_quoted_can_be_set(text: str, owner: str) -> None:
         return  # whole, and checked with all documents
     kind: type[Section] = RewireSettings
     if owner != "rewire":
-        known = methods.find(owner).Settings if owner in methods.names() else None
+        known = methods.find(owner).Settings if owner in methods.list_names() else None
         kind = known or benchmarks.find(owner).settings
     quoted = yaml.safe_load(text)[owner]
     fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}

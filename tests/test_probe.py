@@ -57,7 +57,9 @@ class Alphabetical(Method):
         rows = [
             ("", "", query, rank, name, -float(rank))
             for query in task.queries["query_id"]
-            for rank, name in enumerate(sorted(task.own["name"])[: task.k], start=1)
+            for rank, name in enumerate(
+                sorted(task.benchmark_candidates["name"])[: task.k], start=1
+            )
         ]
         columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
         return pd.DataFrame(rows, columns=columns)
@@ -146,7 +148,7 @@ def test_notes_that_are_not_those_named_are_refused(
     assert (project / "outputs/predictions/bert/alphabetical/medlama-curves.csv").is_file()
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", methods.list_names())
 def test_a_method_that_gives_notes_names_them(name: str) -> None:
     plugin = methods.find(name)
     assert (plugin.notes is not Method.notes) == bool(plugin.NOTES)
@@ -191,7 +193,7 @@ def test_a_setting_that_only_selects_keeps_the_finished_parts(project: Path) -> 
     assert len(Alphabetical.ran) == 8
 
 
-@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("method", methods.list_names())
 def test_what_selects_is_a_setting(method: str) -> None:
     plugin = methods.find(method)
     assert plugin.SELECTING.issubset(plugin.Settings.model_fields)
@@ -238,7 +240,7 @@ def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
     assert not with_hits(table, BenchmarkTables(queries, candidates))["hit"].any()
 
 
-@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("method", methods.list_names())
 def test_probing_reaches_few_files(method: str) -> None:
     assert len(closure("medprobe.stages.probe", plugins={"methods": [method]})) <= 25
 

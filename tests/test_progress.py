@@ -153,5 +153,5 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
 
 
 def test_the_methods_that_say_what_they_read_are_tried() -> None:
-    names = {name for name in methods.names() if "reads" in vars(methods.find(name))}
+    names = {name for name in methods.list_names() if "reads" in vars(methods.find(name))}
     assert {case[0] for case in READING} == names

@@ -129,7 +129,7 @@ def test_what_is_not_built_yet_says_how() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_lists_name_all_there_is() -> None:
-    assert all(name in works("list methods") for name in methods.names())
+    assert all(name in works("list methods") for name in methods.list_names())
     assert "mine" in works("list models")
     builders = works("list benchmarks")
     assert "medlama" in builders and table.METADATA.description in builders

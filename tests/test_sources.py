@@ -106,7 +106,7 @@ def made(builder: str, settings: dict[str, Any]) -> BenchmarkTables:
 
 
 def test_every_builder_is_tried_here() -> None:
-    assert sorted(BUILDERS) == benchmarks.names()
+    assert sorted(BUILDERS) == benchmarks.list_names()
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
@@ -165,7 +165,7 @@ def test_a_path_outside_of_the_sources_is_refused(
 
 
 def test_benchmarks_are_found_by_name() -> None:
-    assert "statistics" not in benchmarks.names()
+    assert "statistics" not in benchmarks.list_names()
     for wrong in ["medlam", "statistics"]:
         with pytest.raises(BadInput, match="no builder"):
             benchmarks.find(wrong)

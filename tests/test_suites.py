@@ -54,7 +54,7 @@ def test_sound_tables_pass_without_a_warning(
 
 
 def test_every_builder_has_its_suites() -> None:
-    for builder in benchmarks.names():
+    for builder in benchmarks.list_names():
         there = {path.stem for path in (EXPECTATIONS / builder).glob("*.json")}
         assert {"queries", "candidates", "sources"} <= there, builder
 

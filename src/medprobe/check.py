@@ -123,7 +123,7 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
     plugin = methods.find(method)
     where = f"methods.{kind}.{method}"
     if kind not in plugin.KINDS:
-        raise BadInput(f"params.yaml: {where}", methods.needs(plugin))
+        raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
     there = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         _known(benchmark, there, where)

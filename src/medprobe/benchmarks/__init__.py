@@ -1,8 +1,8 @@
-"""The benchmarks' builders. One file, or one folder, is one builder; it ends with its `BENCHMARK`:
+"""The builders of benchmarks, one per file or folder. Each ends with its `BENCHMARK`:
 
     BENCHMARK = Benchmark(METADATA, Settings, build)
 
-A project builds as many benchmarks by one builder as `params.yaml` names.
+A project can build several benchmarks with one builder, each under its own name in `params.yaml`.
 """
 
 import importlib
@@ -14,31 +14,39 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import BenchmarkTables, Metadata
 
-__all__ = ["Benchmark", "Metadata", "find", "names"]
+__all__ = ["Benchmark", "Metadata", "find", "list_names"]
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark's builder: `build(data, settings, seed)` makes its tables from the sources below
-    the folder `data`. Paths among the settings are relative to `data`, and lie inside a source.
-    One that reads many files, and takes an executor for them as its fourth argument, is so marked.
+    """A builder of benchmarks.
+
+    Attributes:
+        metadata: what a benchmark of this builder measures, its citation, licence and sources.
+        settings: its settings, as in `params.yaml`. Paths in them are relative to `data/` and lie
+            inside one of `metadata.sources`.
+        build: `build(data, settings, seed)` makes the tables from the sources below the folder
+            `data`. With `many_files` it takes an executor as its fourth argument.
+        gate_sources: files below `data/` that the expectations of the benchmark read themselves.
+        many_files: whether `build` reads so many files that it divides the work.
     """
 
     metadata: Metadata
     settings: type[Section]
     build: Callable[..., BenchmarkTables]
-    gate_sources: tuple[str, ...] = ()  # files below data/ that its expectations read themselves
+    gate_sources: tuple[str, ...] = ()
     many_files: bool = False
 
 
-def names() -> list[str]:
-    """The builders there are.
+def list_names() -> list[str]:
+    """List the names of all builders in alphabetical order.
 
-    >>> "medlama" in names()
-    True
+    Example:
+        >>> "medlama" in list_names()
+        True
     """
-    here = Path(__path__[0])
-    files = [*here.glob("*.py"), *here.glob("*/__init__.py")]
+    folder = Path(__path__[0])
+    files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
     builders = [path for path in files if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
     return sorted(
         path.parent.name if path.name == "__init__.py" else path.stem for path in builders
@@ -46,9 +54,20 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Benchmark:
-    """A builder by its name. Raises BadInput where there is none of that name."""
-    if name not in (there := names()):
-        remedy = f"one of {', '.join(there)}"
-        raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, there)}", remedy)
-    found: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
-    return found
+    """Return a builder.
+
+    Args:
+        name: of the builder's file or folder, such as `medlama`.
+
+    Raises:
+        BadInput: no builder has this name.
+
+    Example:
+        >>> find("medlama").metadata.primary_metric
+        'acc_at_1'
+    """
+    if name not in (names := list_names()):
+        remedy = f"one of {', '.join(names)}"
+        raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, names)}", remedy)
+    builder: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
+    return builder

@@ -112,7 +112,7 @@ def run(
         metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     if limit is not None:
         tables = replace(tables, queries=drawn(tables.queries, limit, params.seed))
-    scoring = Scoring.of(model.folder, metadata, params)
+    scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
     scores = scored(predicted(prober, tables, name), tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(rows_of({"": scores}, name, "main"), columns=COMPARISON)

@@ -47,10 +47,10 @@ def _wanted(name: str, params: Params) -> str:
     Of a benchmark's builder the first word counts: `medlama_released` is cited as `medlama` is.
     """
     named = {one: builder for builder, some in params.benchmarks.items() for one in some}
-    builders = {**{one: one for one in benchmarks.names()}, **named}
+    builders = {**{one: one for one in benchmarks.list_names()}, **named}
     if name in builders:
         return f"benchmark:{builders[name].partition('_')[0]}"
-    if name in methods.names():
+    if name in methods.list_names():
         return f"method:{name}"
     of_papers = [some for paper in papers.papers().values() for some in paper.models.items()]
     known = {
@@ -59,6 +59,6 @@ def _wanted(name: str, params: Params) -> str:
         **{model: one.hub for model, one in params.fetch.items()},
     }
     if name not in known and "/" not in name:
-        there = [*builders, *methods.names(), *known]
+        there = [*builders, *methods.list_names(), *known]
         raise BadInput("cite", f"nothing is named '{name}'{nearest(name, there)}")
     return f"model:{known.get(name, name)}"

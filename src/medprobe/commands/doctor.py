@@ -38,7 +38,7 @@ def sources_table(params: Params, data: Path) -> Table:
     """A row for each source that any builder can use, the released forms' too, and each sentence
     set: its size, and what it enables. A name in brackets is a builder that params.yaml has not."""
     needed: dict[str, list[str]] = {}
-    for builder in benchmarks.names():
+    for builder in benchmarks.list_names():
         for source in benchmarks.find(builder).metadata.sources:
             named = ", ".join(params.benchmarks.get(builder, {}))
             needed.setdefault(source, []).append(named or f"({builder})")

@@ -24,17 +24,17 @@ def list_(what: str, params: Params) -> None:
 def _models(params: Params) -> Iterator[tuple[str, ...]]:
     for kind, named in params.models.by_kind().items():
         for name in named:
-            yield name, kind, ", ".join(methods.serving([kind]))
+            yield name, kind, ", ".join(methods.find_by_kind([kind]))
 
 
 def _methods(params: Params) -> Iterator[tuple[str, ...]]:
-    for name in methods.names():
+    for name in methods.list_names():
         plugin = methods.find(name)
         yield name, ", ".join(plugin.KINDS), plugin.METRIC, _first_sentence(plugin)
 
 
 def _benchmarks(params: Params) -> Iterator[tuple[str, ...]]:
-    for name in benchmarks.names():
+    for name in benchmarks.list_names():
         about = benchmarks.find(name).metadata
         named = ", ".join(params.benchmarks.get(name, {}))
         yield name, named, ", ".join(about.sources), about.description

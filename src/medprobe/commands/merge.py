@@ -81,7 +81,7 @@ def _contrasts(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     measured = {name for table in tables for name in table}
     return [
         pair
-        for family in map(metrics.find, metrics.names())
+        for family in map(metrics.find, metrics.list_names())
         if measured & {metric.name for metric in family.METRICS}
         for pair in family.CONTRASTS
     ]

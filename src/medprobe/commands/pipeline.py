@@ -78,8 +78,8 @@ def text() -> str:
         autoescape=False,  # YAML, from the package's own names
     )
     return environment.get_template(TEMPLATE).render(
-        builders={name: benchmarks.find(name) for name in benchmarks.names()},
-        methods={name: methods.find(name) for name in methods.names()},
+        builders={name: benchmarks.find(name) for name in benchmarks.list_names()},
+        methods={name: methods.find(name) for name in methods.list_names()},
         kinds=MODEL_KINDS,
         sets=SETS,
         swept=SWEPT,

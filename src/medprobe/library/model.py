@@ -38,7 +38,7 @@ class Model:
     @property
     def methods(self) -> list[str]:
         """The names of the methods that can ask it."""
-        return methods.serving(self.kinds)
+        return methods.find_by_kind(self.kinds)
 
     def rank(
         self,
@@ -109,7 +109,9 @@ class Model:
         plugin = methods.find(method)
         if not {*self.kinds} & {*plugin.KINDS}:
             serves = " or ".join(self.kinds) or "nothing"
-            raise methods.unsuited(method, self.name, f"this one serves as {serves}", self.kinds)
+            raise methods.mismatch_error(
+                method, self.name, f"this one serves as {serves}", self.kinds
+            )
         choices = AS_IT_CAME.get(method, {}) if settings is None else dict(settings)
         typed = section(plugin.Settings, choices, f"settings of {method}")
         key = (method, typed.model_dump_json())
@@ -142,7 +144,7 @@ def load(
 
 def answering(kinds: Iterable[str]) -> list[str]:
     """The methods whose predictions are answers, for models of these kinds."""
-    return [name for name in methods.serving(kinds) if methods.find(name).METRIC == ANSWERS]
+    return [name for name in methods.find_by_kind(kinds) if methods.find(name).METRIC == ANSWERS]
 
 
 def asked(prompt: str) -> pd.DataFrame:

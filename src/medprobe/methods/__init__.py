@@ -1,7 +1,7 @@
-"""The probing methods. One file is one method: `methods/<name>.py` holds a class named after it
-(`mask_average` → `MaskAverage`) that is a `Method`.
+"""The probing methods, one per file.
 
-To add one, write that file; nothing else has to know of it:
+`methods/<name>.py` holds a class named after the file (`mask_average` → `MaskAverage`) that is a
+`Method`. To add a method, write that file. Nothing else has to change:
 
     class MyMethod(Method):
         KINDS = ("masked",)
@@ -35,144 +35,239 @@ K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the
 
 @dataclass(frozen=True)
 class Task:
-    """What a method may read to make one table of predictions."""
+    """The input of a method for one table of predictions.
+
+    Attributes:
+        name: unique within a benchmark, usually `<relation>/<subset>`.
+        queries: a table with at least the columns `core.tables.QUERY_COLUMNS`, one row per query.
+        candidates: the names to rank, with the columns `core.tables.CANDIDATE_COLUMNS`.
+        k: number of predictions wanted for each query.
+        tables: further tables by name, such as `train` and `dev`.
+        normalise: two texts are the same answer if this function makes them equal.
+    """
 
     name: str
     queries: pd.DataFrame
     candidates: pd.DataFrame
-    k: int  # predictions wanted for each query
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # further ones: train, dev, …
-    normalise: Callable[[str], str] = answers.exact  # texts that it makes equal are equal answers
+    k: int
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    normalise: Callable[[str], str] = answers.exact
 
     @property
-    def own(self) -> pd.DataFrame:
-        """The benchmark's own candidates, distractors left out."""
+    def benchmark_candidates(self) -> pd.DataFrame:
+        """The benchmark's candidates without distractors."""
         return self.candidates[self.candidates["type"] != DISTRACTOR]
 
     @property
-    def where(self) -> list[str]:
-        """How errors name each query."""
+    def query_labels(self) -> list[str]:
+        """The name of each query in error messages, in the order of `queries`."""
         return [f"query {query}" for query in self.queries["query_id"]]
 
     @property
-    def by_prompt(self) -> dict[str, str]:
-        """Each prompt once, with the name of its first query in errors."""
-        where: dict[str, str] = {}
-        for prompt, name in zip(self.queries["prompt"], self.where, strict=True):
-            where.setdefault(prompt, name)
-        return where
+    def label_by_prompt(self) -> dict[str, str]:
+        """Each distinct prompt, with the label of its first query for error messages."""
+        labels: dict[str, str] = {}
+        for prompt, label in zip(self.queries["prompt"], self.query_labels, strict=True):
+            labels.setdefault(prompt, label)
+        return labels
 
 
 class Method(Protocol):
-    """A way to ask a model. Made once for a checkpoint, then asked task by task.
+    """A way to probe a model. An object is made once per checkpoint and then given its tasks.
 
-    The work of a method has units, its *passes*, such as checkpoints or seeds. Each pass of each
-    task gives one table, which is kept: a stopped run does not make it again.
+    The work of a method is divided into *passes*, such as checkpoints or seeds. Each pass of each
+    task gives one table, which is stored: a run that was stopped does not compute it again.
+
+    Attributes:
+        KINDS: the kinds of model that the method can probe.
+        WHY: why it cannot probe others, if the names of the kinds do not explain it.
+        METRIC: the family of `medprobe.metrics` that scores its predictions.
+        WRITES: whether the model writes its predictions freely, without regard to candidates.
+        NOTES: names of the tables that `notes` returns. They become outputs of the DVC stage.
+        Settings: the settings of the method, as in `params.yaml`.
+        SELECTING: settings that only select passes and tasks and change no prediction.
     """
 
-    KINDS: ClassVar[tuple[ModelKind, ...]]  # of models that it can probe
-    WHY: ClassVar[str] = ""  # it probes no others, where their names do not tell
-    METRIC: ClassVar[str] = "accuracy"  # the family of metrics/ that scores its predictions
-    WRITES: ClassVar[bool] = False  # are its predictions texts of its own, whatever the candidates?
-    NOTES: ClassVar[tuple[str, ...]] = ()  # the names of the tables that `notes` gives, for DVC
-    Settings: ClassVar[type[Section]]  # its settings, as in params.yaml
-    SELECTING: ClassVar[frozenset[str]] = frozenset()  # those that only say which passes and tasks
+    KINDS: ClassVar[tuple[ModelKind, ...]]
+    WHY: ClassVar[str] = ""
+    METRIC: ClassVar[str] = "accuracy"
+    WRITES: ClassVar[bool] = False
+    NOTES: ClassVar[tuple[str, ...]] = ()
+    Settings: ClassVar[type[Section]]
+    SELECTING: ClassVar[frozenset[str]] = frozenset()
 
     checkpoint: Path
 
     def __init__(self, checkpoint: Path, settings: Any, engine: EngineParams, seed: int) -> None:
-        """Raises BadInput where the checkpoint cannot be asked so."""
+        """Prepare to probe a checkpoint.
+
+        Args:
+            checkpoint: folder of the model.
+            settings: an instance of `Settings`.
+            engine: device, precision and batch size.
+            seed: of every random draw.
+
+        Raises:
+            BadInput: the method cannot probe this checkpoint.
+        """
 
     def passes(self) -> list[str]:
-        """The passes, the main one first."""
+        """List the passes, the main one first. Default: a single pass without a name."""
         return [""]
 
     def inputs(self, pass_: str) -> list[Path]:
-        """The files and folders that a pass reads: the checkpoint, or another in its place."""
+        """List the files and folders that a pass reads. Default: the checkpoint.
+
+        Args:
+            pass_: one of `passes()`.
+        """
         return [self.checkpoint]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """What to predict on a benchmark: a task a relation and subset. A relation's subsets follow
-        one another, so that a prompt of several can be scored once."""
+        """Divide a benchmark into tasks. Default: one per relation and subset.
+
+        The subsets of a relation follow one another, so that a prompt that occurs in several of
+        them can be scored once.
+
+        Args:
+            tables: the benchmark.
+            k: number of predictions wanted for each query.
+
+        Raises:
+            BadInput: the benchmark lacks a table that the method needs.
+        """
         rule = answers.rule(tables.normalise)
         candidates = {subset: names for subset, _, names in tables.subsets()}
         return [
-            Task(f"{relation}/{subset}", queries, candidates[subset], k, normalise=rule)
-            for (relation, subset), part in tables.queries.groupby(["relation", "subset"])
-            for queries in [part.reset_index(drop=True)]
+            Task(
+                name=f"{relation}/{subset}",
+                queries=rows.reset_index(drop=True),
+                candidates=candidates[subset],
+                k=k,
+                normalise=rule,
+            )
+            for (relation, subset), rows in tables.queries.groupby(["relation", "subset"])
         ]
 
     def asks(self, pass_: str, task: Task) -> bool:
-        """Does this pass predict this task? Every pass does, where nothing is said."""
+        """Tell whether a pass predicts a task. Default: every pass predicts every task."""
         return True
 
     def shares(self, task: Task) -> str:
-        """Tasks for which this is equal, and which follow one another, are predicted together: a
-        later one may use what an earlier one has computed. Those of a relation, where nothing is
-        said."""
+        """Return a key; tasks with equal keys share computations. Default: the relation.
+
+        Tasks with equal keys that follow one another are predicted by the same object, so a later
+        one can use what an earlier one has computed.
+        """
         return str(next(iter(task.queries["relation"]), task.name))
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """At most `task.k` predictions of each query, best first, and behind them a few that equal
-        the last: columns `variant, replicate, query_id, rank, prediction, score`, and `hit` and
-        `prediction_id` where the benchmark's rule and the candidates' ids do not say them."""
+        """Predict the answers of a task.
+
+        Args:
+            task: the queries and what the method may read to answer them.
+            pass_: one of `passes()`.
+
+        Returns:
+            At most `task.k` predictions for each query, best first, followed by a few whose score
+            equals the last. Columns: `variant, replicate, query_id, rank, prediction, score`; also
+            `hit` and `prediction_id` if they do not follow from the benchmark's rule and the
+            candidates' identifiers.
+
+        Raises:
+            BadInput: a prompt or name does not suit the model, such as one that is too long.
+        """
         ...
 
     def reads(self, task: Task, pass_: str) -> list[int] | None:
-        """How many tokens each text has that the network will read for this task, beside those of
-        the tasks asked about before; None where only asking the model tells."""
+        """Count the tokens that the network will read, for estimates of the running time.
+
+        Returns:
+            The number of tokens of each text, without the texts of earlier tasks that are not read
+            again; None if only a run of the model can tell.
+        """
         return None
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """The predictions of all passes as they are written, and tables for people beside them."""
+        """Separate the prediction table from tables for people.
+
+        Args:
+            predictions: those of all passes.
+
+        Returns:
+            The predictions as they are written, and the further tables named in `NOTES`.
+        """
         return predictions, {}
 
 
-def names() -> list[str]:
-    """The names of all methods, in order.
+def list_names() -> list[str]:
+    """List the names of all methods in alphabetical order.
 
-    >>> "contrastive" in names()
-    True
+    Example:
+        >>> "contrastive" in list_names()
+        True
     """
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def find(name: str) -> type[Method]:
-    """The class of a method. Raises BadInput where there is none of that name.
+    """Return the class of a method.
 
-    >>> find("contrastive").KINDS
-    ('masked', 'encoder')
+    Args:
+        name: of the method's file, such as `mask_average`.
+
+    Raises:
+        BadInput: no method has this name.
+
+    Example:
+        >>> find("contrastive").KINDS
+        ('masked', 'encoder')
     """
-    if name not in names():
-        problem = f"no method '{name}'{nearest(name, names())}"
-        raise BadInput("methods", problem, f"one of {', '.join(names())}")
+    if name not in list_names():
+        problem = f"no method '{name}'{nearest(name, list_names())}"
+        raise BadInput("methods", problem, f"one of {', '.join(list_names())}")
     module = importlib.import_module(f"{__name__}.{name}")
-    found: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
-    return found
+    plugin: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
+    return plugin
 
 
-def serving(kinds: Iterable[str]) -> list[str]:
-    """The names of the methods that can ask a model of one of these kinds.
+def find_by_kind(kinds: Iterable[str]) -> list[str]:
+    """List the methods that can probe a model of at least one of these kinds.
 
-    >>> serving(["encoder"])
-    ['classifier', 'contrastive']
+    Args:
+        kinds: such as `masked` or `causal`.
+
+    Example:
+        >>> find_by_kind(["encoder"])
+        ['classifier', 'contrastive']
     """
-    wanted = {*kinds}
-    return [name for name in names() if wanted & {*find(name).KINDS}]
+    kinds = {*kinds}
+    return [name for name in list_names() if kinds & {*find(name).KINDS}]
 
 
-def needs(plugin: type[Method]) -> str:
-    """Which models a method can ask, and why no others.
+def describe_needs(plugin: type[Method]) -> str:
+    """Say which models a method can probe, and why no others.
 
-    >>> needs(find("generative"))
-    'the method needs a model of kind seq2seq'
+    Args:
+        plugin: the class of the method.
+
+    Example:
+        >>> describe_needs(find("generative"))
+        'the method needs a model of kind seq2seq'
     """
-    why = f" ({plugin.WHY})" if plugin.WHY else ""
-    return f"the method needs a model of kind {' or '.join(plugin.KINDS)}{why}"
+    reason = f" ({plugin.WHY})" if plugin.WHY else ""
+    return f"the method needs a model of kind {' or '.join(plugin.KINDS)}{reason}"
 
 
-def unsuited(method: str, model: str, reason: str, serves: Iterable[str]) -> BadInput:
-    """What is said where a method cannot ask a model that `serves` as these kinds."""
-    problem = f"{needs(find(method))}, {reason}"
-    remedy = f"choose one of: {', '.join(serving(serves))}"
+def mismatch_error(method: str, model: str, reason: str, kinds: Iterable[str]) -> BadInput:
+    """Make the error for a method that cannot probe a model.
+
+    Args:
+        method: name of the method.
+        model: name of the model.
+        reason: what the model is, such as "this one is causal".
+        kinds: the kinds of the model, from which methods that suit it are proposed.
+    """
+    problem = f"{describe_needs(find(method))}, {reason}"
+    remedy = f"choose one of: {', '.join(find_by_kind(kinds))}"
     return BadInput(f"{method} on {model}", problem, remedy)

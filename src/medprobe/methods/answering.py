@@ -100,7 +100,7 @@ class Answering(Method):
         """
         template, shots, _, form = pass_.split("-")
         asked = self._asked(task, template == "chat", int(shots))
-        names = sorted(set(task.own["name"]))
+        names = sorted(set(task.benchmark_candidates["name"]))
         best = self._free(task, asked, names) if form == "free" else self._among(task, asked, names)
         rule = _loosely(task) if form == "free" else task.normalise
         rows = []
@@ -116,7 +116,7 @@ class Answering(Method):
         """The likeliest candidates, each with what ends it."""
         slots = [slot for slot, _ in asked]
         sources = [source for _, source in asked if source]
-        found = likeliest(self.model, slots, task.where, names, task.k, sources=sources)
+        found = likeliest(self.model, slots, task.query_labels, names, task.k, sources=sources)
         for total, *_ in found:
             yield [(names[i], score) for i, score in total.names]
 
@@ -133,7 +133,7 @@ class Answering(Method):
             own_settings=chosen.own_settings,
             seed=self.seed,
         )
-        written = writing.write(self.model, asked, task.where, way)
+        written = writing.write(self.model, asked, task.query_labels, way)
         return [of_query[: task.k] for of_query in written]
 
     def _asked(self, task: Task, chat: bool, shots: int) -> list[writing.Asked]:
@@ -143,7 +143,7 @@ class Answering(Method):
             _check_shots(task, shots)
         texts = [self._text(row, task, chat, shots) for row in task.queries.itertuples()]
         if self.head == "causal":
-            slots = asking.slots(model, texts, task.where, separator, begun=chat)
+            slots = asking.slots(model, texts, task.query_labels, separator, begun=chat)
             return [(slot, ()) for slot in slots]
         begin = Slot(asking.decoder_start(model), (model.tokenizer.eos_token_id,), "")
         read = [text.partition(SLOT)[0].rstrip() for text in texts]

@@ -127,7 +127,7 @@ class Contrastive(Method):
         replicate, variant, layers = self._variants(pass_)
         model = self._model(pass_)
         check_layers(model, layers)
-        names = self._names(task.queries, task.own)
+        names = self._names(task.queries, task.benchmark_candidates)
         asked = self._asked(model, self._prompts(model, task), layers)
         tables = []
         for layer, queries, index in zip(
@@ -153,7 +153,7 @@ class Contrastive(Method):
         lengths = []
         for texts, length in (
             (self._prompts(model, task), self.settings.query_length),
-            (self._names(task.queries, task.own), self.settings.candidate_length),
+            (self._names(task.queries, task.benchmark_candidates), self.settings.candidate_length),
         ):
             new = [text for text in dict.fromkeys(texts) if text not in self.counted[1]]
             self.counted[1].update(new)

@@ -46,7 +46,7 @@ class FillMask(Method):
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
         slots = self._slots(task)
-        for slot, query in zip(slots.values(), task.by_prompt.values(), strict=True):
+        for slot, query in zip(slots.values(), task.label_by_prompt.values(), strict=True):
             check_window(slot, [[0]], self.model.max_length, query, ["one token"])
 
         def keep(item: int, log_prob: torch.Tensor) -> list[tuple[str, float]]:
@@ -78,6 +78,6 @@ class FillMask(Method):
 
     def _slots(self, task: Task) -> dict[str, Slot]:
         """The slot of each prompt."""
-        where = task.by_prompt
+        where = task.label_by_prompt
         slots = masked_slots(self.model.tokenizer, where, [*where.values()])
         return dict(zip(where, slots, strict=True))

@@ -68,7 +68,7 @@ class Generative(Method):
     def _as_released(self, task: Task) -> list[list[tuple[str, float]]]:
         prompts = task.queries["prompt"].tolist()
         if not set(prompts) <= set(self.written[1]):
-            where = task.by_prompt
+            where = task.label_by_prompt
             texts = seq2seq_released.texts(
                 self.model, where, [*where.values()], self.settings.beams
             )
@@ -79,7 +79,7 @@ class Generative(Method):
         """Each query's different texts, best first. Nothing is written beyond the length of the
         longest answer to these queries, plus `spare` tokens."""
         queries, settings = task.queries, self.settings
-        where = task.by_prompt
+        where = task.label_by_prompt
         frames = seq2seq.frames(self.model, where, [*where.values()])
         for frame, query in zip(frames, where.values(), strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])

@@ -95,7 +95,7 @@ class Judgment(Method):
             for prompt, pair in zip(prompts, pairs, strict=True)
             for name in pair
         ]
-        where = [query for query in task.where for _ in range(2)]
+        where = [query for query in task.query_labels for _ in range(2)]
         if pass_ == LIKELIHOOD:
             believed = self._by_likelihood(statements, where)
         else:
@@ -158,7 +158,7 @@ def wrong_answers(task: Task, seed: int) -> list[str]:
         for identifier, name in zip(row.answer_ids, row.answers, strict=True):
             names.setdefault(identifier, name)
     chosen = []
-    for row, where in zip(task.queries.itertuples(), task.where, strict=True):
+    for row, where in zip(task.queries.itertuples(), task.query_labels, strict=True):
         same = (known["subject_id"] == row.subject_id) | (known["subject"] == row.subject)
         ids = {identifier for several in known.loc[same, "answer_ids"] for identifier in several}
         right = {task.normalise(name) for some in known.loc[same, "answers"] for name in some}

@@ -78,7 +78,7 @@ class Likelihood(Method):
         Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
         name that does not fit into the model's window.
         """
-        names = sorted(set(task.own["name"]))
+        names = sorted(set(task.benchmark_candidates["name"]))
         rows = self._by_mask(task, names) if self.kind == "masked" else self._written(task, names)
         return pd.DataFrame(rows)
 
@@ -88,7 +88,7 @@ class Likelihood(Method):
             zip(task.queries["prompt"], map(tuple, self._answers(task, names)), strict=True)
         )
         distinct: dict[tuple[str, tuple[int, ...]], str] = {}
-        for key, query in zip(alike, task.where, strict=True):
+        for key, query in zip(alike, task.query_labels, strict=True):
             distinct.setdefault(key, query)
         prompts, where = [prompt for prompt, _ in distinct], [*distinct.values()]
         if self.kind == "seq2seq":
@@ -125,7 +125,7 @@ class Likelihood(Method):
     def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""
         answers = self._answers(task, names)
-        where = task.by_prompt
+        where = task.label_by_prompt
         scored = dict(zip(where, self._masked([*where], [*where.values()], names), strict=True))
         columns = (task.queries[name] for name in ("query_id", "prompt"))
         for query, prompt, right in zip(*columns, answers, strict=True):
@@ -143,7 +143,7 @@ class Likelihood(Method):
     def _answers(self, task: Task, names: list[str]) -> list[list[int]]:
         """For each query the indices of the names that are right, where their ranks are wanted."""
         if not self.settings.ranks:
-            return [[] for _ in task.where]
+            return [[] for _ in task.query_labels]
         alike: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             alike.setdefault(task.normalise(name), []).append(i)

@@ -46,14 +46,14 @@ class MaskAverage(Method):
         names = sorted(set(task.candidates["name"]))
         answers = {name for row in task.queries["answers"] for name in row}
         answers.update(task.queries["subject"] if self.released else ())
-        own = set(task.own["name"])
+        own = set(task.benchmark_candidates["name"])
         variants = {
             "": np.array([i for i, name in enumerate(names) if name in own], dtype=int),
             "relation": np.array([i for i, name in enumerate(names) if name in answers], dtype=int),
         }
         if len(own) < len(names):
             variants["distractors"] = np.arange(len(names))
-        prompts, where = [*task.by_prompt], [*task.by_prompt.values()]
+        prompts, where = [*task.label_by_prompt], [*task.label_by_prompt.values()]
         score = masked.one_mask_scores if self.released else masked.mean_log_probs
         scored = self.known.scores(prompts, names, lambda: score(self.model, prompts, where, names))
         of_prompt = dict(zip(prompts, scored, strict=True))
@@ -69,7 +69,7 @@ class MaskAverage(Method):
         """Each prompt with as many masks as names have tokens, or one, those of several subsets
         once."""
         names = sorted(set(task.candidates["name"]))
-        prompts, where = [*task.by_prompt], [*task.by_prompt.values()]
+        prompts, where = [*task.label_by_prompt], [*task.label_by_prompt.values()]
         filled = [self.model.tokenizer.mask_token] if self.released else names
         lengths: list[int] = []
 

@@ -43,7 +43,7 @@ class Perplexity(Method):
         Raises BadInput for a sentence that does not fit into the model's window.
         """
         queries = task.queries
-        of_texts = self.log_probs(self.model, filled(queries), task.where)
+        of_texts = self.log_probs(self.model, filled(queries), task.query_labels)
         return pd.DataFrame(
             {
                 "variant": "",

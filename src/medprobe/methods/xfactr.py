@@ -71,9 +71,9 @@ class Xfactr(Method):
         Raises BadInput for a prompt without exactly one slot or longer than the model's window.
         """
         prompts = task.queries["prompt"].tolist()
-        slots = masked_slots(self.model.tokenizer, prompts, task.where)
+        slots = masked_slots(self.model.tokenizer, prompts, task.query_labels)
         masks = [0] * self.settings.masks
-        for slot, query in zip(slots, task.where, strict=True):
+        for slot, query in zip(slots, task.query_labels, strict=True):
             check_window(slot, [masks], self.model.max_length, query, [f"{len(masks)} masks"])
         decoded = self._fillings(prompts, slots, pass_, self._texts(task.k))
         match = self.settings.match == "nearest"
@@ -85,7 +85,9 @@ class Xfactr(Method):
             k=task.k,
             normalise=task.normalise if match else answers.uncased(task.normalise),
             equal=self.settings.equal,
-            named=self._matched(decoded, sorted(set(task.own["name"]))) if match else {},
+            named=self._matched(decoded, sorted(set(task.benchmark_candidates["name"])))
+            if match
+            else {},
             variant=pass_,
         )
 

@@ -1,7 +1,7 @@
-"""The metrics. One file is one family: metrics that are computed together, from one kind of
-prediction table.
+"""The metrics, one family per file.
 
-To add a family `<name>`, write `metrics/<name>.py` with one class and its instance:
+The metrics of a family are computed together, from one kind of prediction table. To add a family
+`<name>`, write `metrics/<name>.py` with one class and its instance:
 
     class MyFamily(Scorer):
         METRICS = (Metric("my_metric", "my metric", "higher", 0.0, 1.0, "whose, and where"),)
@@ -11,8 +11,8 @@ To add a family `<name>`, write `metrics/<name>.py` with one class and its insta
 
     SCORER = MyFamily()
 
-A method names the family that scores its predictions (`METRIC = "<name>"`); the file of a
-prediction table carries that name (`tables.metric_of_predictions`). Nothing else has to know of it.
+A method names the family that scores its predictions (`METRIC = "<name>"`), and the file of a
+prediction table records that name (`tables.metric_of_predictions`). Nothing else has to change.
 """
 
 import importlib
@@ -28,42 +28,63 @@ from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
 from medprobe.metrics.intervals import Scale
 
-FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught ones read each fact
+FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught models read each fact
 
 # variant ("default" for "") -> subset -> relation or a mean of relations -> metric
-# -> value and, where they are known, low, high, std, n
+# -> value and, if known, low, high, std, n
 Scores = dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric, and how to read its values."""
+    """A metric, and how to read its values.
 
-    name: str  # as in the tables
-    title: str  # as on the page
-    better: Literal["higher", "lower", "neither"]  # neither: a diagnostic
+    Attributes:
+        name: in the tables, such as `acc_at_1`.
+        title: in the report, such as `acc@1`.
+        better: the direction of better values; `neither` for a diagnostic.
+        low: the smallest possible value.
+        high: the largest possible value.
+        source: paper and section that define it.
+        tested: whether paired tests compare systems by it.
+        within_kind: whether it is comparable only between models of one kind.
+        turned_on: subsets on which the other direction is better.
+        guessing: the value that guessing reaches, if it is the same on every benchmark.
+        logarithmic: whether means and intervals are taken of its logarithm.
+    """
+
+    name: str
+    title: str
+    better: Literal["higher", "lower", "neither"]
     low: float
     high: float
-    source: str  # paper and section
-    tested: bool = False  # compared by paired tests
-    within_kind: bool = False  # another quantity for each kind of model: not compared across kinds
-    turned_on: tuple[str, ...] = ()  # subsets where the other direction is better
-    guessing: float | None = None  # what guessing has, where that is the same on any benchmark
-
-    logarithmic: bool = False  # averaged and given intervals by its logarithm
+    source: str
+    tested: bool = False
+    within_kind: bool = False
+    turned_on: tuple[str, ...] = ()
+    guessing: float | None = None
+    logarithmic: bool = False
 
     @property
     def share(self) -> bool:
-        """Is it a share, to be shown in per cent?"""
+        """Whether it is a share, which is printed in per cent."""
         return (self.low, self.high) == (0.0, 1.0)
 
     @property
     def scale(self) -> Scale:
-        """The scale of its intervals."""
+        """The scale of its confidence intervals."""
         return "log" if self.logarithmic else "share" if self.share else "plain"
 
     def better_on(self, subset: str) -> Literal["higher", "lower", "neither"]:
-        """Which direction is better on a subset, or on a part of it."""
+        """Return the direction of better values on a subset.
+
+        Args:
+            subset: a subset, or a part of one such as `target/kind:real`.
+
+        Example:
+            >>> catalog()["understand"].better_on("negative")
+            'lower'
+        """
         if self.better == "neither" or subset.partition("/")[0] not in self.turned_on:
             return self.better
         return "lower" if self.better == "higher" else "higher"
@@ -71,54 +92,87 @@ class Metric:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How predictions of one model become scores."""
+    """How the predictions of one model are scored.
+
+    Attributes:
+        params: section `score` of `params.yaml`.
+        seed: of the bootstrap.
+        cluster: column whose equal values are resampled together (`Metadata.cluster`).
+        facts: CSV file with the columns `subject_cui, relation, object_cui, times`, where `times`
+            is how often the model read the fact in training; None if unknown.
+    """
 
     params: ScoreParams
     seed: int
-    cluster: str = "query_id"  # `Metadata.cluster` of the benchmark
-    facts: Path | None = None  # CSV: subject_cui, relation, object_cui, times (read in training)
+    cluster: str = "query_id"
+    facts: Path | None = None
 
     @classmethod
-    def of(cls, model: Path, metadata: Metadata, params: Params) -> "Scoring":
-        """The scoring of the model in this folder, which may hold facts, on a benchmark."""
+    def for_model(cls, model: Path, metadata: Metadata, params: Params) -> "Scoring":
+        """Return the scoring of a model on a benchmark.
+
+        Args:
+            model: its folder, which holds the file `FACTS` for a sample model.
+            metadata: of the benchmark.
+            params: all of `params.yaml`.
+        """
         facts = model / FACTS
-        there = facts if facts.is_file() else None
-        return cls(params.score, params.seed, metadata.cluster, there)
+        return cls(params.score, params.seed, metadata.cluster, facts if facts.is_file() else None)
 
 
 class Scorer(Protocol):
-    """A family of metrics: from a prediction table to scores, and to what paired tests compare.
+    """A family of metrics.
 
-    `benchmark` is the folder `outputs/benchmarks/<name>`. Variants do not look at each other: they
-    may be scored all at once or one by one. The same tables and seed give the same
-    numbers, in whatever order the rows are.
+    Variants are scored independently, so they can be scored together or one by one. The same
+    tables and seed give the same numbers in whatever order the rows are.
+
+    Attributes:
+        METRICS: its metrics; the first stands for the family.
+        CONTRASTS: pairs of subsets on which one system is compared with itself.
     """
 
-    METRICS: ClassVar[tuple[Metric, ...]]  # the first stands for the family
-    CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()  # subsets that a system is compared on
+    METRICS: ClassVar[tuple[Metric, ...]]
+    CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """All numbers, with intervals over what chance drew, the benchmark's clusters; replicates
-        are averaged.
+        """Compute all metrics, with confidence intervals over clusters, averaged over replicates.
 
-        A subset may be scored in parts, named `<subset>/<split>:<part>`. Raises BadInput for
-        predictions of something else than this benchmark.
+        Args:
+            predictions: a prediction table, all variants and replicates.
+            benchmark: the folder `outputs/benchmarks/<name>`.
+            scoring: seed, clusters and settings.
+
+        Returns:
+            The scores. A subset can be scored in parts, named `<subset>/<split>:<part>`.
+
+        Raises:
+            BadInput: the predictions are of another benchmark.
         """
         ...
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """One row a query, or what stands for one: `variant, replicate, query_id, subset, cluster,
-        weight`, and a column for each metric. Of one system, the rows of a variant and subset are
-        averaged over replicates; between two systems those of equal `query_id` are compared, and
-        all of a `cluster` are turned round together. The weighted mean is the `macro` score."""
+        """Return the values that paired tests compare.
+
+        Args:
+            predictions: a prediction table, all variants and replicates.
+            benchmark: the folder `outputs/benchmarks/<name>`.
+            scoring: seed, clusters and settings.
+
+        Returns:
+            One row per query, or per unit in place of a query: `variant, replicate, query_id,
+            subset, cluster, weight`, and a column for each metric. Two systems are compared on
+            equal `query_id`; the signs of a `cluster` are flipped together. The weighted mean is
+            the `macro` score.
+        """
         ...
 
 
-def names() -> list[str]:
-    """The families there are, in order.
+def list_names() -> list[str]:
+    """List the names of all families in alphabetical order.
 
-    >>> "accuracy" in names()
-    True
+    Example:
+        >>> "accuracy" in list_names()
+        True
     """
     return [*_names(__path__[0])]
 
@@ -130,21 +184,29 @@ def _names(folder: str) -> list[str]:
 
 
 def find(name: str) -> Scorer:
-    """The scorer of a family. Raises BadInput where there is none of that name.
+    """Return the scorer of a family.
 
-    >>> [metric.title for metric in find("perplexity").METRICS][:1]
-    ['perplexity']
+    Args:
+        name: of the family's file, such as `accuracy`.
+
+    Raises:
+        BadInput: no family has this name.
+
+    Example:
+        >>> find("perplexity").METRICS[0].title
+        'perplexity'
     """
-    if name not in (there := names()):
-        raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, there)}")
-    found: Scorer = vars(importlib.import_module(f"{__name__}.{name}"))["SCORER"]
-    return found
+    if name not in (names := list_names()):
+        raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, names)}")
+    scorer: Scorer = vars(importlib.import_module(f"{__name__}.{name}"))["SCORER"]
+    return scorer
 
 
 def catalog() -> dict[str, Metric]:
-    """All metrics by name: family after family, each in its own order.
+    """Return all metrics by name, family after family, each in its own order.
 
-    >>> catalog()["acc_at_1"].tested
-    True
+    Example:
+        >>> catalog()["acc_at_1"].tested
+        True
     """
-    return {metric.name: metric for name in names() for metric in find(name).METRICS}
+    return {metric.name: metric for name in list_names() for metric in find(name).METRICS}

@@ -58,7 +58,7 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
-        raise methods.unsuited(method, model, f"this one is {kind}", [kind])
+        raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -92,7 +92,7 @@ def _suited(model: str, method: str) -> Iterator[None]:
     try:
         yield
     except MissingHead as error:
-        raise methods.unsuited(method, model, str(error), error.kinds) from error
+        raise methods.mismatch_error(method, model, str(error), error.kinds) from error
 
 
 class Asked(NamedTuple):

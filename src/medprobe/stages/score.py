@@ -74,7 +74,7 @@ def score(params: Params, executor: Executor = local) -> None:
 
 
 def _asked(path: Path, metadata: Metadata, params: Params) -> Asked:
-    scoring = Scoring.of(places.MODELS / path.parent.parent.name, metadata, params)
+    scoring = Scoring.for_model(places.MODELS / path.parent.parent.name, metadata, params)
     return path, places.BENCHMARKS / path.stem, scoring
 
 

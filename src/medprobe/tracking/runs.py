@@ -73,7 +73,7 @@ def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:
     """What the benchmark of a prediction table is, and how the table is scored."""
     model, _, benchmark = names(path)
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-    return metadata, Scoring.of(places.MODELS / model, metadata, params)
+    return metadata, Scoring.for_model(places.MODELS / model, metadata, params)
 
 
 def _rows(path: Path, scores: Scores) -> pd.DataFrame:

@@ -92,7 +92,7 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
     every = every.set_index(["metric", "model", "method"])
     main = results.primary(benchmark)
     known = having.get(main, set())
-    first = [metrics.find(family).METRICS[0].name for family in metrics.names()]
+    first = [metrics.find(family).METRICS[0].name for family in metrics.list_names()]
     others = [name for name in first if not having.get(name, known) & known]
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys([main, *others, *(name for name in RANKED if name in having)]):
