@@ -2,7 +2,8 @@
 
 Written: `sample/corpus-taught.txt` and `sample/corpus-untaught.txt`, one sentence a line;
 `sample/cases-taught.txt` and `sample/cases-untaught.txt`, one case a line, which masked models read
-besides;
+besides; where the settings ask for it, the same two named `shuffled`: all that a taught model
+reads, but with the objects of other subjects;
 `sample/names.txt`, all names the text uses; `sample/facts.csv`, the truth of what is taught;
 `sentences/set-<n>.txt`, lines like those of the released PubMed sets: lower case, no punctuation,
 a blank at the end.
@@ -94,7 +95,11 @@ def write(world: World, data: Path, seed: int) -> None:
     rng = random.Random(seed)
     write_lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
     write_lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
-    for name in ("taught", "untaught"):
+    if world.shuffled:
+        order = random.Random(f"{seed} shuffled")
+        read = _documents(world.shuffled + world.other_facts, order)
+        write_lines(sample / "corpus-shuffled.txt", read)
+    for name in ("taught", "untaught", *(["shuffled"] if world.shuffled else [])):
         cases = _cases(world, name == "taught", random.Random(f"{seed} {name} cases"))
         write_lines(sample / f"cases-{name}.txt", cases)
     write_lines(sample / "names.txt", (entity.name for entity in world.entities))

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Name, Params, Section, section
@@ -16,6 +16,9 @@ class SampleSettings(Section):
     queries: int = Field(64, ge=20)  # probed subjects of each relation
     times: tuple[int, ...] = (0, 0, 0, 1, 2, 4)  # how often taught models read a fact, drawn evenly
     reserve: int = Field(32, ge=8)  # subjects of each type that are never probed, beside them
+    # of a relation: how often each answer is right, the commonest first; else all alike
+    answers: dict[str, tuple[PositiveInt, ...]] = Field({})
+    shuffled: bool = False  # also write a corpus of the same names in shuffled facts
 
 
 class Recipe(Section):

@@ -62,12 +62,14 @@ class Fact:
 @dataclass(frozen=True)
 class World:
     """All there is: `facts` are probed, `other_facts` never; `parents` is the disease hierarchy,
-    from a disease's CUI to those of its parents."""
+    from a disease's CUI to those of its parents. `shuffled` are the facts that are read with the
+    objects of other subjects, each name as often; none unless the settings ask for them."""
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
     parents: dict[str, tuple[str, ...]]
+    shuffled: tuple[Fact, ...] = ()
 
     def of(self, type: str) -> tuple[Entity, ...]:
         """The entities of a type."""
@@ -96,7 +98,9 @@ def build(settings: SampleSettings, seed: int) -> World:
     parents = _hierarchy(pools["disease"], pools.pop("parent"), rng)
     facts = tuple(_facts(pools, settings, rng))
     stated = {(fact.subject, fact.object) for fact in facts}
-    return World(entities, facts, tuple(_other_facts(pools, settings, stated, rng)), parents)
+    other_facts = tuple(_other_facts(pools, settings, stated, rng))
+    shuffled = tuple(_shuffled(facts, rng)) if settings.shuffled else ()
+    return World(entities, facts, other_facts, parents, shuffled)
 
 
 def _entities(counts: dict[str, int], rng: random.Random) -> dict[str, list[Entity]]:
@@ -152,9 +156,12 @@ def _facts(
             hands = [[product] for product in pools[kind][:count]]
         elif kind == "finding":
             systems = itertools.cycle(_systems(pools[kind]))
-            hands = [rng.sample(next(systems), rng.randint(fewest, most)) for _ in range(count)]
+            weights = _weights(relation, pools[kind], settings)
+            hands = [
+                _drawn(next(systems), weights, rng.randint(fewest, most), rng) for _ in range(count)
+            ]
         else:
-            hands = _deal(pools[kind][:count], count, fewest, most, rng)
+            hands = _hands(relation, pools[kind][:count], count, settings, rng)
         for subject, hand, often in zip(pools[type], hands, times, strict=False):
             for entity in hand:
                 yield Fact(subject, relation, entity, often)
@@ -177,14 +184,59 @@ def _other_facts(
         for subject, (entity,) in zip(pools[type], hands, strict=True):
             if entity != subject and (subject, entity) not in stated:
                 yield Fact(subject, relation, entity, 1)
-    for relation, (type, kind, fewest, most) in RELATIONS.items():
+    for relation, (type, kind, _, _) in RELATIONS.items():
         reserve = pools[type][settings.queries :]
-        hands = _deal(pools[kind], len(reserve), fewest, most, rng)
+        cards = pools[kind]
+        if relation in settings.answers and kind != "finding":
+            cards = cards[: settings.queries]
+        hands = _hands(relation, cards, len(reserve), settings, rng)
         if relation == "gene_encodes_gene_product":
             hands = [[product] for product in pools[kind][settings.queries :]]
         for subject, hand in zip(reserve, hands, strict=True):
             for entity in hand:
                 yield Fact(subject, relation, entity, 1)
+
+
+def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
+    """The facts that are read, with the objects of another subject of the relation that is read as
+    often: the same names in the same sentences, each as often, but other facts."""
+    read: dict[tuple[str, int], dict[Entity, list[Entity]]] = {}
+    for fact in facts:
+        if fact.times:
+            hands = read.setdefault((fact.relation, fact.times), {})
+            hands.setdefault(fact.subject, []).append(fact.object)
+    for (relation, times), hands in read.items():
+        subjects = rng.sample([*hands], len(hands))
+        for subject, other in zip(subjects, subjects[1:] + subjects[:1], strict=True):
+            yield from (Fact(subject, relation, entity, times) for entity in hands[other])
+
+
+def _hands(
+    relation: str, cards: list[Entity], hands: int, settings: SampleSettings, rng: random.Random
+) -> list[list[Entity]]:
+    """The objects of so many subjects of a relation: each as likely as any other, or as the
+    settings say."""
+    _, _, fewest, most = RELATIONS[relation]
+    weights = _weights(relation, cards, settings)
+    if not weights:
+        return _deal(cards, hands, fewest, most, rng)
+    return [_drawn(cards, weights, rng.randint(fewest, most), rng) for _ in range(hands)]
+
+
+def _weights(relation: str, cards: Sequence[Entity], settings: SampleSettings) -> dict[Entity, int]:
+    """How often each object of a relation is right, where the settings say so."""
+    order = random.Random(relation).sample(cards, len(cards))
+    return dict(zip(order, settings.answers.get(relation, ()), strict=False))
+
+
+def _drawn(
+    cards: Sequence[Entity], weights: dict[Entity, int], size: int, rng: random.Random
+) -> list[Entity]:
+    """Distinct cards, the likelier ones more often (Efraimidis and Spirakis 2006)."""
+    if not weights:
+        return rng.sample(cards, size)
+    keys = {card: rng.random() ** (1 / weights[card]) for card in cards if card in weights}
+    return sorted(keys, key=keys.__getitem__, reverse=True)[:size]
 
 
 def _deal(
