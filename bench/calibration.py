@@ -60,7 +60,7 @@ def main() -> None:
     """Measure the seeds and methods named on the command line, or WORLDS and all methods."""
     seeds = [int(word) for word in sys.argv[1:] if word.isdigit()] or WORLDS
     wanted = {word for word in sys.argv[1:] if not word.isdigit()}
-    own = settings.load().seed
+    own = settings.load_params().seed
     for seed in seeds:
         folder = Path() if seed == own else FOLDER / str(seed)
         if seed != own:
@@ -76,7 +76,7 @@ def measure(folder: Path, seed: int, wanted: set[str]) -> None:
     (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     shutil.copytree("expectations", folder / "expectations", dirs_exist_ok=True)
     with chdir(folder):
-        params = settings.load()
+        params = settings.load_params()
         for step, made in steps(params, wanted):
             if not made.exists():
                 print(f"{datetime.now():%H:%M:%S} seed {seed}: {' '.join(step)}", flush=True)
@@ -124,7 +124,7 @@ def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], P
 
 def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:
     """`seed` and the columns of `pairs`, for every benchmark and the wanted methods of a world."""
-    params = settings.load(folder / "params.yaml")
+    params = settings.load_params(folder / "params.yaml")
     scores = comparison(folder / places.SCORES)
     names = sorted(scores["benchmark"].unique())
     about = {name: Metadata.read(folder / places.ABOUT / f"{name}.json") for name in names}

@@ -28,7 +28,7 @@ import pandas as pd
 
 from medprobe.cluster.executor import Cluster
 from medprobe.core import places
-from medprobe.core.executor import Job, local
+from medprobe.core.executor import Job, in_this_process
 from medprobe.core.params import EngineParams
 
 SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
@@ -132,8 +132,8 @@ def compare(what: str) -> None:
             asked = probing.asked() * 2
             jobs = [Job(str(one), one, (probing.checkpoint,)) for one in asked]
             if not count:
-                list(local(probing, jobs[:1]))
-                took.append(timed(local, probing, jobs))
+                list(in_this_process(probing, jobs[:1]))
+                took.append(timed(in_this_process, probing, jobs))
                 print(f"{what} here: {len(jobs)} parts, {took[0]:.1f} s", flush=True)
                 continue
             with cluster([1] * count), Cluster(ENGINE) as workers:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from bench import calibration
-from medprobe.core.params import load
+from medprobe.core.params import load_params
 from medprobe.report.sections.calibration import SEEDS
 
 measured = pytest.mark.skipif(not SEEDS.is_file(), reason="no seed is measured")
@@ -27,7 +27,7 @@ def test_every_chat_model_is_above_its_twin_in_every_world() -> None:
 
 
 def test_a_method_alone_needs_no_more_than_its_own_steps() -> None:
-    params = load(Path("params.yaml"))
+    params = load_params(Path("params.yaml"))
     alone = [step for step, _ in calibration.steps(params, {"classifier"})]
     assert alone == [
         ("sample",),

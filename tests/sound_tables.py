@@ -12,7 +12,7 @@ from medprobe import benchmarks
 from medprobe.benchmarks import lipid_released, table
 from medprobe.commands import annotate
 from medprobe.commands.sample import sample
-from medprobe.core.params import Params, section
+from medprobe.core.params import Params, parse_section
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sample import corpus
 
@@ -33,7 +33,7 @@ def make() -> Made:
         choices = params.benchmarks[builder][builder]
         if builder == "context":
             choices = {**choices, "triples": 4}
-        settings = section(benchmarks.find(builder).settings, choices, builder)
+        settings = parse_section(benchmarks.find(builder).settings, choices, builder)
         built = benchmarks.find(builder).build(Path("data"), settings, params.seed)
         tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
         asked = settings.model_dump(mode="json")

@@ -10,7 +10,7 @@ from medprobe import check
 from medprobe.cli import main
 from medprobe.commands.adopt import adopted, difference, remarks
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, load, section
+from medprobe.core.params import Params, load_params, parse_section
 from medprobe.papers import papers
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ def test_every_paper_can_be_adopted(name: str, tmp_path: Path) -> None:
     path.write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
     before, after = adopted(name, path)
     assert before != after
-    params = section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
+    params = parse_section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
     check.check(params)
     hub = {one.hub: one.revision for one in papers()[name].models.values() if one.hub}
     assert {one.hub: one.revision for one in params.fetch.values()} == hub
@@ -61,7 +61,7 @@ def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
     for line in ("# mine", "seed: 7 # a good number", "# where my model is", "# how sure"):
         assert line in after.splitlines()
     own.write_text(after, encoding="utf-8")
-    params = load(own)
+    params = load_params(own)
     assert set(params.models.masked) == {"mine", "bert", "bluebert", "biobert"}
     assert params.models.masked["mine"].trained_until == "2021-06-30"
     assert params.train == params.continued == {}
@@ -76,8 +76,8 @@ def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
 
 def test_a_paper_without_rewiring_leaves_it(own: Path) -> None:
     own.write_text(adopted("diskne", own)[1], encoding="utf-8")
-    assert load(own).rewire == {"steps": 3, "batch": 8}
-    assert list(load(own).benchmarks) == ["diskne_released"]
+    assert load_params(own).rewire == {"steps": 3, "batch": 8}
+    assert list(load_params(own).benchmarks) == ["diskne_released"]
 
 
 def test_nothing_is_written_unless_one_says_so(own: Path) -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 import probing
 from medprobe import methods
-from medprobe.core.errors import BadInput, withheld
+from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import load as loading
@@ -196,7 +196,7 @@ def test_a_model_that_overflows_stops_the_part_and_is_named(
     overflowing(monkeypatch, [*ANSWERS, *asked["prompt"]])
     query = LOOSE.get(method, "q3")
     where = f"mine, {method}, toy: .*, query {query}: .*: .* NaN"
-    with withheld(), pytest.raises(BadInput, match=where) as caught:
+    with without_quotes(), pytest.raises(BadInput, match=where) as caught:
         probe("mine", method, "toy", params)
     assert not any(name in str(caught.value) for name in (*SUBJECTS, *ANSWERS, "may treat"))
     assert not list(tmp_path.glob("outputs/predictions/**/*.parquet"))

@@ -21,7 +21,7 @@ from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.probe import probe
@@ -119,13 +119,13 @@ def project(
 
 
 def probed(method: str, benchmark: str, executor: Executor) -> bytes:
-    name = "local" if executor is local else "ray"
+    name = "local" if executor is in_this_process else "ray"
     probe("bert", method, benchmark, params(name), executor)
     return Path(f"outputs/predictions/bert/{method}/{benchmark}.parquet").read_bytes()
 
 
 def rewired(executor: Executor) -> dict[str, bytes]:
-    name = "local" if executor is local else "ray"
+    name = "local" if executor is in_this_process else "ray"
     rewire("bert", "set-0", params(name), None, executor)
     losses = {"losses": (places.LOSSES / "bert/set-0.csv").read_bytes()}
     return losses | pack(places.REWIRED / "bert/set-0")
@@ -140,7 +140,7 @@ def anew() -> Iterator[None]:
 
 
 def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
-    here = probed("mask_average", "toy", local)
+    here = probed("mask_average", "toy", in_this_process)
     with anew(), Cluster(RAY) as made:
         faulty = Faulty(made, project / "begun", {2: "node"})
         assert probed("mask_average", "toy", faulty) == here
@@ -153,8 +153,8 @@ def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
 def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
     project: Path,
 ) -> None:
-    here = rewired(local)
-    ranked = probed("contrastive", "toy", local)
+    here = rewired(in_this_process)
+    ranked = probed("contrastive", "toy", in_this_process)
     with anew(), Cluster(RAY) as made:
         faulty = Faulty(made, project / "begun", {1: "node"})
         assert rewired(faulty) == here
@@ -163,7 +163,7 @@ def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
 
 
 def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:
-    here = probed("mask_average", "toy", local)
+    here = probed("mask_average", "toy", in_this_process)
     with anew(), Cluster(RAY) as made:
         faulty = Faulty(made, project / "begun", {0: "error", 2: "worker"})
         assert probed("mask_average", "toy", faulty) == here
@@ -183,7 +183,7 @@ def test_a_part_that_always_fails_is_named(project: Path) -> None:
 
 
 def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None:
-    here = probed("mask_average", "toy", local)
+    here = probed("mask_average", "toy", in_this_process)
 
     class Stopped(Exception):
         """Stands for a kill."""

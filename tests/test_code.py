@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.core.code import ROOT, TELLING, closure
+from medprobe.core.code import MESSAGE_MODULES, ROOT, closure
 from medprobe.core.parts import fingerprint
 
 IGNORED = Path(__file__).parent.parent / ".dvcignore"
@@ -65,7 +65,7 @@ def test_modules_that_only_tell_people_something_count_for_nothing(root: Path) -
     (root / "core/progress.py").write_text("x = 1\n")
     (root / "low.py").write_text("from medprobe.core.progress import x\n")
     assert names(root, "medprobe.low") == {"low.py"}
-    for module in TELLING:
+    for module in MESSAGE_MODULES:
         path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
         assert not re.search(r"^ *(from|import) medprobe", path.read_text(), re.MULTILINE)
         assert f"/src/medprobe/{path.relative_to(ROOT)}" in IGNORED.read_text().split()

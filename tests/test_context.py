@@ -14,7 +14,7 @@ import gate_helpers
 from medprobe.benchmarks import context
 from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core.errors import BadInput
-from medprobe.core.params import section
+from medprobe.core.params import parse_section
 from medprobe.core.tables import SLOT, BenchmarkTables, check_prompts
 from medprobe.sample.context import write as write_sample
 from medprobe.sample.settings import SampleSettings
@@ -64,7 +64,7 @@ CHOICES: dict[str, Any] = {
 
 
 def choose(**more: Any) -> context.Settings:
-    return section(context.Settings, CHOICES | more, "test")
+    return parse_section(context.Settings, CHOICES | more, "test")
 
 
 CASE = (

@@ -14,7 +14,7 @@ import probing
 from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, section
+from medprobe.core.params import EngineParams, parse_section
 from medprobe.engine.load import load
 from medprobe.methods.contrastive import Contrastive
 from medprobe.metrics.results import sweep
@@ -189,9 +189,9 @@ def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: 
     with pytest.raises(BadInput, match=r"set-2: the model was not rewired .* params\.yaml"):
         prober(sets=("set-0", "set-2")).passes()
     with pytest.raises(BadInput, match="sets: Field required"):
-        section(Contrastive.Settings, {}, "params.yaml")
+        parse_section(Contrastive.Settings, {}, "params.yaml")
     with pytest.raises(BadInput, match="sets"):
-        section(Contrastive.Settings, {"sets": []}, "params.yaml")
+        parse_section(Contrastive.Settings, {"sets": []}, "params.yaml")
 
 
 def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(

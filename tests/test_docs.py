@@ -20,7 +20,7 @@ from medprobe import check
 from medprobe.cli import main
 from medprobe.commands import imports
 from medprobe.core import places
-from medprobe.core.params import Params, section
+from medprobe.core.params import Params, parse_section
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -145,7 +145,7 @@ def settings(page: Path) -> dict[str, Any]:
 )
 def test_every_setting_is_one(page: Path) -> None:
     """The YAML of a page is held against the code as params.yaml is."""
-    check.check(section(Params, settings(page), page.name))
+    check.check(parse_section(Params, settings(page), page.name))
 
 
 def tried(page: Path) -> Iterator[list[str]]:
@@ -163,7 +163,7 @@ def test_experiments_set_what_can_be_set() -> None:
             keys, _, value = override.partition("=")
             *parents, last = keys.split(".")
             functools.reduce(dict.__getitem__, parents, params)[last] = yaml.safe_load(value)
-        check.check(section(Params, params, "params.yaml"))
+        check.check(parse_section(Params, params, "params.yaml"))
 
 
 def test_single_settings_in_the_text_are_ones() -> None:
@@ -171,7 +171,7 @@ def test_single_settings_in_the_text_are_ones() -> None:
     for page in PAGES:
         for word in words(page):
             if re.fullmatch(r"(seed|engine|track|score|rewire|fetch|folders): \{.*\}", word):
-                check.check(section(Params, yaml.safe_load(word), page.name))
+                check.check(parse_section(Params, yaml.safe_load(word), page.name))
 
 
 TRY = """

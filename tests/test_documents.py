@@ -8,7 +8,7 @@ import pytest
 
 from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import local
+from medprobe.core.executor import in_this_process
 from medprobe.sources import documents
 from medprobe.sources.documents import Index, Resource, index
 from remote_executor import run_remotely
@@ -109,7 +109,7 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
     resource = Resource(form="texts", path=Path("many"))
     here, there = (
         index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
-        for name, executor in (("here", local), ("there", run_remotely))
+        for name, executor in (("here", in_this_process), ("there", run_remotely))
     )
     assert pack(there.folder) == pack(here.folder)
     assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all

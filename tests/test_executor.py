@@ -17,7 +17,7 @@ from medprobe.cluster.run import Needs
 from medprobe.cluster.staff import Hired, Staff
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Job, local
+from medprobe.core.executor import Job, in_this_process
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import fingerprint
 from medprobe.engine.inspection import MissingHead, inspect
@@ -132,7 +132,7 @@ def test_what_a_node_holds() -> None:
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     two = [Job("one", "1"), Job("two", "2")]
-    assert list(local(int, two)) == [(0, 1), (1, 2)]
+    assert list(in_this_process(int, two)) == [(0, 1), (1, 2)]
     with Cluster(RAY) as made:
         assert not list(made(int, []))
         with pytest.raises(BadInput, match=r"Ray is not installed; pip install 'medprobe\[ray\]'"):
@@ -177,7 +177,7 @@ def test_of_a_lost_workers_jobs_only_the_one_it_was_at_is_tried(ray: Ray) -> Non
 def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
     ray.deadly = {-1, -2}
     with Cluster(RAY) as made:
-        assert list(made(abs, [Job("one", -1, again=(-2, -3))])) == [(0, 3)]
+        assert list(made(abs, [Job("one", -1, retry_arguments=(-2, -3))])) == [(0, 3)]
     assert len(made.staff.gone) == 3
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from medprobe.core.files import replacing
-from medprobe.core.parts import fingerprint, kept
+from medprobe.core.parts import fingerprint, load_or_compute
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -44,11 +44,11 @@ def test_a_kept_part_is_computed_once_for_each_key(tmp_path: Path) -> None:
         runs.append(1)
         return pd.DataFrame({"score": [0.5], "hit": [True]})
 
-    first = kept(tmp_path, {"seed": 1}, compute)
-    again = kept(tmp_path, {"seed": 1}, compute)
+    first = load_or_compute(tmp_path, {"seed": 1}, compute)
+    again = load_or_compute(tmp_path, {"seed": 1}, compute)
     pd.testing.assert_frame_equal(first, again)
     assert len(runs) == 1
-    kept(tmp_path, {"seed": 2}, compute)
+    load_or_compute(tmp_path, {"seed": 2}, compute)
     assert len(runs) == 2
 
 
@@ -57,8 +57,8 @@ def test_a_part_that_fails_is_not_kept(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        kept(tmp_path, "key", fail)
-    assert kept(tmp_path, "key", lambda: pd.DataFrame({"a": [1]})).shape == (1, 1)
+        load_or_compute(tmp_path, "key", fail)
+    assert load_or_compute(tmp_path, "key", lambda: pd.DataFrame({"a": [1]})).shape == (1, 1)
 
 
 def test_a_fingerprint_sees_names_and_contents(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"MRREL.RRF, line 3: C4 has no name in MRCONSO.RRF"):
         build(tmp_path)
     with pytest.raises(BadInput, match=r"no relation 'may_trea' \(did you mean 'may_treat'\?\)"):
-        params.section(medlama.Settings, {"relations": ["may_trea"]}, "params.yaml")
+        params.parse_section(medlama.Settings, {"relations": ["may_trea"]}, "params.yaml")
 
 
 def test_hardness_by_hand() -> None:

@@ -62,9 +62,9 @@ def project(
 
 
 def test_a_subject_is_taken_out_as_whole_words() -> None:
-    assert neutral.prompt("q", "Pain [Y] in painful Pain .", "Pain") == "[Y] in painful ."
-    assert neutral.prompt("q", "Does a Y bind to [Y] ?", "Y") == "Does a bind to [Y] ?"
-    assert neutral.prompt("q", "Aspirins treat [Y] .", "Aspirin") == "s treat [Y] ."
+    assert neutral.neutral_prompt("q", "Pain [Y] in painful Pain .", "Pain") == "[Y] in painful ."
+    assert neutral.neutral_prompt("q", "Does a Y bind to [Y] ?", "Y") == "Does a bind to [Y] ?"
+    assert neutral.neutral_prompt("q", "Aspirins treat [Y] .", "Aspirin") == "s treat [Y] ."
 
 
 @pytest.mark.parametrize("subject", ["", "Y", "ibuprofen"])
@@ -72,7 +72,7 @@ def test_a_prompt_that_does_not_hold_its_subject_is_refused(subject: str) -> Non
     tables = world("aspirin treats [Y] .")
     tables.queries["subject"] = subject
     with pytest.raises(BadInput, match=r"query q0: the prompt does not hold its subject .*neutral"):
-        neutral.twin(tables)
+        neutral.neutral_tables(tables)
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_all_queries_of_a_relation_have_one_neutral_ranking(
 ) -> None:
     without = project(arch, kind, method)
     table = project(arch, kind, method, neutral=True)
-    controls = table[table["variant"].map(neutral.control)]
-    others = table[~table["variant"].map(neutral.control)].reset_index(drop=True)
+    controls = table[table["variant"].map(neutral.is_control)]
+    others = table[~table["variant"].map(neutral.is_control)].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, without)
-    assert {neutral.original(name) for name in controls["variant"]} == {*without["variant"]}
+    assert {neutral.original_variant(name) for name in controls["variant"]} == {*without["variant"]}
     columns = ["variant", "rank", "prediction", "score"]
     first, second = (
         controls.loc[controls["query_id"] == name, columns].reset_index(drop=True)

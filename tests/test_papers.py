@@ -4,7 +4,7 @@ import pydantic
 import pytest
 
 from medprobe import benchmarks, methods
-from medprobe.core.params import Section, section
+from medprobe.core.params import Section, parse_section
 from medprobe.engine.rewiring import RewireSettings
 from medprobe.metrics import catalog
 from medprobe.papers import Paper, concepts, papers, published
@@ -43,7 +43,9 @@ def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
     quoted = papers()[paper].settings[name]
     fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}
     same = {key: field for key, field in fields.items() if key in quoted}
-    section(pydantic.create_model("Quoted", __base__=Section, **same), quoted, f"{paper}: {name}")
+    parse_section(
+        pydantic.create_model("Quoted", __base__=Section, **same), quoted, f"{paper}: {name}"
+    )
 
 
 @pytest.mark.parametrize("name", papers())

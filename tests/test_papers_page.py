@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from medprobe import benchmarks, methods
-from medprobe.core.params import Section, section
+from medprobe.core.params import Section, parse_section
 from medprobe.engine.rewiring import RewireSettings
 from medprobe.papers import papers
 
@@ -69,4 +69,4 @@ def test_what_is_quoted_can_be_set(text: str, owner: str) -> None:
     quoted = yaml.safe_load(text)[owner]
     fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}
     same = {key: field for key, field in fields.items() if key in quoted}
-    section(pydantic.create_model("Quoted", __base__=Section, **same), quoted, text)
+    parse_section(pydantic.create_model("Quoted", __base__=Section, **same), quoted, text)

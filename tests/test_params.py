@@ -71,12 +71,12 @@ def with_sections(tmp_path: Path, text: str) -> Path:
 )
 def test_a_mistake_is_one_line_that_names_the_key(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(BadInput) as caught:
-        params.load(with_sections(tmp_path, text))
+        params.load_params(with_sections(tmp_path, text))
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", params.NAMED)
+@pytest.mark.parametrize("name", params.REQUIRED)
 def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> None:
     content = {
         key: {**value} if isinstance(value, dict) else value for key, value in NEEDED.items()
@@ -87,7 +87,7 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
     else:
         del content[section]
     with pytest.raises(BadInput, match=f"{name} is missing; write it down: dvc.yaml names it"):
-        params.load(written(tmp_path, yaml.safe_dump(content)))
+        params.load_params(written(tmp_path, yaml.safe_dump(content)))
 
 
 @pytest.mark.parametrize(
@@ -101,30 +101,30 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        params.load(written(tmp_path, text))
+        params.load_params(written(tmp_path, text))
 
 
 def test_a_file_in_another_encoding(tmp_path: Path) -> None:
     path = tmp_path / "params.yaml"
     path.write_bytes("seed: 1 # für alle\n".encode("latin-1"))
     with pytest.raises(BadInput, match=r"params\.yaml: not UTF-8 at byte 11; save it as UTF-8"):
-        params.load(path)
+        params.load_params(path)
 
 
 def test_numbers_are_what_dvc_takes_for_numbers(tmp_path: Path) -> None:
     """1e-5 is one in YAML 1.2, which DVC reads, and was none in YAML 1.1."""
     path = written(tmp_path, yaml.safe_dump(NEEDED) + "sweeps: {learning_rate: {1e-5}}")
     with pytest.raises(BadInput, match=re.escape('1e-05 needs quotes here: {"1e-05"}')):
-        params.load(path)
+        params.load_params(path)
 
 
 def test_no_file_says_where_to_run(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file; run medprobe in the project's folder"):
-        params.load(tmp_path / "params.yaml")
+        params.load_params(tmp_path / "params.yaml")
 
 
 def test_a_model_is_found_by_name_whatever_its_kind(tmp_path: Path) -> None:
-    loaded = params.load(with_sections(tmp_path, "models: {causal: {gpt: {}}}"))
+    loaded = params.load_params(with_sections(tmp_path, "models: {causal: {gpt: {}}}"))
     assert loaded.models.kind("gpt") == "causal"
     with pytest.raises(BadInput, match=r"no model 'gtp' \(did you mean 'gpt'\?\)"):
         loaded.models.kind("gtp")
@@ -201,7 +201,7 @@ def test_a_typo_anywhere_is_found_before_any_stage_runs(
 
 
 def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
-    own = params.load(ROOT / "params.yaml")
+    own = params.load_params(ROOT / "params.yaml")
     quoted = papers()["contrastive-probe-acl2022"].settings
     masked = {
         "xfactr": {"medlama": quoted["xfactr"], "biolama": quoted["xfactr.biolama"]},
@@ -215,4 +215,4 @@ def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
 
 
 def test_the_projects_own_params_are_right() -> None:
-    check.check(params.load(ROOT / "params.yaml"))
+    check.check(params.load_params(ROOT / "params.yaml"))

@@ -19,9 +19,9 @@ from medprobe import fork_server
 from medprobe.testing.project import AUDIT, ROOT, SMALL, Project
 
 COMPARING = ("score", "significance", "track", "compare")
-TELLING = {"errors.py", "progress.py"}  # `code.TELLING`
+MESSAGE_MODULES = {"errors.py", "progress.py"}  # `code.MESSAGE_MODULES`
 # Of every command, for what is no number.
-COMMAND = {"fork_server.py", "timings.py", "cli", "check.py", "lineage.py", *TELLING}
+COMMAND = {"fork_server.py", "timings.py", "cli", "check.py", "lineage.py", *MESSAGE_MODULES}
 
 
 @pytest.fixture(scope="module")

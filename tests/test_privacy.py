@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from medprobe import benchmarks
 from medprobe.cli import main
 from medprobe.core.answers import with_hits
-from medprobe.core.errors import BadInput, quoted, withheld
+from medprobe.core.errors import BadInput, quote, without_quotes
 from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
 from medprobe.testing import damage
 from medprobe.testing.canaries import canaries, leaks, plant, spoil
@@ -167,7 +167,7 @@ def test_an_error_quotes_no_text(names: re.Pattern[str], reader: str) -> None:
     for seed in range(5):
         path.write_bytes(damage.damaged(sound, random.Random(seed)))
         try:
-            with withheld():
+            with without_quotes():
                 damage.READERS[reader][1](Path("data"))
         except BadInput as refusal:
             assert not names.search(str(refusal))
@@ -188,4 +188,4 @@ def test_the_command_line_quotes_text_only_where_it_is_told(
         out = said("build", "--benchmark", "lipid")
         assert "chemicals.txt, line 2" in out
         assert ("Velotrine" in out) == (text == "true")
-    assert quoted("a") == "'a'"
+    assert quote("a") == "'a'"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.core.errors import BadInput, quoted, withheld
-from medprobe.core.executor import Job, in_order, local, processes
+from medprobe.core.errors import BadInput, quote, without_quotes
+from medprobe.core.executor import Job, in_job_order, in_processes, in_this_process
 
 
 def square(number: int) -> tuple[int, int]:
@@ -18,21 +18,24 @@ def square(number: int) -> tuple[int, int]:
 
 
 def refuse(number: int) -> None:
-    raise BadInput(f"job {number}", f"{quoted('fever')} is refused", "leave it")
+    raise BadInput(f"job {number}", f"{quote('fever')} is refused", "leave it")
 
 
 def test_processes_do_what_one_process_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors come back as they are, with no more of the data than they may quote here."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     numbers = [Job(f"job {number}", number) for number in range(5)]
-    there = [*in_order(processes(square, numbers))]
-    here = [*in_order(local(square, numbers))]
+    there = [*in_job_order(in_processes(square, numbers))]
+    here = [*in_job_order(in_this_process(square, numbers))]
     assert [(at, found[0]) for at, found in there] == [(at, found[0]) for at, found in here]
     assert os.getpid() not in {found[1] for _, found in there}
-    with withheld(), pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"):
-        list(processes(refuse, numbers))
+    with (
+        without_quotes(),
+        pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"),
+    ):
+        list(in_processes(refuse, numbers))
     assert not active_children()
-    assert [*processes(square, numbers[:1])] == [(0, (0, os.getpid()))]  # one needs no other
+    assert [*in_processes(square, numbers[:1])] == [(0, (0, os.getpid()))]  # one needs no other
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a process can ask for it")
@@ -40,7 +43,7 @@ def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
     """It is killed while both are at work; whoever held its output then lets go of it."""
     program = """
 import os, signal
-from medprobe.core.executor import Job, processes
+from medprobe.core.executor import Job, in_processes
 os.sched_getaffinity = lambda pid: {0, 1}
 def work(number):
     print("at work", flush=True)
@@ -48,7 +51,7 @@ def work(number):
         os.kill(os.getppid(), signal.SIGKILL)
     signal.pause()
 if __name__ == "__main__":
-    list(processes(work, [Job("a", 0), Job("b", 1)]))
+    list(in_processes(work, [Job("a", 0), Job("b", 1)]))
 """
     (tmp_path / "program.py").write_text(program)
     command = [sys.executable, str(tmp_path / "program.py")]

@@ -10,9 +10,16 @@ import pytest
 import probing
 from medprobe import methods
 from medprobe.core import places
-from medprobe.core.executor import Job, local
+from medprobe.core.executor import Job, in_this_process
 from medprobe.core.params import Params
-from medprobe.core.progress import Pace, counted, hearing, progress, tell, until
+from medprobe.core.progress import (
+    Progress,
+    listener,
+    repeat_until,
+    report_progress,
+    show_progress,
+    with_progress,
+)
 from medprobe.core.tables import BenchmarkTables
 from medprobe.stages.probe import ready
 from medprobe.testing import tiny
@@ -28,29 +35,29 @@ class Clock:
 
 def test_the_rest_takes_as_long_as_what_was_done() -> None:
     clock = Clock()
-    work = Pace("rewire", 200, "steps", clock)
+    work = Progress("rewire", 200, "steps", clock)
     clock.now += 7  # a model is loaded, which no step needs again
-    work.at(0)
-    assert work.left is None
+    work.advance_to(0)
+    assert work.seconds_left is None
     assert str(work) == "rewire: 0 of 200 steps, 7 s so far"
     clock.now += 60
-    work.at(50, "loss 0.250")
-    assert work.left == 180
+    work.advance_to(50, "loss 0.250")
+    assert work.seconds_left == 180
     assert str(work) == "rewire: 50 of 200 steps, loss 0.250, 3 min left"
 
 
 def test_what_an_earlier_run_has_done_says_nothing_of_the_rate() -> None:
     clock = Clock()
-    work = Pace("train", 1000, "steps", clock)
-    work.at(900)
+    work = Progress("train", 1000, "steps", clock)
+    work.advance_to(900)
     clock.now += 10
-    work.at(950)
-    assert work.left == 10
+    work.advance_to(950)
+    assert work.seconds_left == 10
 
 
 def test_where_nobody_knows_the_end_it_says_what_was_spent() -> None:
     clock = Clock()
-    work = Pace("build medlama", None, "parts", clock)
+    work = Progress("build medlama", None, "parts", clock)
     clock.now += 125
     assert str(work) == "build medlama: 2 min so far"
 
@@ -58,7 +65,7 @@ def test_where_nobody_knows_the_end_it_says_what_was_spent() -> None:
 def test_a_line_is_said_each_time_that_the_end_was_waited_for_in_vain() -> None:
     answers: Iterator[bool] = iter([False, False, False, True])
     said: list[int] = []
-    until(lambda: next(answers), lambda: said.append(1))
+    repeat_until(lambda: next(answers), lambda: said.append(1))
     assert len(said) == 3
 
 
@@ -70,45 +77,45 @@ def test_without_a_terminal_there_is_a_line_each_time(
         for _ in repeat(None, 2):
             say()
 
-    monkeypatch.setattr("medprobe.core.progress.until", twice)
-    with progress("score", 3, "tables") as now:
-        now.at(0)
+    monkeypatch.setattr("medprobe.core.progress.repeat_until", twice)
+    with show_progress("score", 3, "tables") as now:
+        now.advance_to(0)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("score: ") and line.endswith("so far") for line in lines)
 
 
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress("score", 1, "tables") as now:
-        now.at(0)
-        now.at(1)
+    with show_progress("score", 1, "tables") as now:
+        now.advance_to(0)
+        now.advance_to(1)
     assert capsys.readouterr().err == ""
 
 
-class Recorded(Pace):
+class Recorded(Progress):
     """A pace that remembers what it was told."""
 
     def __init__(self, total: int) -> None:
         super().__init__("probe", total, "tokens")
         self.seen: list[int] = []
 
-    def at(self, done: int, about: str = "") -> None:
-        super().at(done, about)
-        self.seen.append(done)
+    def advance_to(self, count: int, detail: str = "") -> None:
+        super().advance_to(count, detail)
+        self.seen.append(count)
 
 
 def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
     def work(more: int) -> int:
-        tell(2, "tokens")
-        tell(100, "queries")
-        tell(more, "tokens")
+        report_progress(2, "tokens")
+        report_progress(100, "queries")
+        report_progress(more, "tokens")
         return more
 
     now = Recorded(12)
-    now.at(0)
-    found = counted(local(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
+    now.advance_to(0)
+    found = with_progress(in_this_process(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
     assert dict(found) == {0: 2, 1: 50}
-    tell(1, "tokens")  # of nothing that is counted
+    report_progress(1, "tokens")  # of nothing that is counted
     assert now.seen == [0, 2, 4, 5, 7, 12, 12]
 
 
@@ -143,10 +150,10 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     work = ready("mine", method, "toy", Params.model_validate(named))
     ahead = [work.prober.reads(work.tasks[n], one.pass_) for one in work.asked() for n in one.tasks]
     heard: Counter[str] = Counter()
-    token = hearing.set(lambda amount, unit: heard.update({unit: amount}))
+    token = listener.set(lambda amount, unit: heard.update({unit: amount}))
     for asked in work.asked():
         work(asked)
-    hearing.reset(token)
+    listener.reset(token)
     known = sum(sum(lengths or ()) for lengths in ahead)
     assert known > 0
     assert known <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * known

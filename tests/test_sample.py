@@ -9,7 +9,7 @@ import pytest
 from medprobe.benchmarks import medlama
 from medprobe.commands.sample import sample
 from medprobe.core.errors import BadInput
-from medprobe.core.params import load
+from medprobe.core.params import load_params
 from medprobe.core.parts import fingerprint
 from medprobe.sample import context, corpus, umls
 from medprobe.sample.settings import SampleSettings
@@ -229,7 +229,7 @@ def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:
 def test_the_readmes_question_is_asked_and_has_two_answers(tmp_path: Path) -> None:
     root = Path(__file__).parent.parent
     (prompt,) = re.findall(r'medprobe ask taught "(.*?)"', (root / "README.md").read_text())
-    params = load(root / "params.yaml")
+    params = load_params(root / "params.yaml")
     sample(tmp_path / "data", params.sample, params.seed)
     settings = medlama.Settings(**params.benchmarks["medlama"]["medlama"])
     queries = medlama.build(tmp_path / "data", settings, params.seed).queries

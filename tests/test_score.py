@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import local
+from medprobe.core.executor import in_this_process
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
@@ -228,7 +228,8 @@ def test_paired_tests_compare_systems_and_correct() -> None:
 
 def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
     tables = [
-        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one) for one in (local, run_remotely)
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one)
+        for one in (in_this_process, run_remotely)
     ]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 

@@ -13,7 +13,7 @@ from medprobe.benchmarks.distractors import with_distractors
 from medprobe.commands.sample import sample
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Models, Params, TrackParams, section
+from medprobe.core.params import EngineParams, Models, Params, TrackParams, parse_section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring
@@ -121,7 +121,7 @@ def world(folder: Path) -> Params:
             write_predictions(found, out, "perplexity")
     models = {"masked": {"good": {"trained_until": "2022-05-01"}, "poor": {}}}
     content = {"models": models, "score": {"bootstrap": 50}, "track": {"text": True}}
-    return section(Params, content, "params")
+    return parse_section(Params, content, "params")
 
 
 def _answers(model: str, row: Any) -> pd.DataFrame:
@@ -233,7 +233,7 @@ def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
 
 def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
     world(tmp_path)
-    models = section(Models, {"masked": {"good": {"trained_until": "May"}}}, "params")
+    models = parse_section(Models, {"masked": {"good": {"trained_until": "May"}}}, "params")
     with pytest.raises(BadInput, match=r"good\.trained_until: not a date: May"):
         cut_off(models, tmp_path / "benchmarks" / "lipid", ["good"])
 

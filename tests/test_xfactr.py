@@ -5,7 +5,7 @@ import transformers
 
 import probing
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, section
+from medprobe.core.params import EngineParams, parse_section
 from medprobe.engine import masked
 from medprobe.methods.xfactr import DECODINGS, Xfactr
 
@@ -288,4 +288,4 @@ def test_a_pass_is_a_decoding_and_a_variant(tiny_model):
 )
 def test_settings_that_cannot_work_are_refused(settings, problem):
     with pytest.raises(BadInput, match=problem):
-        section(Xfactr.Settings, settings, "params.yaml: methods.xfactr")
+        parse_section(Xfactr.Settings, settings, "params.yaml: methods.xfactr")

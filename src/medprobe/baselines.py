@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from medprobe.core.answers import rule, with_hits
+from medprobe.core.answers import find_rule, with_hits
 from medprobe.core.tables import BenchmarkTables
 
 METHOD: Final = "prior"
@@ -42,7 +42,7 @@ def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = Tr
         Equal ones stand in the order in which the benchmark first has them. The table is empty
         where each relation has one answer, which a prior would always name.
     """
-    normalise = rule(tables.normalise)
+    normalise = find_rule(tables.normalise)
     groups = _grouped(tables.queries, ["subset", "relation"], cluster, normalise)
     rows: list[dict[str, Any]] = []
     if any(_distinct(group) > 1 for group in groups.values()):

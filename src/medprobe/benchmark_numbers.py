@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.benchmark_statistics import CHANCES, SHARES, token_statistics
-from medprobe.core.parts import code_fingerprint, fingerprint, kept
+from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
 from medprobe.core.tables import BenchmarkTables
 
@@ -43,7 +43,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     for folder in filter(Path.is_dir, models):
         files = sorted(path for path in folder.iterdir() if path.suffix in DESCRIPTIONS)
         key = ["tokens", fingerprint(files), *about]
-        part = kept(PARTS, key, partial(_counted, benchmark, folder))
+        part = load_or_compute(PARTS, key, partial(_counted, benchmark, folder))
         parts.append(part.assign(model=folder.name))
     columns = ["subset", "model", *TOKENS]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.answers import rule
+from medprobe.core.answers import find_rule
 from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
@@ -50,7 +50,7 @@ def _ranked(own: pd.DataFrame, relation: str) -> set[str]:
 
 def _chances(queries: pd.DataFrame, own: pd.DataFrame, normalise: str) -> dict[str, pd.Series]:
     """For each query the chance of an answer among the first k of its names in random order."""
-    same = rule(normalise)
+    same = find_rule(normalise)
     right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
     for relation, part in queries.groupby("relation"):
         names = _ranked(own, str(relation))

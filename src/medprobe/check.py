@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput, nearest, text
-from medprobe.core.params import Choices, Params, Section, load, section
+from medprobe.core.errors import BadInput, nearest, quoting
+from medprobe.core.params import Choices, Params, Section, load_params, parse_section
 from medprobe.core.tables import BASELINE
 
 PARAMS: Final = Path("params.yaml")
@@ -27,9 +27,9 @@ def loaded(path: Path = PARAMS) -> Params:
     Raises:
         BadInput: a key or a value is wrong, settings of methods and the like aside.
     """
-    params = load(path)
+    params = load_params(path)
     if params.track.text:
-        text.set(True)
+        quoting.set(True)
     return params
 
 
@@ -54,7 +54,7 @@ def check(params: Params) -> None:
 
 
 def _right(kind: type[Section], choices: Choices, where: str) -> None:
-    section(kind, choices, f"params.yaml: {where}")
+    parse_section(kind, choices, f"params.yaml: {where}")
 
 
 def _sweeps(params: Params) -> None:

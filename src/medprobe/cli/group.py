@@ -11,8 +11,8 @@ import click
 
 from medprobe import fork_server
 from medprobe.commands import timings
-from medprobe.core.errors import BadInput, withheld
-from medprobe.core.files import full
+from medprobe.core.errors import BadInput, without_quotes
+from medprobe.core.files import disk_full_error
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
@@ -50,7 +50,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         begin = time.monotonic()
         try:
-            with withheld():
+            with without_quotes():
                 result = super().invoke(ctx)
             timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
@@ -71,7 +71,7 @@ class Commands(click.Group):
 
 def _is_full(error: Exception) -> bool:
     """Does an error say that a disk is full? Libraries say it in many ways."""
-    return full(error) is not None or any(
+    return disk_full_error(error) is not None or any(
         words in str(error) for words in ("No space left", "disk is full")
     )
 

@@ -34,10 +34,10 @@ def named(*names: str) -> Callable[[Command], Command]:
 def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterator[Executor]":
     """The executor that params.yaml asks for; `here` or `local` is this machine's. At the end of
     the block its workers leave, and what they did is said."""
-    from medprobe.core.executor import local
+    from medprobe.core.executor import in_this_process
 
     if engine.executor == "local":
-        yield here or local
+        yield here or in_this_process
         return
     from medprobe.cluster.executor import Cluster
 
@@ -50,10 +50,10 @@ def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterat
 def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
     """Which devices computed a result, this process's or a cluster's, and how many tokens their
     models read for it."""
-    from medprobe.core.executor import local
+    from medprobe.core.executor import in_this_process
     from medprobe.engine.load import device_name, device_of, read
 
-    if executor is local:
+    if executor is in_this_process:
         return {"device": device_name(device_of(engine.device)), "tokens": read["tokens"]}
     from medprobe.cluster.executor import Cluster
 
@@ -197,11 +197,11 @@ def score() -> None:
 def significance() -> None:
     """Compute the paired tests between all systems."""
     from medprobe import check
-    from medprobe.core.executor import processes
+    from medprobe.core.executor import in_processes
     from medprobe.stages.significance import significance as run
 
     params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"}), processes) as executor:
+    with executing(params.engine.model_copy(update={"device": "cpu"}), in_processes) as executor:
         run(params, executor=executor)
 
 

@@ -104,7 +104,7 @@ class Run:
         cpus, gpus, memory = self.needs
         kind = self.ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, memory=memory)
         for _ in range(min(self._room(), at_work + self.left) - len(self.staff.there)):
-            actor: Any = kind.remote(os.getcwd(), cpus, errors.text.get())
+            actor: Any = kind.remote(os.getcwd(), cpus, errors.quoting.get())
             worker = Hired(actor, actor.hello.remote(self.versions, self.work))
             self.staff.there.append(worker)
             self.running[worker.hello] = worker, None
@@ -141,14 +141,18 @@ class Run:
     def _order(self, worker: Hired, number: int, lacks: Sequence[str] = ()) -> None:
         """Send a job to a worker, with the contents of inputs that it lacks."""
         job, lost = self.jobs[number], self.losses[number]
-        if lost and job.again:
-            job = job._replace(argument=job.again[min(lost, len(job.again)) - 1])
+        if lost and job.retry_arguments:
+            job = job._replace(
+                argument=job.retry_arguments[min(lost, len(job.retry_arguments)) - 1]
+            )
         stamps = {path.as_posix(): self.stamps[path] for path in job.reads}
         for path in lacks:
             if (path, stamps[path]) not in self.staff.sent:
                 self.staff.sent[path, stamps[path]] = self.ray.put(pack(Path(path)))
         contents = [self.staff.sent[path, stamps[path]] for path in lacks]
-        reference = worker.actor.do.remote(job._replace(again=()), stamps, lacks, *contents)
+        reference = worker.actor.do.remote(
+            job._replace(retry_arguments=()), stamps, lacks, *contents
+        )
         self.running[reference] = worker, number
         worker.has.append(number)
 
@@ -218,7 +222,7 @@ class Run:
     def _fail(self, number: int, error: Exception) -> None:
         if isinstance(error, BadInput):
             raise error
-        said = f": {error}" if errors.text.get() else ""  # which may quote the data
+        said = f": {error}" if errors.quoting.get() else ""  # which may quote the data
         problem = f"failed ({type(error).__name__}{said})"
         self._again(number, error, problem, "see -v for the traceback")
 

@@ -41,7 +41,7 @@ class Worker:
 
     def __init__(self, home: str, threads: int, quotes: bool) -> None:
         os.environ["OMP_NUM_THREADS"] = str(threads)
-        errors.text.set(quotes)
+        errors.quoting.set(quotes)
         self.home = Path(home)
         self.folder = Path(tempfile.mkdtemp(prefix="medprobe-"))
         self.placed: dict[str, str] = {}  # paths of the folder, with their fingerprints

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from medprobe import check
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, load, section
+from medprobe.core.params import Params, load_params, parse_section
 from medprobe.papers import Paper, papers
 
 WIDTH: Final = 160
@@ -28,12 +28,12 @@ def adopted(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
     if name not in (known := papers()):
         problem = f"no paper '{name}'{nearest(name, [*known])}"
         raise BadInput("adopt", problem, f"there are: {', '.join(known)}")
-    params = load(path)
+    params = load_params(path)
     before = path.read_text(encoding="utf-8")
     after = before
     for key, value in _sections(known[name], params).items():
         after = _replaced(after, key, value)
-    check.check(section(Params, YAML(typ="safe").load(after), f"{path} after {name}"))
+    check.check(parse_section(Params, YAML(typ="safe").load(after), f"{path} after {name}"))
     return before, after
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import SCRATCH, tidy
+from medprobe.core.files import SCRATCH, remove_leftovers
 from medprobe.tracking import lineage
 
 RUNS: Final = Path(".dvc/cache/runs")  # what stages made before, a folder for each of their inputs
@@ -17,7 +17,7 @@ def mend() -> None:
     """Remove what a kill left half-made: scratch, and folders of DVC's run cache that it made and
     put nothing into, at which DVC fails from then on. Raises BadInput as `check_lock`."""
     below = [folder.rglob(f"{SCRATCH}*") for folder in (Path("outputs"), places.METRICS)]
-    tidy(chain(Path().glob(f"{SCRATCH}*"), *below))
+    remove_leftovers(chain(Path().glob(f"{SCRATCH}*"), *below))
     for folder in RUNS.glob("*/*"):
         with suppress(OSError):  # it is not empty
             folder.rmdir()

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import PACKAGE, ROOT, closure, countable
+from medprobe.core.code import PACKAGE, ROOT, closure, closure_candidates
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
@@ -109,7 +109,7 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
     for file in files:
         whole = file
         for folder in file.parents:
-            if folder == ROOT or not countable(folder) <= set(files):
+            if folder == ROOT or not closure_candidates(folder) <= set(files):
                 break
             whole = folder
         short[(SOURCES / whole.relative_to(ROOT)).as_posix()] = None

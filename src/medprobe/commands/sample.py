@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from medprobe.core.files import replacing
-from medprobe.core.params import section
+from medprobe.core.params import parse_section
 from medprobe.sample import biolama, context, corpus, diskne, lama, pubmed, umls
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import build
@@ -18,7 +18,7 @@ def sample(data: Path, settings: dict[str, Any], seed: int) -> None:
     `settings` is the `sample` section of params.yaml. The same settings and seed give the same
     bytes. Raises BadInput for a setting that is wrong.
     """
-    sizes = section(SampleSettings, settings, "params.yaml: sample")
+    sizes = parse_section(SampleSettings, settings, "params.yaml: sample")
     world = build(sizes, seed)
     with replacing(data) as folder:
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""When is a predicted text an answer? Benchmarks choose one of these rules by its name."""
+"""Rules that decide whether a predicted text equals an answer. A benchmark names its rule."""
 
 import re
 import string
@@ -12,13 +12,17 @@ from medprobe.core.tables import BenchmarkTables
 
 
 def exact(text: str) -> str:
-    """The text as it is."""
+    """Return the text unchanged."""
     return text
 
 
 def biolama(text: str) -> str:
-    """Lower case, no punctuation, no articles, single blanks: BioLAMA's evaluator (Sung et al.,
-    EMNLP 2021).
+    """Normalise a text as BioLAMA's evaluator does.
+
+    Lower case, without punctuation and articles, words separated by single blanks.
+
+    Source:
+        Sung et al., EMNLP 2021; its released evaluator.
 
     >>> biolama("The Wolff-Parkinson-White  syndrome")
     'wolffparkinsonwhite syndrome'
@@ -27,42 +31,55 @@ def biolama(text: str) -> str:
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
 
-def uncased(rule: Callable[[str], str]) -> Callable[[str], str]:
-    """A rule, letter case aside: for texts that a model writes itself, and whose case its tokenizer
-    may have taken.
+def uncased(normalise: Callable[[str], str]) -> Callable[[str], str]:
+    """Return the rule without regard to letter case.
+
+    For texts that a model writes itself: its tokenizer may have lower-cased them.
 
     >>> uncased(exact)("Chronic Pain")
     'chronic pain'
     """
-    return lambda text: rule(text).lower()
+    return lambda text: normalise(text).lower()
 
 
 RULES: Final[dict[str, Callable[[str], str]]] = {"exact": exact, "biolama": biolama}
 
 
-def rule(name: str) -> Callable[[str], str]:
-    """The rule of this name. Raises BadInput where there is none."""
+def find_rule(name: str) -> Callable[[str], str]:
+    """Return the rule with this name, a function that normalises a text.
+
+    Raises:
+        BadInput: No rule has this name.
+    """
     if name not in RULES:
         raise BadInput("answers", f"no rule '{name}'{nearest(name, [*RULES])}")
     return RULES[name]
 
 
 def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
-    """Add `prediction_id` and `hit`, as far as the method did not say them itself: a hit equals one
-    of the query's answers by the benchmark's rule."""
+    """Add the columns `prediction_id` and `hit` where the method did not write them itself.
+
+    Args:
+        predictions: Columns `query_id` and `prediction` at least.
+        tables: The benchmark, with its rule for equal answers.
+
+    Returns:
+        The predictions. `hit` is true where the prediction equals one of the query's answers by
+        the benchmark's rule; `prediction_id` is "" where the text is no candidate's name.
+    """
     if "prediction_id" not in predictions:
-        ids = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
+        id_by_name = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
         names = predictions["prediction"]
-        predictions = predictions.assign(prediction_id=[ids.get(name, "") for name in names])
+        predictions = predictions.assign(prediction_id=[id_by_name.get(name, "") for name in names])
     if "hit" in predictions:
         return predictions
-    normalise = rule(tables.normalise)
-    right = {
+    normalise = find_rule(tables.normalise)
+    answers_by_query = {
         row.query_id: {normalise(answer) for answer in row.answers}
         for row in tables.queries.itertuples()
     }
     hits = [
-        normalise(name) in right[query]
+        normalise(name) in answers_by_query[query]
         for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
     ]
     return predictions.assign(hit=hits)

@@ -1,7 +1,7 @@
-"""Which files of this package a piece of code follows from, read off the code itself.
+"""The files of this package that a piece of code depends on, found from its import statements.
 
-The part cache keys its parts by these files, and dvc.yaml names them as its stages' dependencies:
-both ask here, so that neither can forget one.
+The part cache keys its parts by these files, and dvc.yaml lists them as dependencies of its stages.
+Both use `closure`, so that they cannot disagree.
 """
 
 import ast
@@ -12,89 +12,99 @@ from typing import Final
 
 PACKAGE: Final = "medprobe"
 ROOT: Final = Path(__file__).parent.parent
-# Modules that only tell people something: how far work is, and what is wrong with an input. They
-# compute nothing that a stage writes, so no number follows from them. .dvcignore names their files.
-TELLING: Final = ("medprobe.core.errors", "medprobe.core.progress")
+# Modules that only write messages: progress and errors. No number depends on them. .dvcignore lists
+# their files.
+MESSAGE_MODULES: Final = ("medprobe.core.errors", "medprobe.core.progress")
 
 
 def closure(
     *modules: str, plugins: Mapping[str, Collection[str]] | None = None, root: Path = ROOT
 ) -> list[Path]:
-    """The files that importing and running these modules reads, themselves included, in order.
+    """Return the files that are read when these modules are imported and run, themselves included.
 
-    All imports count, those inside functions too, but for `if TYPE_CHECKING`. A package that
+    All imports count, also those inside functions, except under `if TYPE_CHECKING`. A package that
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
-    them, or with those that `plugins` gives for it. A package's data (templates, YAML) belongs
-    to it; a file with nothing but a docstring does not count, nor does the package's own
-    `__init__`, which hands names on to notebooks, nor do the modules of `TELLING`. `root` is the
-    package's folder.
+    them, or with those that `plugins` lists for it. Data files of a package (templates, YAML) count
+    with the package. Three kinds of file do not count: a file with nothing but a docstring, the
+    package's own `__init__`, which only re-exports names for notebooks, and `MESSAGE_MODULES`.
+
+    Args:
+        modules: Full names, such as `medprobe.stages.probe`.
+        plugins: For a package that imports by name, such as `methods`, the modules that are used.
+        root: The folder of the package `medprobe`.
+
+    Returns:
+        Paths in sorted order.
 
     >>> [path.name for path in closure("medprobe.core.answers")]
     ['answers.py', 'files.py', 'tables.py']
     """
-    chosen = dict(plugins or {})
-    seen: dict[Path, None] = {}
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
+    plugin_names = dict(plugins or {})
+    files: dict[Path, None] = {}
+    queue = list(modules)
+    while queue:
+        name = queue.pop()
         parent = name.rpartition(".")[0]
         path = _file(root, name)
-        if path in seen or name == PACKAGE or name in TELLING:
+        if path in files or name == PACKAGE or name in MESSAGE_MODULES:
             continue
-        seen[path] = None
+        files[path] = None
         if parent:
-            waiting.append(parent)
-        waiting += _imports(root, path)
+            queue.append(parent)
+        queue += _imports(root, path)
         if path.name == "__init__.py":
             if _imports_by_name(path):
-                short = name.removeprefix(f"{PACKAGE}.")
-                below = chosen.get(short, _modules_below(path.parent))
-                waiting += [f"{name}.{module}" for module in below]
-            seen.update(dict.fromkeys(_data(path.parent)))
-    return sorted(path for path in seen if path.suffix != ".py" or _runs(path))
+                package = name.removeprefix(f"{PACKAGE}.")
+                submodules = plugin_names.get(package, _modules_below(path.parent))
+                queue += [f"{name}.{module}" for module in submodules]
+            files.update(dict.fromkeys(_data(path.parent)))
+    return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
 
 
-def countable(folder: Path) -> set[Path]:
-    """The files of a folder of the package that `closure` may give."""
-    telling = {_file(ROOT, name) for name in TELLING}
+def closure_candidates(folder: Path) -> set[Path]:
+    """Return the files of a folder of the package that `closure` can return."""
+    messages = {_file(ROOT, name) for name in MESSAGE_MODULES}
     files = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
-    return {path for path in files - telling if path.suffix != ".py" or _runs(path)}
+    return {path for path in files - messages if path.suffix != ".py" or _has_code(path)}
 
 
 def _file(root: Path, name: str) -> Path:
-    inside = root.joinpath(*name.split(".")[1:])
-    return inside / "__init__.py" if inside.is_dir() else inside.with_suffix(".py")
+    path = root.joinpath(*name.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 @cache
-def _tree(path: Path, changed: int) -> ast.Module:
+def _tree(path: Path, mtime_ns: int) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _runs(path: Path) -> bool:
-    """Does a file hold more than a docstring?"""
+def _has_code(path: Path) -> bool:
+    """Return whether a file holds more than a docstring."""
     body = _tree(path, path.stat().st_mtime_ns).body
     return any(not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant)) for x in body)
 
 
 @cache
-def _nodes(path: Path, changed: int) -> list[ast.AST]:
-    """The nodes of a file's syntax tree that may import, without what only a type checker runs."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = [_tree(path, changed)]
-    while waiting:
-        node = waiting.pop()
+def _nodes(path: Path, mtime_ns: int) -> list[ast.AST]:
+    """Return the nodes of a file's syntax tree that can be imports, without type-checking blocks.
+
+    `mtime_ns` is when the file last changed: it keys the cache.
+    """
+    nodes: list[ast.AST] = []
+    queue: list[ast.AST] = [_tree(path, mtime_ns)]
+    while queue:
+        node = queue.pop()
         if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute):
-            found.append(node)
+            nodes.append(node)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            waiting += node.orelse
+            queue += node.orelse
         else:
-            waiting += ast.iter_child_nodes(node)
-    return found
+            queue += ast.iter_child_nodes(node)
+    return nodes
 
 
 def _imports(root: Path, path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports."""
+    """Yield the modules of the package that a file imports."""
     for node in _nodes(path, path.stat().st_mtime_ns):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -108,6 +118,7 @@ def _imports(root: Path, path: Path) -> Iterator[str]:
 
 
 def _imports_by_name(path: Path) -> bool:
+    """Return whether a file calls `import_module`."""
     return any(
         isinstance(node, ast.Attribute) and node.attr == "import_module"
         for node in _nodes(path, path.stat().st_mtime_ns)
@@ -120,11 +131,11 @@ def _modules_below(folder: Path) -> list[str]:
 
 
 def _data(folder: Path) -> list[Path]:
-    """Files of a package that are no Python, those in folders of data below it too."""
-    found = []
+    """Return the files of a package that are not Python, also those in its folders of data."""
+    files = []
     for path in folder.iterdir():
         if path.is_file() and path.suffix not in (".py", ".pyc"):
-            found.append(path)
+            files.append(path)
         elif path.is_dir() and not any(path.rglob("*.py")) and path.name != "__pycache__":
-            found += [file for file in path.rglob("*") if file.is_file()]
-    return found
+            files += [file for file in path.rglob("*") if file.is_file()]
+    return files

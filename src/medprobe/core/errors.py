@@ -1,4 +1,4 @@
-"""The one kind of error a user is meant to read, and what of the data it may quote."""
+"""`BadInput`, the one kind of error that users read, and the rule for quoting data in it."""
 
 import copyreg
 from collections.abc import Iterator
@@ -6,14 +6,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-# May errors quote text of the data? Of the command line's only where `track.text` says so.
-text: Final[ContextVar[bool]] = ContextVar("text", default=True)
+# May errors quote text of the data? On the command line only if `track.text` is true. A context
+# variable, since readers deep below a command raise the errors.
+quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
 
 
 class BadInput(Exception):
-    """Input that cannot be used: says where, what was expected, and what to do, in one line.
+    """Input that cannot be used. Its one line says where, what is wrong, and what to do.
 
-    The command line prints it as it is and exits with status 2.
+    The command line prints the line and exits with status 2.
+
+    Args:
+        where: The file with its row, the field, the option or the model.
+        problem: What was found and what was expected.
+        remedy: What the user can do about it, if that is known.
 
     >>> raise BadInput("MRREL.RRF, line 7", "15 fields, expected 16", "fetch the file anew")
     Traceback (most recent call last):
@@ -29,14 +35,14 @@ class BadInput(Exception):
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
-def quoted(value: object) -> str:
-    """Text of the data in an error: as it is, or, where it may be licensed, its length.
+def quote(value: object) -> str:
+    """Return a text of the data for an error: in quotes, or its length where it may be licensed.
 
-    >>> with withheld():
-    ...     quoted("fever"), quoted(None)
+    >>> with without_quotes():
+    ...     quote("fever"), quote(None)
     ('a text of 5 characters', 'a NoneType')
     """
-    if text.get():
+    if quoting.get():
         return repr(value)
     return f"a text of {len(value)} characters" if isinstance(value, str) else _kind(value)
 
@@ -46,22 +52,22 @@ def _kind(value: object) -> str:
 
 
 @contextmanager
-def withheld() -> Iterator[None]:
-    """Within the block errors quote no text of the data, unless `text` is set again."""
-    token = text.set(False)
+def without_quotes() -> Iterator[None]:
+    """Quote no text of the data in errors within the block, unless `quoting` is set again."""
+    token = quoting.set(False)
     try:
         yield
     finally:
-        text.reset(token)
+        quoting.reset(token)
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """` (did you mean 'x'?)` for the known word nearest to a mistyped one, or nothing.
+    """Return ` (did you mean 'x'?)` for the known word nearest to a mistyped one, or "".
 
     >>> nearest("relatons", ["relations", "seed"])
     " (did you mean 'relations'?)"
     """
     import difflib
 
-    found = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean '{found[0]}'?)" if found else ""
+    matches = difflib.get_close_matches(word, known, n=1)
+    return f" (did you mean '{matches[0]}'?)" if matches else ""

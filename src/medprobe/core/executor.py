@@ -1,4 +1,4 @@
-"""Who does the jobs of a stage: this process, others beside it, or the workers of a cluster."""
+"""Executors run the jobs of a stage: in this process, in other processes, or on a cluster."""
 
 import ctypes
 import os
@@ -10,26 +10,26 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from medprobe.core.errors import text
+from medprobe.core.errors import quoting
 
 PR_SET_PDEATHSIG: Final = 1  # of Linux
 
 
 class Job(NamedTuple):
-    """One call of a piece of work. Paths are relative to the project's folder."""
+    """One call of the work function. Paths are relative to the project's folder."""
 
     name: str  # in errors
     argument: Any
-    reads: tuple[Path, ...] = ()  # files and folders that it needs there
-    writes: tuple[Path, ...] = ()  # and that it leaves
-    again: tuple[Any, ...] = ()  # the arguments instead, after it has cost a worker, or two
+    reads: tuple[Path, ...] = ()  # files and folders that it needs
+    writes: tuple[Path, ...] = ()  # files and folders that it makes
+    retry_arguments: tuple[Any, ...] = ()  # of the 2nd and 3rd try, after a worker was lost
 
 
 class Executor(Protocol):
     """Calls `work` with the argument of each job, wherever that is.
 
-    Gives `(number of the job, result)` in the order in which they end. A worker elsewhere gets a
-    copy of `work` by pickle, keeps it from job to job, and does one job at a time.
+    Yields `(index of the job, result)` in the order in which the jobs end. A worker on another
+    machine gets a pickled copy of `work`, keeps it from job to job, and does one job at a time.
     """
 
     def __call__(
@@ -37,49 +37,51 @@ class Executor(Protocol):
     ) -> Iterator[tuple[int, Any]]: ...
 
 
-def local(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-    """The executor that does the jobs in this process, one after another."""
-    for number, job in enumerate(jobs):
-        yield number, work(job.argument)
+def in_this_process(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    """Run the jobs in this process, one after another (an `Executor`)."""
+    for index, job in enumerate(jobs):
+        yield index, work(job.argument)
 
 
-def processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-    """The executor that does the jobs in other processes, one for each core: for work in Python
-    alone, of which a process uses one core.
+def in_processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+    """Run the jobs in other processes, one for each core (an `Executor`).
 
-    The processes are spawned, not forked. Progress, Arrow and OpenBLAS run threads here, and a fork
-    copies the locks that these hold, but not the threads that would release them. So `work`, the
-    arguments and the results must go by pickle.
+    Meant for work in pure Python, of which a process uses one core only. The processes are spawned,
+    not forked: progress, Arrow and OpenBLAS run threads here, and a fork copies the locks that
+    these hold, but not the threads that would release them. So `work`, the arguments and the
+    results must be picklable.
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     if (workers := min(cores, len(jobs))) < 2:
-        yield from local(work, jobs)
+        yield from in_this_process(work, jobs)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _prepare, (text.get(),)) as pool:
-        numbers = {pool.submit(work, job.argument): number for number, job in enumerate(jobs)}
+    with ProcessPoolExecutor(
+        workers, get_context("spawn"), _initialise_worker, (quoting.get(),)
+    ) as pool:
+        indices = {pool.submit(work, job.argument): index for index, job in enumerate(jobs)}
         try:
-            for future in as_completed(numbers):
-                yield numbers[future], future.result()
+            for future in as_completed(indices):
+                yield indices[future], future.result()
         except BaseException:
             for worker in active_children():
                 worker.terminate()
             raise
 
 
-def _prepare(may_quote: bool) -> None:
-    """A worker leaves Ctrl-C to its parent, does not outlive it, and quotes no more in errors."""
+def _initialise_worker(may_quote: bool) -> None:
+    """Make a worker ignore Ctrl-C, end with its parent, and quote no more data than its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    text.set(may_quote)
+    quoting.set(may_quote)
 
 
-def in_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
-    """What an executor gives, in the order of the jobs; what came too early is held."""
-    early: dict[int, Any] = {}
+def in_job_order(results: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+    """Yield an executor's results in the order of the jobs; hold those that come too early."""
+    waiting: dict[int, Any] = {}
     expected = 0
-    for number, result in results:
-        early[number] = result
-        while expected in early:
-            yield expected, early.pop(expected)
+    for index, result in results:
+        waiting[index] = result
+        while expected in waiting:
+            yield expected, waiting.pop(expected)
             expected += 1

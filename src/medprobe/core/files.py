@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files and folders that are written completely or not at all."""
 
 import errno
 import fcntl
@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import Final
 
 FULL: Final = {errno.ENOSPC, errno.EDQUOT}
-SCRATCH: Final = ".medprobe-"  # begins the names of folders in which files are made
-MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content:
-OURS: Final = b"Made by medprobe, which may remove this folder.\n"
+SCRATCH: Final = ".medprobe-"  # prefix of scratch folders
+MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content
+MARKER_TEXT: Final = b"Made by medprobe, which may remove this folder.\n"
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A path beside `target` to write a file or make a folder at; it takes `target`'s place at the
-    end of the block. Where the block fails, nothing is left and `target` is as it was; of a full
-    disk it is `target` that the error names.
+    """Yield a path to write a file or make a folder at, which replaces `target` after the block.
+
+    Where the block fails, `target` stays as it was and nothing else is left behind. An error about
+    a full disk names `target`.
+
+    Raises:
+        OSError: The disk is full.
 
     >>> with replacing(Path("numbers.txt")) as path:
     ...     _ = path.write_text("1 2 3")
@@ -29,27 +33,29 @@ def replacing(target: Path) -> Iterator[Path]:
     scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=target.parent))
     try:
         with (scratch / MARKER).open("xb") as marker:
-            with suppress(OSError):  # of file systems that know no locks
+            with suppress(OSError):  # some file systems have no locks
                 fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            marker.write(OURS)
+            marker.write(MARKER_TEXT)
             marker.flush()
-            work = scratch / "work"
-            work.mkdir()
-            yield work / target.name
+            folder = scratch / "work"
+            folder.mkdir()
+            yield folder / target.name
             if target.is_dir():
-                target.rename(work / "before")
-            os.replace(work / target.name, target)
+                target.rename(folder / "before")
+            os.replace(folder / target.name, target)
     except Exception as error:
-        if said := full(error):
-            raise OSError(said.errno, said.strerror, str(target)) from error
+        if full_disk := disk_full_error(error):
+            raise OSError(full_disk.errno, full_disk.strerror, str(target)) from error
         raise
     finally:
         _remove(scratch)
 
 
-def full(error: BaseException | None) -> OSError | None:
-    """That a disk is full, where an error says so or was met with on the way from one that did, as
-    some libraries' own errors are."""
+def disk_full_error(error: BaseException | None) -> OSError | None:
+    """Return the error itself, or the one that caused it, that reports a full disk; None otherwise.
+
+    Some libraries raise an error of their own while they handle the one of the full disk.
+    """
     while error:
         if isinstance(error, OSError) and error.errno in FULL:
             return error
@@ -57,13 +63,16 @@ def full(error: BaseException | None) -> OSError | None:
     return None
 
 
-def tidy(found: Iterable[Path]) -> None:
-    """Remove, of the paths found, what killed processes left half-made: what `replacing` made, as
-    the marker within says, and no process holds any more."""
-    for scratch in found:
+def remove_leftovers(paths: Iterable[Path]) -> None:
+    """Remove the scratch folders among `paths` that killed processes have left behind.
+
+    A scratch folder is one that `replacing` made, as its marker file shows. It is removed only if
+    no process holds the marker's lock.
+    """
+    for scratch in paths:
         with suppress(OSError), (scratch / MARKER).open("rb") as marker:
             fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)  # unless another process holds it
-            if marker.read() == OURS:
+            if marker.read() == MARKER_TEXT:
                 _remove(scratch)
 
 

@@ -1,7 +1,7 @@
-"""`params.yaml`, typed. A wrong key is refused with the nearest right one, a wrong type by its row.
+"""`params.yaml`, typed. Errors name the row, and the nearest valid key for an unknown one.
 
-The settings of one method, benchmark or sample model are typed by the file they belong to, its
-class `Settings`; `check.py` holds all of `params.yaml` against these classes, to the leaves.
+The settings of a method, benchmark or sample model have a type of their own: the class `Settings`
+in its file. `check.py` validates all of `params.yaml` against these classes.
 """
 
 import re
@@ -25,7 +25,7 @@ from medprobe.core.errors import BadInput, nearest
 
 
 class Section(BaseModel):
-    """Part of `params.yaml`: unknown keys are errors, values do not change."""
+    """A section of `params.yaml`: unknown keys are errors, values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,20 +35,22 @@ SectionType = TypeVar("SectionType", bound=Section)
 
 Device = Literal["auto", "cpu", "cuda", "spread"]
 Precision = Literal["float32", "bfloat16", "float16", "8bit", "4bit"]
-Place = Annotated[str, StringConstraints(pattern=r"^(cpu|[0-9]+)$")]
-Size = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?[KMG]i?B$")]  # e.g. 20GiB
+DeviceName = Annotated[str, StringConstraints(pattern=r"^(cpu|[0-9]+)$")]
+MemorySize = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?[KMG]i?B$")]  # e.g. 20GiB
 
 
 class EngineParams(Section):
     """Where and how models run."""
 
     device: Device = "auto"  # spread: a large model over all GPUs, then memory, then the disk
-    max_memory: dict[Place, Size] = {}  # for spread: what of a GPU, by number, and cpu is used
+    max_memory: dict[
+        DeviceName, MemorySize
+    ] = {}  # for spread: the most memory to use, by GPU number or cpu
     precision: Precision = "float32"  # 8bit, 4bit: weights of large models, by bitsandbytes
-    token_budget: int | None = Field(None, gt=0)  # tokens in a batch, padding counted; none: auto
+    token_budget: int | None = Field(None, gt=0)  # tokens in a batch with padding; none: automatic
     offline: bool = False  # use only folders and the hub's local cache
     executor: Literal["local", "ray"] = "local"  # this process, or the workers of a Ray cluster
-    address: str = "auto"  # of the cluster's head; auto: the one that this machine belongs to
+    address: str = "auto"  # of the cluster's head; auto: this machine's cluster
 
     @model_validator(mode="after")
     def _limits_what_is_spread(self) -> Self:
@@ -57,55 +59,64 @@ class EngineParams(Section):
         return self
 
     @property
-    def here(self) -> "EngineParams":
-        """Of this process: where workers compute, it leaves the devices to them."""
+    def for_driver(self) -> "EngineParams":
+        """The parameters of this process. It leaves the devices to the workers if these compute."""
         update = {"device": "cpu", "max_memory": {}}
         return self if self.executor == "local" else self.model_copy(update=update)
 
     @property
-    def there(self) -> "EngineParams":
-        """Of a worker, which computes itself."""
+    def for_worker(self) -> "EngineParams":
+        """The parameters of a worker, which computes in its own process."""
         return self.model_copy(update={"executor": "local"})
 
 
 class RankingSettings(Section):
-    """What every method may be told that ranks answers to prompts which hold their subject."""
+    """Settings of every method that ranks answers to prompts which contain their subject."""
 
-    neutral: bool = False  # ask the prompts without their subjects too: variant `neutral`
+    neutral: bool = False  # also rank for the prompts without subjects: variant `neutral`
 
 
 class HubModel(Section):
-    """A checkpoint of the model hub."""
+    """A checkpoint on the model hub."""
 
     hub: str  # e.g. dmis-lab/biobert-v1.1
-    revision: str | None = None  # a commit; none: what `main` is when it is fetched
+    revision: str | None = None  # a commit; none: the newest of `main`
     adapter: "HubModel | None" = None  # a LoRA adapter of it, merged into its weights
 
 
 class ModelParams(Section):
-    """What is known of a model that is probed."""
+    """Facts about a model that is probed."""
 
-    trained_until: str | None = None  # date after which it has read nothing, YYYY-MM-DD
+    trained_until: str | None = None  # date of its newest training text, YYYY-MM-DD
     published: str | None = None  # its name in the papers' tables, e.g. BioBERT
-    untaught_twin_of: str | None = None  # the model that is like it, but has read the facts
-    averaged: bool = True  # false: it is left out of means over models
+    untaught_twin_of: str | None = None  # the same model, trained on the facts
+    averaged: bool = True  # false: left out of means over models
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
 MODEL_KINDS: Final[tuple[ModelKind, ...]] = get_args(ModelKind)
-Name = Annotated[  # of models, benchmarks, sets: a folder's, a shell's and DVC's
+Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and DVC
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
-NAMED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # by dvc.yaml
+REQUIRED: Final = (
+    "seed",
+    "engine.precision",
+    "rewire",
+    "score",
+    "track",
+)  # sections that dvc.yaml names
 Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
 SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
-Choices = dict[str, Any]  # settings that the file they belong to types
+Choices = dict[str, Any]  # settings, typed in the file they belong to
 
 
-def _listed(value: Any) -> Any:
-    """The keys of a map without settings, `{set-0, set-1}`: DVC takes a map that is left out for an
-    empty one, a list it does not, and a key that is a number it passes over."""
-    if isinstance(value, tuple):  # read before
+def _names_of_map(value: Any) -> Any:
+    """Return the keys of a map without settings, such as `{set-0, set-1}`.
+
+    DVC reads a missing map as an empty one, but not a missing list, and it ignores keys that are
+    numbers. So params.yaml holds names as keys, and these must be texts.
+    """
+    if isinstance(value, tuple):  # validated already
         return value
     if not isinstance(value, dict) or any(settings for settings in value.values()):
         raise PydanticCustomError("names", "expected names in braces, such as {set-0, set-1}")
@@ -115,13 +126,13 @@ def _listed(value: Any) -> Any:
     return tuple(value)
 
 
-Listed = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_names_of_map)]
 Number = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$")]
-Values = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
+Values = Annotated[tuple[Number, ...], BeforeValidator(_names_of_map)]
 
 
 class Models(Section):
-    """The models to probe by kind, each a map from a name of one's own to what is known of it."""
+    """The models to probe by kind. Each kind maps the user's name for a model to facts about it."""
 
     masked: dict[Name, ModelParams] = {}
     encoder: dict[Name, ModelParams] = {}
@@ -130,7 +141,7 @@ class Models(Section):
     seq2seq: dict[Name, ModelParams] = {}
 
     def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
-        """All of them."""
+        """Return the models of each kind."""
         return {
             "masked": self.masked,
             "encoder": self.encoder,
@@ -140,11 +151,15 @@ class Models(Section):
         }
 
     def all(self) -> dict[str, ModelParams]:
-        """What is known of every model, by name."""
-        return {name: one for models in self.by_kind().values() for name, one in models.items()}
+        """Return the facts about every model, by name."""
+        return {name: model for models in self.by_kind().values() for name, model in models.items()}
 
     def kind(self, name: str) -> ModelKind:
-        """A model's kind. Raises BadInput where there is none of that name."""
+        """Return the kind of a model.
+
+        Raises:
+            BadInput: No model has this name.
+        """
         for kind, models in self.by_kind().items():
             if name in models:
                 return kind
@@ -152,24 +167,24 @@ class Models(Section):
 
 
 class SentenceSet(Section):
-    """A file of data/sentences, a replicate of Contrastive-Probe."""
+    """A file of data/sentences, one replicate of Contrastive-Probe."""
 
-    models: tuple[Name, ...] | None = None  # those that are rewired on it; none: all
-    rewire: Choices = {}  # settings that differ from those of the section `rewire`
+    models: tuple[Name, ...] | None = None  # the models rewired on it; none: all
+    rewire: Choices = {}  # replaces settings of the section `rewire`
 
 
 class Sweeps(Section):
-    """Settings of rewiring that are varied one at a time, and of which models on which sets."""
+    """Settings of rewiring that are varied one at a time, and for which models and sets."""
 
-    models: Listed = ()
-    sets: Listed = ()
+    models: Names = ()
+    sets: Names = ()
     mask_ratio: Values = ()
     learning_rate: Values = ()
     temperature: Values = ()
     max_sentences: Values = ()
 
     def values(self) -> dict[Swept, tuple[str, ...]]:
-        """The values of each setting."""
+        """Return the values of each setting."""
         return {
             "mask_ratio": self.mask_ratio,
             "learning_rate": self.learning_rate,
@@ -179,65 +194,76 @@ class Sweeps(Section):
 
 
 class ScoreParams(Section):
-    """How predictions become numbers."""
+    """How predictions become scores."""
 
     bootstrap: int = Field(1000, gt=0)  # resamples for each interval
     confidence: float = Field(0.95, gt=0, lt=1)
 
 
 class TrackParams(Section):
-    """What goes into MLflow."""
+    """What is written to MLflow."""
 
-    text: bool = False  # names and prompts too, which may be licensed; else identifiers only
+    text: bool = False  # names and prompts too (may be licensed); false: identifiers only
 
 
 class Params(Section):
-    """All of `params.yaml`. A section that is left out is empty."""
+    """All of `params.yaml`. A missing section is empty."""
 
     seed: int = Field(2021, ge=0)
     engine: EngineParams = EngineParams()
     sample: Choices = {}
     train: dict[Name, Choices] = {}  # a sample model: its recipe
-    continued: dict[Name, Choices] = {}  # a sample model: which other one it goes on from
-    fetch: dict[Name, HubModel] = {}  # a model: where on the hub it is
+    continued: dict[Name, Choices] = {}  # a sample model: the one whose training it continues
+    fetch: dict[Name, HubModel] = {}  # a model: its place on the hub
     folders: dict[Name, Path] = {}  # a model: the folder of its checkpoint
     models: Models = Models()
     sentence_sets: dict[Name, SentenceSet] = {}  # files of data/sentences, each a replicate
     rewire: Choices = {}
     sweeps: Sweeps = Sweeps()
-    benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: a name of one's own: its settings
+    benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: benchmark: settings
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}  # kind: method: benchmark: …
     score: ScoreParams = ScoreParams()
     track: TrackParams = TrackParams()
 
     def builder(self, benchmark: str) -> str:
-        """The builder of a benchmark. Raises BadInput where there is none of that name."""
-        for builder, named in self.benchmarks.items():
-            if benchmark in named:
+        """Return the builder of a benchmark.
+
+        Raises:
+            BadInput: No benchmark has this name.
+        """
+        for builder, names in self.benchmarks.items():
+            if benchmark in names:
                 return builder
-        known = [name for named in self.benchmarks.values() for name in named]
-        problem = f"benchmarks: no benchmark '{benchmark}'{nearest(benchmark, known)}"
+        benchmarks = [name for names in self.benchmarks.values() for name in names]
+        problem = f"benchmarks: no benchmark '{benchmark}'{nearest(benchmark, benchmarks)}"
         raise BadInput("params.yaml", problem)
 
     def choices(self, model: str, method: str, benchmark: str) -> Choices:
-        """The settings of a method on a benchmark for a model's kind. Raises BadInput where
-        `methods` has none."""
+        """Return the settings of a method on a benchmark for a model's kind.
+
+        Raises:
+            BadInput: `methods` does not list this combination.
+        """
         kind = self.models.kind(model)
-        of_kind = self.methods.get(kind, {})
-        if method not in of_kind:
-            problem = f"methods.{kind}: no method '{method}'{nearest(method, [*of_kind])}"
-            raise BadInput("params.yaml", problem, f"there are: {', '.join(of_kind) or 'none'}")
-        if benchmark not in of_kind[method]:
+        methods = self.methods.get(kind, {})
+        if method not in methods:
+            problem = f"methods.{kind}: no method '{method}'{nearest(method, [*methods])}"
+            raise BadInput("params.yaml", problem, f"there are: {', '.join(methods) or 'none'}")
+        if benchmark not in methods[method]:
             problem = f"methods.{kind}.{method}: no benchmark '{benchmark}'"
-            remedy = f"there are: {', '.join(of_kind[method]) or 'none'}"
-            raise BadInput("params.yaml", problem + nearest(benchmark, [*of_kind[method]]), remedy)
-        return of_kind[method][benchmark]
+            remedy = f"there are: {', '.join(methods[method]) or 'none'}"
+            raise BadInput("params.yaml", problem + nearest(benchmark, [*methods[method]]), remedy)
+        return methods[method][benchmark]
 
 
-def load(path: Path = Path("params.yaml")) -> Params:
-    """Read and check `params.yaml`. Raises BadInput with the key and what was expected there."""
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and validate `params.yaml`.
+
+    Raises:
+        BadInput: With the key that is wrong, and what was expected there.
+    """
     try:
-        content = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}  # as DVC does
+        sections = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}  # as DVC does
     except FileNotFoundError:
         raise BadInput(path, "no such file", "run medprobe in the project's folder") from None
     except UnicodeDecodeError as error:
@@ -247,61 +273,71 @@ def load(path: Path = Path("params.yaml")) -> Params:
         raise BadInput(path, f"not YAML: {line}{error.problem}") from None
     except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None
-    if not isinstance(content, dict):
-        raise BadInput(path, f"a {type(content).__name__}, expected sections, such as models:")
-    for name in NAMED:
-        if _missing(content, name.split(".")):
+    if not isinstance(sections, dict):
+        raise BadInput(path, f"a {type(sections).__name__}, expected sections, such as models:")
+    for name in REQUIRED:
+        if _is_missing(sections, name.split(".")):
             raise BadInput(path, f"{name} is missing", "write it down: dvc.yaml names it")
-    return section(Params, content, path)
+    return parse_section(Params, sections, path)
 
 
-def _missing(content: Any, keys: list[str]) -> bool:
+def _is_missing(section: Any, keys: list[str]) -> bool:
     for key in keys:
-        if not isinstance(content, dict) or key not in content:
+        if not isinstance(section, dict) or key not in section:
             return True
-        content = content[key]
+        section = section[key]
     return False
 
 
-def section(kind: type[SectionType], content: Any, where: object) -> SectionType:
-    """Check one section against its class. Raises BadInput for the first thing that is wrong.
+def parse_section(section_type: type[SectionType], content: Any, where: object) -> SectionType:
+    """Validate one section against its class.
 
-    >>> section(ScoreParams, {"bootstrp": 5}, "params")
+    Args:
+        section_type: The class.
+        content: The section as YAML holds it.
+        where: Named in errors.
+
+    Raises:
+        BadInput: For the first thing that is wrong.
+
+    >>> parse_section(ScoreParams, {"bootstrp": 5}, "params")
     Traceback (most recent call last):
     ...
     medprobe.core.errors.BadInput: params: unknown key bootstrp (did you mean 'bootstrap'?)
     """
     try:
-        return kind.model_validate(content)
+        return section_type.model_validate(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        if first["loc"][-1:] == ("[key]",):
-            raise _no_name(where, [str(part) for part in first["loc"][:-1]]) from None
-        if first["type"] != "extra_forbidden":
-            raise BadInput(where, f"{key}: {first['msg']}, found {first['input']!r}") from None
-        known = _keys_beside(kind, first["loc"])
-        raise BadInput(where, f"unknown key {key}{nearest(str(first['loc'][-1]), known)}") from None
+        problem = error.errors()[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        if problem["loc"][-1:] == ("[key]",):
+            raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
+        if problem["type"] != "extra_forbidden":
+            raise BadInput(where, f"{key}: {problem['msg']}, found {problem['input']!r}") from None
+        known = _keys_beside(section_type, problem["loc"])
+        raise BadInput(
+            where, f"unknown key {key}{nearest(str(problem['loc'][-1]), known)}"
+        ) from None
 
 
-def _no_name(where: object, loc: list[str]) -> BadInput:
-    """Of a name that is none, with one that would do: for a name of the hub's, where it goes."""
+def _invalid_name(where: object, loc: list[str]) -> BadInput:
+    """Return the error for an invalid name. For a name of the hub it proposes a valid one."""
     *parents, name = loc
     problem = f"{'.'.join(parents)}: {name!r} is no name"
-    own = re.sub("[^A-Za-z0-9_-]+", "-", name.rpartition("/")[2]).strip("-_")[:60]
+    suggestion = re.sub("[^A-Za-z0-9_-]+", "-", name.rpartition("/")[2]).strip("-_")[:60]
     remedy = "a name is of letters, digits, _ and -, begins with a letter or digit, at most 60 long"
-    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and own:
-        remedy = f"choose one of your own, and say in fetch: {{{own}: {{hub: {name}}}}}"
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and suggestion:
+        remedy = f"choose one of your own, and say in fetch: {{{suggestion}: {{hub: {name}}}}}"
     return BadInput(where, problem, remedy)
 
 
-def _keys_beside(kind: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """The keys allowed where `loc` points to a wrong one."""
-    fields: Any = kind
+def _keys_beside(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
+    """Return the keys that are allowed where `loc` points to a wrong one."""
+    fields: Any = section_type
     for part in loc[:-1]:
         if isinstance(fields, type) and issubclass(fields, BaseModel):
             fields = fields.model_fields[str(part)].annotation if part in fields.model_fields else 0
         elif getattr(fields, "__args__", None):
             fields = fields.__args__[-1]
-    named = isinstance(fields, type) and issubclass(fields, BaseModel)
-    return list(fields.model_fields) if named else []
+    is_section = isinstance(fields, type) and issubclass(fields, BaseModel)
+    return list(fields.model_fields) if is_section else []

@@ -1,25 +1,25 @@
-"""Where everything is, relative to the project's folder: the paths that dvc.yaml names too."""
+"""The paths of a project, relative to its folder. dvc.yaml names the same paths."""
 
 from pathlib import Path
 
 DATA = Path("data")
-CHECKED = Path("outputs/checked")  # that params.yaml holds no wrong name
+CHECKED = Path("outputs/checked")  # written once params.yaml is valid
 SENTENCES = Path("data/sentences")
 BENCHMARKS = Path("outputs/benchmarks")
-ABOUT = Path("outputs/about")  # what to know of each benchmark
+ABOUT = Path("outputs/about")  # metadata of each benchmark
 VALIDATION = Path("outputs/validation")
 MODELS = Path("outputs/models")
 REWIRED = Path("outputs/rewired")
-LOSSES = Path("outputs/losses")  # of rewiring, step by step
+LOSSES = Path("outputs/losses")  # of rewiring, by step
 PREDICTIONS = Path("outputs/predictions")
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
-RUNS = Path("outputs/runs")  # when, where and by what versions each result was made
+RUNS = Path("outputs/runs")  # time, machine and versions of each result
 EXPECTATIONS = Path("expectations")
 SIGNIFICANCE = Path("outputs/significance.parquet")  # all paired tests
 METRICS = Path("metrics")
 SCORES = Path("metrics/scores")
 SUMMARY = Path("metrics/summary.json")
-SWEEPS = Path("metrics/sweeps")  # by setting, for `dvc plots`
+SWEEPS = Path("metrics/sweeps")  # scores by setting, for `dvc plots`
 REPORTS = Path("reports")
-QUERIES = Path("outputs/queries")  # pages of queries with their texts, which may be licensed
+QUERIES = Path("outputs/queries")  # pages of queries with their texts (may be licensed)

@@ -1,4 +1,4 @@
-"""How far long work is, and how long the rest will take, on standard error."""
+"""Progress of long work, with the time it still takes, on standard error."""
 
 import sys
 import threading
@@ -13,103 +13,132 @@ SECOND: Final = 1.0
 MINUTE: Final = 60 * SECOND
 
 
-class Pace:
-    """How far work is, and how fast: `done` of `total` units, such as steps; None where nobody can
-    know it."""
+class Progress:
+    """How many units of work are done, such as steps, and how fast.
+
+    Args:
+        title: What the work is, such as the name of its stage.
+        total: How many units there are; None where that is unknown.
+        unit: Such as "tokens".
+        clock: Returns seconds.
+    """
 
     def __init__(
         self, title: str, total: int | None, unit: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.title, self.total, self.unit, self.clock = title, total, unit, clock
-        self.about = ""
-        self.made = self.begin = clock()
-        self.first: int | None = None  # units that were done before this time
-        self.done = 0
+        self.detail = ""
+        self.created = self.start = clock()
+        self.initial_count: int | None = None  # units done by earlier runs
+        self.count = 0
 
-    def at(self, done: int, about: str = "") -> None:
-        """So much is done. The first call says where the work begins, and when."""
-        if self.first is None:
-            self.first, self.begin = done, self.clock()
-        self.done, self.about = done, about
+    def advance_to(self, count: int, detail: str = "") -> None:
+        """Record that `count` units are done. The first call sets where and when the work starts.
+
+        Args:
+            count: Units, those that an earlier run did included.
+            detail: Shown beside the count, such as the loss.
+        """
+        if self.initial_count is None:
+            self.initial_count, self.start = count, self.clock()
+        self.count, self.detail = count, detail
 
     @property
-    def left(self) -> float | None:
-        """The seconds that the rest takes at the rate so far; None while none is known."""
-        if self.total is None or self.first is None or self.done == self.first:
+    def seconds_left(self) -> float | None:
+        """Seconds that the remaining units take at the rate so far; None while it is unknown."""
+        if self.total is None or self.initial_count is None or self.count == self.initial_count:
             return None
-        each = (self.clock() - self.begin) / (self.done - self.first)
-        return each * (self.total - self.done)
+        seconds_per_unit = (self.clock() - self.start) / (self.count - self.initial_count)
+        return seconds_per_unit * (self.total - self.count)
 
     def __str__(self) -> str:
-        """What is done, and how long the rest takes, in one line."""
-        known = f"{self.done:,} of {self.total:,} {self.unit}" if self.total is not None else ""
-        spent = f"{duration(self.clock() - self.made)} so far"
-        rest = spent if self.left is None else f"{duration(self.left)} left"
-        return f"{self.title}: {', '.join(filter(None, [known, self.about, rest]))}"
+        """The units done and the time left, in one line."""
+        amount = f"{self.count:,} of {self.total:,} {self.unit}" if self.total is not None else ""
+        elapsed = f"{duration(self.clock() - self.created)} so far"
+        time_left = elapsed if self.seconds_left is None else f"{duration(self.seconds_left)} left"
+        return f"{self.title}: {', '.join(filter(None, [amount, self.detail, time_left]))}"
 
 
-# What hears how much more of a part is done, and in what unit.
-hearing: Final[ContextVar[Callable[[int, str], None] | None]] = ContextVar("hearing", default=None)
+# Called by `report_progress`. A context variable, since the stage that listens and the batch that
+# reports are far apart: an argument would go through all methods and all of the engine.
+listener: Final[ContextVar[Callable[[int, str], None] | None]] = ContextVar(
+    "listener", default=None
+)
 
 
-def tell(amount: int, unit: str) -> None:
-    """So much more of the part under way is done: whoever makes parts says it to its stage."""
-    if hear := hearing.get():
-        hear(amount, unit)
+def report_progress(amount: int, unit: str) -> None:
+    """Report that `amount` more units of the current part are done, to whoever listens."""
+    if on_report := listener.get():
+        on_report(amount, unit)
 
 
-def counted(
-    results: Iterable[tuple[int, Any]], sizes: Sequence[int], now: Pace
+def with_progress(
+    results: Iterable[tuple[int, Any]], sizes: Sequence[int], progress: Progress
 ) -> Iterator[tuple[int, Any]]:
-    """What an executor gives, while `now` counts what is done: of parts made in this process as
-    they `tell` it in the unit of `now`, of others when they end. `sizes` are those of the jobs."""
-    ended = now.done
-    most = ended + sum(sizes)
+    """Pass an executor's results through and advance `progress` as jobs end.
 
-    def hear(amount: int, unit: str) -> None:
-        if unit == now.unit:
-            now.at(min(now.done + amount, most))
+    A job that runs in this process may report parts of itself by `report_progress`, which count at
+    once if they are in the unit of `progress`. A job that has ended counts with its full size.
 
-    token = hearing.set(hear)
+    Args:
+        results: Pairs `(index of the job, result)`, in the order in which the jobs end.
+        sizes: The size of each job, in the unit of `progress`.
+        progress: Is advanced.
+    """
+    finished = progress.count
+    limit = finished + sum(sizes)
+
+    def on_report(amount: int, unit: str) -> None:
+        if unit == progress.unit:
+            progress.advance_to(min(progress.count + amount, limit))
+
+    token = listener.set(on_report)
     try:
-        for number, result in results:
-            yield number, result
-            ended += sizes[number]
-            now.at(ended)
+        for index, result in results:
+            yield index, result
+            finished += sizes[index]
+            progress.advance_to(finished)
     finally:
-        hearing.reset(token)
+        listener.reset(token)
 
 
 @contextmanager
-def progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Pace]:
-    """Says on standard error how far the work in the block is, as this tells by `at`: a line a
-    minute, on a terminal one line that is written anew each second."""
-    now, ended, terminal = Pace(title, total, unit), threading.Event(), sys.stderr.isatty()
+def show_progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Progress]:
+    """Show the progress of the work in the block on standard error.
 
-    def say() -> None:
-        print(f"\r\x1b[2K{now}" if terminal else now, end="" if terminal else "\n", file=sys.stderr)
+    A terminal shows one line that is rewritten each second; elsewhere a line is added each minute.
+    The block reports by `advance_to`.
+    """
+    progress, end, terminal = Progress(title, total, unit), threading.Event(), sys.stderr.isatty()
+
+    def write() -> None:
+        print(
+            f"\r\x1b[2K{progress}" if terminal else progress,
+            end="" if terminal else "\n",
+            file=sys.stderr,
+        )
         sys.stderr.flush()
 
-    wait = partial(ended.wait, SECOND if terminal else MINUTE)
-    thread = threading.Thread(target=until, args=(wait, say), daemon=True)
+    wait = partial(end.wait, SECOND if terminal else MINUTE)
+    thread = threading.Thread(target=repeat_until, args=(wait, write), daemon=True)
     thread.start()
     try:
-        yield now
+        yield progress
     finally:
-        ended.set()
+        end.set()
         thread.join()
         if terminal:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
-def until(ended: Callable[[], bool], say: Callable[[], None]) -> None:
-    """Say it each time that `ended`, which waits for the end, has waited in vain."""
-    while not ended():
-        say()
+def repeat_until(wait_for_end: Callable[[], bool], action: Callable[[], None]) -> None:
+    """Call `action` whenever `wait_for_end` returns False, until it returns True."""
+    while not wait_for_end():
+        action()
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """Return a time in words.
 
     >>> duration(42), duration(150), duration(3700)
     ('42 s', '2 min', '1 h 2 min')

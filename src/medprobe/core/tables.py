@@ -1,7 +1,7 @@
-"""The three tables that cross stages: queries, candidates, predictions. All of it is parquet.
+"""The three tables that stages exchange: queries, candidates, predictions. All are parquet files.
 
-A *query* is a prompt with one slot `[Y]`, and its answers. A *candidate* is a name a method may
-rank. A *prediction* is one name at one rank for one query; every metric is computed from these.
+A *query* is a prompt with one slot `[Y]`, and its answers. A *candidate* is a name that a method
+may rank. A *prediction* is one name at one rank for one query; all metrics are computed from these.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 
 SLOT: Final = "[Y]"
-BLANK: Final = "____"  # what people are shown in its place
+BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
-FAMILY: Final = b"medprobe.metric"  # in a prediction table's file: what scores it
+FAMILY: Final = b"medprobe.metric"  # key in a prediction table's file: the family that scores it
 
 QUERY_COLUMNS: Final = [
     "query_id",
@@ -32,16 +32,16 @@ QUERY_COLUMNS: Final = [
     "subject",
     "subject_id",
     "prompt",  # text with exactly one [Y]
-    "answers",  # list of names; aliases of an answer stand beside it under the same id
+    "answers",  # list of names; aliases of an answer have the same id
     "answer_ids",  # list, aligned with answers
-    "subset",  # e.g. full, hard: a query of two subsets has a row, and an id, in each
+    "subset",  # e.g. full, hard; a query of two subsets has a row and an id in each
 ]
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
-BASELINE: Final = "baseline"  # stands where a model does, for what looks at no subject
-DISTRACTOR: Final = "distractor"  # type of candidates that are none of the benchmark's own
+BASELINE: Final = "baseline"  # the model of predictions that do not depend on subjects
+DISTRACTOR: Final = "distractor"  # type of candidates that were added to the benchmark's
 PREDICTION_COLUMNS: Final = [
-    "variant",  # which setting of the method, "" where it has one only
-    "replicate",  # which seed or sentence set, "" where there is one only; averaged in the scores
+    "variant",  # setting of the method, "" if it has only one
+    "replicate",  # seed or sentence set, "" if there is only one; scores average over them
     "query_id",
     "rank",  # 1 is best
     "prediction",
@@ -53,25 +53,32 @@ PREDICTION_COLUMNS: Final = [
 
 @dataclass(frozen=True)
 class Metadata:
-    """What to know about a benchmark before using it. It is kept in `outputs/about/<name>.json`,
-    so that whoever reads a benchmark's results needs not its builder."""
+    """Facts about a benchmark that its users need, such as its licence and primary metric.
+
+    Stored in `outputs/about/<name>.json`, so that a benchmark's results can be read without its
+    builder.
+    """
 
     description: str  # one line
     citation: str
     licence: str  # of the sources it is built from
     sources: tuple[str, ...]  # files and folders below data/ that it is built from
     primary_metric: str
-    cluster: str = "query_id"  # the column of its rows that chance draws whole, such as subjects
-    many_relations: bool = False  # too many for a drawing, or for a metric each in MLflow
+    cluster: str = "query_id"  # column whose equal values the bootstrap draws together
+    many_relations: bool = False  # too many for a figure, or for one MLflow metric each
 
     @property
     def ranks_answers(self) -> bool:
-        """Is the benchmark judged by where the answers of a relation's queries are ranked?"""
+        """Whether the primary metric is computed from the ranks of answers."""
         return self.primary_metric.startswith("acc_at_")
 
     @classmethod
     def read(cls, path: Path) -> "Metadata":
-        """Raises BadInput where the file is missing or cut."""
+        """Read the metadata of a benchmark.
+
+        Raises:
+            BadInput: The file is missing or cut.
+        """
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             return cls(**{**content, "sources": tuple(content["sources"])})
@@ -79,7 +86,7 @@ class Metadata:
             raise BadInput(path, "missing or cut", "run `dvc repro` to make it") from None
 
     def write(self, path: Path) -> None:
-        """As JSON; the file appears whole or not at all."""
+        """Write the metadata as JSON; the file appears completely or not at all."""
         with replacing(path) as scratch:
             text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
             scratch.write_text(text + "\n", encoding="utf-8")
@@ -87,10 +94,15 @@ class Metadata:
 
 @dataclass(frozen=True)
 class BenchmarkTables:
-    """A benchmark's tables, as its builder makes them and every later stage reads them.
+    """The tables of a benchmark: its builder makes them, every later stage reads them.
 
-    `others` are further tables, such as queries to train on: each a parquet file beside the two.
-    `notes` are tables for people, such as what was dropped by which rule: each a CSV file.
+    Attributes:
+        queries: Columns `QUERY_COLUMNS`.
+        candidates: Columns `CANDIDATE_COLUMNS`.
+        notes: Tables for people, such as what each rule dropped; each becomes a CSV file.
+        others: Further tables, such as queries to train on; each becomes a parquet file.
+        normalise: The name of the rule for equal answers, in `core.answers`.
+        builder: The module of benchmarks/ that made them.
     """
 
     queries: pd.DataFrame
@@ -102,8 +114,11 @@ class BenchmarkTables:
 
     @classmethod
     def read(cls, folder: Path) -> "BenchmarkTables":
-        """Read a benchmark from `outputs/benchmarks/<name>`, its notes aside. Raises BadInput where
-        it is amiss."""
+        """Read a benchmark from `outputs/benchmarks/<name>`, without its notes.
+
+        Raises:
+            BadInput: A table is missing or lacks a column.
+        """
         queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
         candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
         others = {
@@ -114,7 +129,11 @@ class BenchmarkTables:
         return cls(queries, candidates, {}, others, **read_about(folder))
 
     def write(self, folder: Path) -> None:
-        """Write all tables and make sure first that every prompt has one slot."""
+        """Write all tables.
+
+        Raises:
+            BadInput: A prompt does not have exactly one slot; nothing is written.
+        """
         check_prompts(self.queries)
         with replacing(folder) as path:
             path.mkdir()
@@ -128,7 +147,7 @@ class BenchmarkTables:
             (path / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
 
     def subsets(self) -> list[tuple[str, pd.DataFrame, pd.DataFrame]]:
-        """`(subset, its queries, its candidates)` in the order of the query table."""
+        """Return `(subset, its queries, its candidates)` in the order of the query table."""
         return [
             (
                 str(name),
@@ -140,8 +159,11 @@ class BenchmarkTables:
 
 
 def read_about(folder: Path) -> dict[str, str]:
-    """What a benchmark's folder says of itself: `builder`, and `normalise`, its rule for equal
-    answers."""
+    """Return the `builder` of a benchmark, and `normalise`, its rule for equal answers.
+
+    Raises:
+        BadInput: The benchmark's `about.json` is missing or cut.
+    """
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return {key: str(about[key]) for key in ("builder", "normalise")}
@@ -150,7 +172,11 @@ def read_about(folder: Path) -> dict[str, str]:
 
 
 def check_prompts(queries: pd.DataFrame) -> None:
-    """Raise BadInput for the first prompt without exactly one slot."""
+    """Check that every prompt has exactly one slot.
+
+    Raises:
+        BadInput: For the first prompt that has not.
+    """
     slots = queries["prompt"].str.count(re.escape(SLOT))
     for row in queries[slots != 1].head(1).itertuples():
         count = int(slots[row.Index])
@@ -159,13 +185,25 @@ def check_prompts(queries: pd.DataFrame) -> None:
 
 
 def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
-    """Read a parquet table that must have these columns (it may have more)."""
+    """Read a parquet table.
+
+    Args:
+        path: The file.
+        columns: Columns that it must have; more are allowed.
+
+    Raises:
+        BadInput: The file or a column is missing.
+    """
     check_columns(path, columns)
     return pd.read_parquet(path)
 
 
 def check_columns(path: Path, columns: list[str]) -> None:
-    """Raise BadInput unless there is a parquet table with these columns."""
+    """Check that there is a parquet table with these columns.
+
+    Raises:
+        BadInput: The file or a column is missing.
+    """
     if not path.is_file():
         raise BadInput(path, "no such table", "run `dvc repro` to make it")
     missing = [column for column in columns if column not in pq.read_schema(path).names]
@@ -174,14 +212,18 @@ def check_columns(path: Path, columns: list[str]) -> None:
 
 
 def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
-    """Write a table, `columns` first and in this order; the file appears whole or not at all."""
+    """Write a table with `columns` first; the file appears completely or not at all."""
     rest = [column for column in table if column not in columns]
     with replacing(path) as scratch:
         table[[*columns, *rest]].to_parquet(scratch, index=False)
 
 
 def check_scores(predictions: pd.DataFrame, where: object) -> None:
-    """Raise BadInput with the query of the first score that is missing, NaN or infinite."""
+    """Check that all scores are finite numbers.
+
+    Raises:
+        BadInput: With the query of the first score that is missing, NaN or infinite.
+    """
     scores = pd.to_numeric(predictions["score"], errors="coerce").to_numpy(float)
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
@@ -193,9 +235,19 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
 def read_predictions(
     path: Path, wanted: Callable[[str], bool] = lambda variant: True, *, first: bool = False
 ) -> Iterator[pd.DataFrame]:
-    """A prediction table, the rows of one of the `wanted` variants at a time, by name, and of its
-    `first` replicate only where that is meant: no more of it need be in memory. Raises BadInput
-    where a column is missing or a score is no number."""
+    """Yield a prediction table variant by variant, so that memory holds one variant at a time.
+
+    Args:
+        path: The parquet file.
+        wanted: Says which variants to read, by name.
+        first: Read only the first replicate of each variant.
+
+    Yields:
+        The rows of one variant, with columns `PREDICTION_COLUMNS`.
+
+    Raises:
+        BadInput: A column is missing, or a score is not a number.
+    """
     check_columns(path, PREDICTION_COLUMNS)
     keys = ["variant", "replicate"]
     runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
@@ -213,8 +265,14 @@ def read_predictions(
 
 
 def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
-    """Write a prediction table; `metric`, the family of `metrics/` that scores it, is kept in the
-    file, so that whoever reads it needs not know the method."""
+    """Write a prediction table.
+
+    Args:
+        table: Columns `PREDICTION_COLUMNS` at least.
+        path: The parquet file.
+        metric: The family of `metrics/` that scores it. It is stored in the file, so that readers
+            need not know the method.
+    """
     rest = [column for column in table if column not in PREDICTION_COLUMNS]
     content = pa.Table.from_pandas(table[[*PREDICTION_COLUMNS, *rest]], preserve_index=False)
     about = {**(content.schema.metadata or {}), FAMILY: metric.encode()}
@@ -223,8 +281,11 @@ def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
 
 
 def metric_of_predictions(path: Path) -> str:
-    """The family of metrics that scores a prediction table. Raises BadInput where it is no such
-    table."""
+    """Return the family of metrics that scores a prediction table.
+
+    Raises:
+        BadInput: The file is not a prediction table.
+    """
     try:
         return (pq.read_schema(path).metadata or {})[FAMILY].decode()
     except (OSError, pa.ArrowInvalid, KeyError):
@@ -232,8 +293,9 @@ def metric_of_predictions(path: Path) -> str:
 
 
 def candidate_hash(names: Iterable[str]) -> str:
-    """SHA-256 of a candidate set, whatever its order: two results compare like with like where
-    their hashes agree.
+    """Return the SHA-256 of a set of candidates, whatever their order.
+
+    Two results have ranked the same names if their hashes agree.
 
     >>> candidate_hash(["b", "a"]) == candidate_hash(["a", "b", "b"])
     True

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput
-from medprobe.core.progress import tell
+from medprobe.core.progress import report_progress
 
 
 def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -55,7 +55,7 @@ def in_batches(
             continue
         for i, result in zip(batch, computed, strict=True):
             results[i] = result
-        tell(sum(lengths[i] for i in batch), "tokens")
+        report_progress(sum(lengths[i] for i in batch), "tokens")
     return results
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.tables import SLOT
 
 ANCHOR: Final = "a"  # any word: only what stands between it and the answer matters
@@ -137,13 +137,13 @@ def check_window(
 def too_long(where: object, name: str, length: int, window: int) -> BadInput:
     """The error for a prompt that its answer makes too long."""
     shown = name if len(name) <= 60 else f"{name[:60]}…"
-    problem = f"with {quoted(shown)} in its slot it has {length} tokens, the model reads {window}"
+    problem = f"with {quote(shown)} in its slot it has {length} tokens, the model reads {window}"
     return BadInput(where, problem, "shorten the prompt or remove the candidate")
 
 
 def no_tokens(name: str) -> BadInput:
     """The error for an answer of which the tokenizer leaves nothing."""
-    return BadInput(f"answer {quoted(name)}", "tokenises to nothing", "remove it from the data")
+    return BadInput(f"answer {quote(name)}", "tokenises to nothing", "remove it from the data")
 
 
 def _encode(tokenizer: Any, texts: Sequence[str], add_special_tokens: bool = True) -> list[Any]:

@@ -10,7 +10,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, section
+from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, parse_section
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, check_prompts
 from medprobe.engine.load import inspect
 from medprobe.methods import K, Method
@@ -113,7 +113,7 @@ class Model:
                 method, self.name, f"this one serves as {serves}", self.kinds
             )
         choices = AS_IT_CAME.get(method, {}) if settings is None else dict(settings)
-        typed = section(plugin.Settings, choices, f"settings of {method}")
+        typed = parse_section(plugin.Settings, choices, f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._last is None or self._last[0] != key:
             self._last = None  # let go of the old weights before the new are loaded

@@ -12,7 +12,7 @@ from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
 from medprobe.core.params import ScoreParams
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.library.model import Model
 from medprobe.methods import Method
@@ -87,11 +87,11 @@ def predicted(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFra
         (task, pass_) for pass_ in prober.passes() for task in tasks if prober.asks(pass_, task)
     ]
     parts = []
-    with progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
-        now.at(0)
+    with show_progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
+        now.advance_to(0)
         for task, pass_ in jobs:
             parts.append(prober.predict(task, pass_))
-            now.at(now.done + len(task.queries))
+            now.advance_to(now.count + len(task.queries))
     predictions, _ = prober.notes(pd.concat(parts, ignore_index=True))
     return with_hits(predictions, tables)
 

@@ -136,7 +136,7 @@ class Method(Protocol):
         Raises:
             BadInput: the benchmark lacks a table that the method needs.
         """
-        rule = answers.rule(tables.normalise)
+        rule = answers.find_rule(tables.normalise)
         candidates = {subset: names for subset, _, names in tables.subsets()}
         return [
             Task(

@@ -15,7 +15,7 @@ import torch
 from pydantic import Field
 
 from medprobe.core import answers
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
@@ -77,7 +77,7 @@ class Optiprompt(Method):
 
         Raises BadInput where the benchmark has no such tables, or a relation no row to train on.
         """
-        rule = answers.rule(tables.normalise)
+        rule = answers.find_rule(tables.normalise)
         tasks = []
         for subset, of_subset, candidates in tables.subsets():
             for relation, rows in of_subset.groupby("relation"):
@@ -220,6 +220,6 @@ def _prompt(row: pd.Series) -> soft.Prompt:
     elif subject in after:
         after = after.replace(subject, soft.SUBJECT, 1)
     else:
-        problem = f"the prompt does not hold its subject {quoted(subject)}"
+        problem = f"the prompt does not hold its subject {quote(subject)}"
         raise BadInput(f"query {row['query_id']}", problem)
     return soft.Prompt(before + slot + after, subject)

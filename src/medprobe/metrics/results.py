@@ -13,7 +13,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS, SCORES
-from medprobe.core.progress import tell
+from medprobe.core.progress import report_progress
 from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.expert import folders as rated
@@ -60,7 +60,7 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
                 raise BadInput(path, str(error)) from None
             for variant, subsets in found.items():
                 scores.setdefault(variant, {}).update(subsets)
-        tell(len(predictions), PREDICTIONS)
+        report_progress(len(predictions), PREDICTIONS)
     return scores
 
 

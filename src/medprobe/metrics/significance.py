@@ -20,11 +20,11 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core import neutral
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
-from medprobe.core.progress import Pace, counted, tell
+from medprobe.core.progress import Progress, report_progress, with_progress
 from medprobe.core.tables import BASELINE, Metadata, metric_of_predictions, read_predictions
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
@@ -126,7 +126,7 @@ def is_control(method: str) -> bool:
     (True, True)
     """
     variant = method.partition(":")[2]
-    return variant in CONTROLS or neutral.control(variant)
+    return variant in CONTROLS or neutral.is_control(variant)
 
 
 def _controls(control: str, method: str) -> bool:
@@ -138,7 +138,7 @@ def _controls(control: str, method: str) -> bool:
     (base, _, variant), (of, _, another) = control.partition(":"), method.partition(":")
     if base != of or is_control(method):
         return False
-    return not neutral.control(variant) or neutral.original(variant) == another
+    return not neutral.is_control(variant) or neutral.original_variant(variant) == another
 
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
@@ -178,8 +178,8 @@ def paired_tests(
     params: Params,
     *,
     about: Path = ABOUT,
-    now: Pace | None = None,
-    executor: Executor = local,
+    now: Progress | None = None,
+    executor: Executor = in_this_process,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark: a table with columns SIGNIFICANCE. `about` holds what is
     known of each benchmark; `now` counts readings of tables."""
@@ -192,7 +192,7 @@ def paired_tests(
         jobs.append(Job(f"paired tests of {name}", (some, *known), (*some, *known)))
     found = executor(partial(_tests_of, params), jobs)
     if now:
-        found = counted(found, [len(job.argument[0]) for job in jobs], now)
+        found = with_progress(found, [len(job.argument[0]) for job in jobs], now)
     tables = dict(found)
     ordered = [tables[number] for number in range(len(jobs))]
     return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
@@ -209,7 +209,7 @@ def _tests_of(params: Params, asked: tuple[list[Path], Path, Path]) -> pd.DataFr
         table = paired_table(path, folder, scoring)
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         systems.update(by_variant(table, model, method))
-        tell(1, READINGS)
+        report_progress(1, READINGS)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field
 
-from medprobe.core.params import Choices, ModelKind, Name, Section, section
+from medprobe.core.params import Choices, ModelKind, Name, Section, parse_section
 
 
 class Row(Section):
@@ -78,7 +78,7 @@ class Paper(Section):
 def papers() -> dict[str, Paper]:
     """All papers by the names of their files. Raises BadInput for a file that is amiss."""
     return {
-        path.stem: section(Paper, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+        path.stem: parse_section(Paper, yaml.safe_load(path.read_text(encoding="utf-8")), path)
         for path in sorted(Path(__path__[0]).glob("*.yaml"))
     }
 

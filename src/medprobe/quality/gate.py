@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput
-from medprobe.core.progress import Pace, progress
+from medprobe.core.progress import Progress, show_progress
 from medprobe.quality.checks import reasons
 from medprobe.quality.checks import tables as all_tables
 from medprobe.quality.suites import Suite
@@ -34,8 +34,8 @@ def run(
     source = context.data_sources.add_pandas("tables")
     token, why = all_tables.set(tables), reasons.set({})
     try:
-        with progress("validate", sum(len(suite.listed) for suite in suites), "checks") as now:
-            now.at(0)
+        with show_progress("validate", sum(len(suite.listed) for suite in suites), "checks") as now:
+            now.advance_to(0)
             return [_run(suite, tables, source, text, now) for suite in suites]
     finally:
         all_tables.reset(token)
@@ -43,7 +43,7 @@ def run(
 
 
 def _run(
-    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Pace
+    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Progress
 ) -> dict[str, Any]:
     import great_expectations as gx
 
@@ -71,7 +71,7 @@ def _run(
         {**listed.model_dump(), **_outcome(result, suite.row_id, text)}
         for listed, result in zip(suite.listed, found, strict=True)
     ]
-    now.at(now.done + len(checks))
+    now.advance_to(now.count + len(checks))
     success = all(check["success"] for check in checks if check["severity"] == "critical")
     return {"table": suite.table, "rows": len(table), "success": success, "checks": checks}
 

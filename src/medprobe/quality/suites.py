@@ -24,7 +24,7 @@ from pydantic import Field
 
 from medprobe import quality
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section, section
+from medprobe.core.params import Section, parse_section
 
 
 class Listed(Section):
@@ -79,7 +79,7 @@ def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
         raise BadInput(path, f"{error.strerror}") from None
     except ValueError as error:
         raise BadInput(path, f"not JSON: {error}") from None
-    file = section(SuiteFile, content, path)
+    file = parse_section(SuiteFile, content, path)
     suite = Suite(path.stem, file.row_id, [], [])
     if file.like:
         suite = replace(_read(path.parents[1] / file.like, settings), table=path.stem)

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, PositiveInt
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Name, Params, Section, section
+from medprobe.core.params import Name, Params, Section, parse_section
 
 Kind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
 
@@ -49,11 +49,11 @@ def recipe(name: str, params: Params) -> tuple[Recipe, str | None]:
     Raises BadInput where params.yaml has no such sample model."""
     base, own = None, {}
     if name in params.continued:
-        further = section(Continued, params.continued[name], f"params.yaml: continued.{name}")
+        further = parse_section(Continued, params.continued[name], f"params.yaml: continued.{name}")
         base, own = further.base, {"corpus": further.corpus, "steps": further.steps}
     first = base or name
     if first not in params.train:
         where = f"params.yaml: continued.{name}" if base else "params.yaml"
         raise BadInput(where, f"train: no recipe '{first}'{nearest(first, [*params.train])}")
-    made = section(Recipe, params.train[first], f"params.yaml: train.{first}")
+    made = parse_section(Recipe, params.train[first], f"params.yaml: train.{first}")
     return made.model_copy(update=own), base

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, Self, get_args
 import pandas as pd
 from pydantic import BeforeValidator, model_validator
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
 from medprobe.sources.records import ANEW, Count, Cui, Name, Record, checked, csv_records, rows
 
@@ -87,7 +87,7 @@ def read_released(path: Path) -> pd.DataFrame:
     rows = pd.DataFrame([_released_row(where, row) for where, row in numbered], columns=COLUMNS)
     known = set(rows.loc[rows["label"] == 1, "pair_id"])
     for place in rows.index[~rows["pair_id"].isin(known)][:1]:
-        problem = f"pair {quoted(rows.loc[place, 'pair_id'])} has a negative and no positive"
+        problem = f"pair {quote(rows.loc[place, 'pair_id'])} has a negative and no positive"
         raise BadInput(numbered[place][0], problem, ANEW)
     return rows
 
@@ -119,7 +119,7 @@ def _released_row(where: str, row: ReleasedRow) -> tuple[object, ...]:
     positive = row.label == "entailment"
     category = RELEASED_CATEGORIES[row.category] if row.category else "terminological"
     if pair.endswith(MARKS) == positive:
-        problem = f"pair id {quoted(pair)} {'ends' if positive else 'does not end'} in ,ng"
+        problem = f"pair id {quote(pair)} {'ends' if positive else 'does not end'} in ,ng"
         raise BadInput(where, f"{problem}, but the label is {row.label}", ANEW)
     if (cui == original) != positive:
         problem = f"CUI {cui} and original_cui {original} are {'not ' * positive}the same"

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
 from medprobe.sources.records import ANEW, CUI
 
@@ -69,7 +69,7 @@ def _convert(path: Path, copy: Path) -> None:
     for line, cui in enumerate(cuis, start=2):
         if not CUI.fullmatch(cui or ""):
             raise BadInput(
-                f"{path}, line {line}", f"{quoted(cui)} is no CUI", "expected C and 7 digits"
+                f"{path}, line {line}", f"{quote(cui)} is no CUI", "expected C and 7 digits"
             )
         if cui in seen:
             raise BadInput(f"{path}, line {line}", f"{cui} stands there twice")

@@ -23,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
 from medprobe.core.parts import code_fingerprint, fingerprint
@@ -124,7 +124,7 @@ def index(
     names: list[tuple[str, str]],
     folder: Path,
     *,
-    executor: Executor = local,
+    executor: Executor = in_this_process,
 ) -> Index:
     """The index of a resource at `folder/name`: the one that is there where it was made from the
     same files and names by the same code, else made now. `names` are pairs of a name and its CUI.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.sources.records import Count, Name, Record, checked, lines
 
 CASE_MATTERS_UP_TO: Final = 3  # characters of a name
@@ -62,7 +62,7 @@ def _plain(path: Path) -> list[str]:
         name = checked(where, {"name": line.strip()}, Entity, "correct the line").name
         if (first := seen.setdefault(key(name), where)) != where:
             number = first.rpartition(" ")[2]
-            raise BadInput(where, f"{quoted(name)} is on line {number} too", "drop one")
+            raise BadInput(where, f"{quote(name)} is on line {number} too", "drop one")
         names.append(name)
     return names
 

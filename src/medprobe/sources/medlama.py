@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Self
 import pandas as pd
 from pydantic import BeforeValidator, model_validator
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.sources.records import ANEW, Count, Name, Number, Record, checked, rows
 
 
@@ -105,7 +105,7 @@ def read_queries(path: Path, relation: str) -> pd.DataFrame:
     for where, fields in _rows(path):
         row = checked(where, fields, Row)
         if row.rel != relation:
-            raise BadInput(where, f"rel is {quoted(row.rel)}, expected {relation!r}", ANEW)
+            raise BadInput(where, f"rel is {quote(row.rel)}, expected {relation!r}", ANEW)
         queries.append(
             {
                 "relation": relation,

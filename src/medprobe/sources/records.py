@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError, from_json
 
-from medprobe.core.errors import BadInput, nearest, quoted
+from medprobe.core.errors import BadInput, nearest, quote
 
 LONGEST: Final = 64_000_000  # bytes of a line
 LONGEST_FIELD: Final = 4_000_000  # characters of a table's field: more is a quote never closed
@@ -81,7 +81,7 @@ def checked(where: str, row: Any, schema: type[RecordType], remedy: str = ANEW) 
     shown = KINDS.get(type(found), "of another kind")
     if isinstance(found, str):
         known = re.findall(r"'(\w+)'", expected) if first["type"] == "literal_error" else []
-        short = quoted(found) + nearest(found, known) if len(found) <= SHOWN else ""
+        short = quote(found) + nearest(found, known) if len(found) <= SHOWN else ""
         shown = short or f"a text of {len(found):,} characters"
     raise BadInput(where, f"{field} is {shown}, expected {expected}", remedy)
 

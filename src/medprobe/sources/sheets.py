@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pandas as pd
 from pydantic import AfterValidator
 
-from medprobe.core.errors import BadInput, quoted
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table, write_table
 from medprobe.sources.records import Record, checked, lines, rows
@@ -124,14 +124,14 @@ def _ratings(path: Path, items: set[str], labels: list[str]) -> pd.DataFrame:
         if not row.item and not row.rating:
             continue
         if row.item not in items:
-            problem = f"item {quoted(row.item)} is of another sheet"
+            problem = f"item {quote(row.item)} is of another sheet"
             raise BadInput(where, problem, f"keep what `medprobe annotate` wrote to {path.parent}")
         if row.item in seen:
             raise BadInput(where, f"item '{row.item}' stands on {seen[row.item]} too", "keep one")
         seen[row.item] = where.rpartition(", ")[2]
         if row.rating and row.rating not in labels:
             raise BadInput(
-                where, f"rating {quoted(row.rating)}", f"write one of: {', '.join(labels)}"
+                where, f"rating {quote(row.rating)}", f"write one of: {', '.join(labels)}"
             )
         if row.rating:
             found.append((path.stem, row.item, row.rating))

@@ -9,12 +9,12 @@ from medprobe import benchmarks
 from medprobe.benchmark_statistics import statistics
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, local
-from medprobe.core.params import Params, section
-from medprobe.core.progress import progress
+from medprobe.core.executor import Executor, in_this_process
+from medprobe.core.params import Params, parse_section
+from medprobe.core.progress import show_progress
 
 
-def build(name: str, params: Params, executor: Executor = local) -> None:
+def build(name: str, params: Params, executor: Executor = in_this_process) -> None:
     """Write `outputs/benchmarks/<name>/`: queries, candidates, further tables, and statistics.csv;
     and what to know of it as `outputs/about/<name>.json`.
 
@@ -23,14 +23,14 @@ def build(name: str, params: Params, executor: Executor = local) -> None:
     builder = params.builder(name)
     benchmark = benchmarks.find(builder)
     where = f"params.yaml: benchmarks.{builder}.{name}"
-    settings = section(benchmark.settings, params.benchmarks[builder][name], where)
+    settings = parse_section(benchmark.settings, params.benchmarks[builder][name], where)
     for key, path in _paths(settings.model_dump(), ()):
         if not any(path.is_relative_to(source) for source in benchmark.metadata.sources):
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
             problem = f"data/{path} is none of the sources that dvc.yaml names for it"
             raise BadInput(f"{where}.{key}", problem, f"put it into one of {sources}")
     more = (executor,) if benchmark.many_files else ()
-    with progress(f"build {name}"):
+    with show_progress(f"build {name}"):
         tables = benchmark.build(places.DATA, settings, params.seed, *more)
         tables = replace(
             tables,

@@ -11,10 +11,10 @@ import pandas as pd
 
 from medprobe import benchmark_numbers
 from medprobe.core import places
-from medprobe.core.executor import Job, processes
+from medprobe.core.executor import Job, in_processes
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.progress import Pace, counted, progress
+from medprobe.core.progress import Progress, show_progress, with_progress
 from medprobe.core.tables import BASELINE, Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
@@ -49,20 +49,20 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     BadInput where there are no scores or tests. The same input gives the same bytes.
     """
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with progress("compare", tables, READINGS) as now:
-        now.at(0)
+    with show_progress("compare", tables, READINGS) as now:
+        now.advance_to(0)
         _write(_results(params), out, now)
 
 
-def _write(results: Results, out: Path, now: Pace) -> None:
-    shown = chapters(results, processes)
+def _write(results: Results, out: Path, now: Progress) -> None:
+    shown = chapters(results, in_processes)
     page = render(results, shown)
     svgs = drawings(part for chapter in shown for part in chapter.parts)
-    counted = benchmark_numbers.rows(results.statistics, results.tokens)
+    statistics = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
         "comparison": pd.concat([results.comparison, results.priors]).sort_values(COMPARISON[:6]),
         "significance": results.significance,
-        "statistics": counted,
+        "statistics": statistics,
         **{f"template-free-{name}": table for name, table in results.template_free.items()},
         **{f"{name}-trajectory": table for name, table in results.trajectories.items()},
         **{f"{name}-curves": table for name, table in results.losses.items()},
@@ -83,7 +83,7 @@ def _write(results: Results, out: Path, now: Pace) -> None:
         _queries(results, pages, now)
 
 
-def _queries(results: Results, pages: list[tuple[Path, str]], now: Pace) -> None:
+def _queries(results: Results, pages: list[tuple[Path, str]], now: Progress) -> None:
     """Write two pages of queries for each benchmark that has one: into the first folder without
     texts, into the second with them; beside each folder stands the address of the report."""
     for folder, _ in pages:
@@ -91,7 +91,7 @@ def _queries(results: Results, pages: list[tuple[Path, str]], now: Pace) -> None
     names = sorted(results.benchmarks)
     jobs = [Job(f"the queries of {name}", name) for name in names]
     sizes = [len(_tables(name)) for name in names]
-    for _ in counted(processes(partial(_write_queries, pages), jobs), sizes, now):
+    for _ in with_progress(in_processes(partial(_write_queries, pages), jobs), sizes, now):
         pass
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.engine.adapters import merge
 from medprobe.engine.inspection import ADAPTER, inspect
 from medprobe.sources import hub
@@ -24,7 +24,7 @@ def fetch(name: str, params: Params, out: Path) -> None:
         _copy(params.folders[name], kind, out)
     elif name in params.fetch:
         wanted, offline = params.fetch[name], params.engine.offline
-        with progress(f"fetch {name}"):
+        with show_progress(f"fetch {name}"):
             folder = hub.fetched(wanted, offline)
             adapter = hub.fetched(wanted.adapter, offline) if wanted.adapter else None
         _copy(folder, kind, out, adapter)

@@ -14,11 +14,17 @@ from medprobe import methods
 from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, RankingSettings, section
-from medprobe.core.parts import code_fingerprint, fingerprint, keep, part, table_fingerprint
-from medprobe.core.progress import counted, progress
+from medprobe.core.params import EngineParams, Params, RankingSettings, parse_section
+from medprobe.core.parts import (
+    code_fingerprint,
+    fingerprint,
+    part_path,
+    table_fingerprint,
+    write_part,
+)
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
@@ -29,7 +35,7 @@ SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees 
 
 
 def probe(
-    model: str, method: str, benchmark: str, params: Params, executor: Executor = local
+    model: str, method: str, benchmark: str, params: Params, executor: Executor = in_this_process
 ) -> None:
     """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
     beside it as `<benchmark>-<note>.csv`.
@@ -60,7 +66,7 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
-    settings = section(plugin.Settings, params.choices(model, method, benchmark), where)
+    settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     about = {
         "method": method,
@@ -123,13 +129,13 @@ class Probing:
 
     def __reduce__(self) -> Any:
         recipe = (self.title, self.method, self.checkpoint, self.settings)
-        return type(self), (*recipe, self.engine.there, self.seed, self.tables, self.about)
+        return type(self), (*recipe, self.engine.for_worker, self.seed, self.tables, self.about)
 
     @cached_property
     def prober(self) -> Method:
         """The method, at the model."""
         plugin = methods.find(self.method)
-        return plugin(self.checkpoint, self.settings, self.engine.here, self.seed)
+        return plugin(self.checkpoint, self.settings, self.engine.for_driver, self.seed)
 
     @cached_property
     def tasks(self) -> list[Task]:
@@ -145,7 +151,7 @@ class Probing:
         settings = self.settings
         if not (isinstance(settings, RankingSettings) and settings.neutral):
             return []
-        tasks = self.prober.tasks(neutral.twin(self.tables), methods.K)
+        tasks = self.prober.tasks(neutral.neutral_tables(self.tables), methods.K)
         return [replace(task, name=f"{task.name} {neutral.VARIANT}") for task in tasks]
 
     def is_neutral(self, number: int) -> bool:
@@ -174,14 +180,14 @@ class Probing:
                 {**key, "task": self.tasks[number].name, "tables": hashes[number]}
                 for number in asked.tasks
             ]
-            found.append((asked, [part(places.PARTS, one) for one in of_tasks]))
+            found.append((asked, [part_path(places.PARTS, one) for one in of_tasks]))
         return found
 
     def job(self, asked: Asked) -> Job:
         """For an executor."""
         reads = tuple(self.prober.inputs(asked.pass_))
         again = (asked, asked._replace(halved=2))  # two workers are not lost by chance
-        return Job(self.name(asked), asked, reads, again=again)
+        return Job(self.name(asked), asked, reads, retry_arguments=again)
 
     def name(self, asked: Asked) -> str:
         """What it is called in errors."""
@@ -208,11 +214,11 @@ class Probing:
     def _part(self, number: int, pass_: str) -> pd.DataFrame:
         """The table of a task under a pass."""
         table = _part(self.prober, self.tasks[number], pass_, self.title)
-        return neutral.renamed(table) if self.is_neutral(number) else table
+        return neutral.as_control(table) if self.is_neutral(number) else table
 
     def _halve(self) -> bool:
         """Load the model anew, for batches half as large, if they can be smaller."""
-        device = device_of(self.engine.here.device)
+        device = device_of(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:
             return False
@@ -229,11 +235,11 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     missing = [one for one in parts if not all(path.is_file() for path in one[1])]
     sizes, unit = _sizes(probing, [asked for asked, _ in missing])
     jobs = [probing.job(asked) for asked, _ in missing]
-    with progress(probing.title, sum(sizes), unit) as now:
-        now.at(0)
-        for number, tables in counted(executor(probing, jobs), sizes, now):
+    with show_progress(probing.title, sum(sizes), unit) as now:
+        now.advance_to(0)
+        for number, tables in with_progress(executor(probing, jobs), sizes, now):
             for table, path in zip(tables, missing[number][1], strict=True):
-                keep(table, path)
+                write_part(table, path)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 

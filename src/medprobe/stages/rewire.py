@@ -12,11 +12,11 @@ from typing import Any
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, SentenceSet, section
+from medprobe.core.params import EngineParams, Params, SentenceSet, parse_section
 from medprobe.core.parts import code_fingerprint, fingerprint
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.engine.load import Model, load
 from medprobe.engine.rewiring import (
     STATE,
@@ -34,7 +34,7 @@ def rewire(
     sentence_set: str,
     params: Params,
     swept: tuple[str, str] | None = None,
-    executor: Executor = local,
+    executor: Executor = in_this_process,
 ) -> None:
     """Rewire a model and write `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so
     many steps, and `outputs/losses/<model>/<set>.csv`. With `swept`, a setting and its value in a
@@ -70,7 +70,7 @@ def settings_of(
     """The settings on a sentence set, with a value of a sweep where one is meant."""
     own = params.sentence_sets.get(sentence_set, SentenceSet())
     choices = params.rewire | own.rewire | ({swept[0]: swept[1]} if swept else {})
-    return section(RewireSettings, choices, "params.yaml: rewire")
+    return parse_section(RewireSettings, choices, "params.yaml: rewire")
 
 
 def rewire_folder(
@@ -82,7 +82,7 @@ def rewire_folder(
     *,
     engine: EngineParams,
     seed: int,
-    executor: Executor = local,
+    executor: Executor = in_this_process,
 ) -> None:
     """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`; the
     loss of each step goes to the file `losses`.
@@ -95,13 +95,13 @@ def rewire_folder(
     key = [settings.model_dump(), drawn, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"
-    with progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as now:
-        now.at(newest_step(parts))
+    with show_progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as now:
+        now.advance_to(newest_step(parts))
 
         def done(step: int, loss: float) -> None:
-            now.at(step, f"loss {loss:.3f}")
+            now.advance_to(step, f"loss {loss:.3f}")
 
-        work = _Steps(folder, sentences, parts, settings, engine.there, drawn, done)
+        work = _Steps(folder, sentences, parts, settings, engine.for_worker, drawn, done)
         of_steps: list[float] = []
         for job in _jobs(folder, sentences, parts, settings):
             ((_, of_steps),) = executor(work, [job])

@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe.core import places
-from medprobe.core.executor import Executor, Job, local
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.progress import counted, progress
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
@@ -32,7 +32,7 @@ from medprobe.metrics.results import (
 Asked = tuple[Path, Path, Scoring]  # a prediction table, its benchmark's folder, how it is scored
 
 
-def score(params: Params, executor: Executor = local) -> None:
+def score(params: Params, executor: Executor = in_this_process) -> None:
     """Write all scores, `metrics/scores/<model>/<method>.json`, and for `dvc metrics` and `dvc
     plots` the main ones of them, `metrics/summary.json` and `metrics/sweeps/`.
 
@@ -50,9 +50,9 @@ def score(params: Params, executor: Executor = local) -> None:
     jobs = [Job(f"score {paths[number]}", asked[number], _reads(*asked[number])) for number in left]
     sizes = [pq.read_metadata(path).num_rows for path in paths]
     ahead = [sizes[number] for number in left]
-    with progress("score", sum(sizes), PREDICTIONS) as now:
-        now.at(sum(sizes) - sum(ahead))
-        for number, found in counted(executor(_scored, jobs), ahead, now):
+    with show_progress("score", sum(sizes), PREDICTIONS) as now:
+        now.advance_to(sum(sizes) - sum(ahead))
+        for number, found in with_progress(executor(_scored, jobs), ahead, now):
             keep_scores(found, parts[left[number]])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem

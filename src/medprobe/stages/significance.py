@@ -3,23 +3,23 @@
 from pathlib import Path
 
 from medprobe.core import places
-from medprobe.core.executor import Executor, local
+from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.significance import READINGS, paired_tests
 
 
 def significance(
-    params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = local
+    params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = in_this_process
 ) -> None:
     """Write the paired tests of every benchmark's systems to the table `out`, with the columns
     `metrics.significance.SIGNIFICANCE`. Raises BadInput where predictions are of another
     benchmark's queries."""
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with progress("significance", tables, READINGS) as now:
-        now.at(0)
+    with show_progress("significance", tables, READINGS) as now:
+        now.advance_to(0)
         tests = paired_tests(
             places.PREDICTIONS, places.BENCHMARKS, params, now=now, executor=executor
         )

@@ -11,7 +11,7 @@ from typing import Final
 from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import prediction_tables
 from medprobe.tracking import runs, store
@@ -25,7 +25,7 @@ def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
     Beyond what probing has imported it imports MLflow with its SQL store, and nothing that draws.
     """
     path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    with progress(f"track {model}, {method}, {benchmark}"):
+    with show_progress(f"track {model}, {method}, {benchmark}"):
         store.record(store.connect(), runs.of(path, params, fresh=True))
 
 
@@ -40,9 +40,9 @@ def track(params: Params) -> None:
     models = [path for path in paths if path.parent.parent.name != BASELINE]
     single = [runs.of(path, params, fresh=False) for path in models]
     results = [*single, *comparisons.results(single, params)]
-    with progress("track", len(results), "results") as now:
+    with show_progress("track", len(results), "results") as now:
         for done, result in enumerate(results):
-            now.at(done, result.name)
+            now.advance_to(done, result.name)
             store.record(client, result, figures=True)
     with replacing(TRACKED) as path:
         path.write_text(runs.keys(single), encoding="utf-8")

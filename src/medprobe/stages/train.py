@@ -10,7 +10,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint
-from medprobe.core.progress import progress
+from medprobe.core.progress import show_progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
 from medprobe.sample.settings import recipe
@@ -39,9 +39,9 @@ def train(name: str, params: Params, out: Path) -> None:
     about = [settings.model_dump(mode="json"), params.seed, use_threads(), read]
     key = json.dumps([*about, code_fingerprint(__name__)], sort_keys=True)
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
-    with progress(f"train {name}", settings.steps, "steps") as now:
+    with show_progress(f"train {name}", settings.steps, "steps") as now:
         model, tokenizer = training.train(
-            settings, texts, state, base=begun, seed=params.seed, done=now.at
+            settings, texts, state, base=begun, seed=params.seed, done=now.advance_to
         )
     with replacing(out) as folder:
         model.save_pretrained(folder)

@@ -16,7 +16,7 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, section
+from medprobe.core.params import Params, parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
 from medprobe.sources.sentences import read_sentences
 
@@ -39,7 +39,7 @@ def validate(name: str, params: Params, below: Path = places.VALIDATION) -> None
         problem = f"built by {builder}, which is not what params.yaml says"
         raise BadInput(folder, problem, "run `dvc repro` to make it anew")
     where = f"params.yaml: benchmarks.{builder}.{name}"
-    settings = section(
+    settings = parse_section(
         benchmarks.find(builder).settings, params.benchmarks[builder][name], where
     ).model_dump(mode="json")
     tables = {"queries": read.queries, "candidates": read.candidates, **read.others}

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Name, Params, ScoreParams, Section, load, section
+from medprobe.core.params import Name, Params, ScoreParams, Section, load_params, parse_section
 from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash, check_columns
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.results import compared
@@ -84,7 +84,7 @@ def read(path: Path) -> ResultsFile:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise BadInput(file, "no results file", "`medprobe merge` writes one") from None
-    return section(ResultsFile, content, file)
+    return parse_section(ResultsFile, content, file)
 
 
 def of_project(folder: Path) -> ResultsFile:
@@ -108,7 +108,7 @@ def _kinds() -> dict[str, str]:
     """The kinds of the models that params.yaml names, where it is there."""
     if not PARAMS.is_file():
         return {}
-    named = load(PARAMS).models.by_kind()
+    named = load_params(PARAMS).models.by_kind()
     return {name: kind for kind, models in named.items() for name in models}
 
 

@@ -22,7 +22,7 @@ from medprobe.benchmarks.context.facts import SUBJECT, Knowledge, Relation, load
 from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, local
+from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.params import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources.documents import Index, Resource, index
@@ -52,7 +52,9 @@ class Settings(Section):
     window: int = Field(300, gt=0)  # words and marks of an input: some 512 tokens at most
 
 
-def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
+def build(
+    data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
+) -> BenchmarkTables:
     """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
     no document gives a context."""
     dropped: Counter[str] = Counter()

@@ -18,7 +18,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_order, local
+from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
@@ -47,7 +47,9 @@ class Settings(Section):
     )
 
 
-def build(data: Path, settings: Settings, seed: int, executor: Executor = local) -> BenchmarkTables:
+def build(
+    data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
+) -> BenchmarkTables:
     """Build LIPID, one subset an entity list. Nothing is drawn.
 
     Raises BadInput for broken files, empty lists, and names that stand twice in a list.
@@ -139,7 +141,7 @@ def harvest(
     harvester: Harvester,
     dropped: Counter[str],
     records: Counter[str],
-    executor: Executor = local,
+    executor: Executor = in_this_process,
 ) -> dict[str, Sequence[dict[str, str]]]:
     """The prompts of all abstracts that came to PubMed in a period, after its first day and before
     its last, where it has one: rows by PMID.
@@ -151,7 +153,7 @@ def harvest(
     found: dict[str, Sequence[dict[str, str]]] = {}
     versions: dict[str, int] = {}  # of the few that have more than one
     jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
-    for number, read in in_order(executor(harvester, jobs)):
+    for number, read in in_job_order(executor(harvester, jobs)):
         records[files[number].name] += len(read)
         for one in read:
             if not one.version:

@@ -11,7 +11,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from medprobe.core.executor import Executor, Job, in_order, local
+from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.report.blocks import Block, Chapter, Table
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
@@ -46,12 +46,12 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
 )
 
 
-def chapters(results: Results, executor: Executor = local) -> list[Chapter]:
+def chapters(results: Results, executor: Executor = in_this_process) -> list[Chapter]:
     """All of the page but its head: the leaderboard, a chapter for each benchmark, and one across
     them. The executor must be of this machine."""
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
     makers = [partial(leaderboard, results), *single, partial(template_free, results)]
-    made = in_order(executor(_call, [Job("a chapter", make) for make in makers]))
+    made = in_job_order(executor(_call, [Job("a chapter", make) for make in makers]))
     return [chapter for _, some in made for chapter in some]
 
 
