@@ -4,7 +4,7 @@
     python -m bench.style documents    # print the places of one room, or of the documents
 
 Three rules are checked. No name that the code binds is in `UNCLEAR`. Everything public in the
-modules of `PUBLIC` has a Google-style docstring. No text that people read has a phrase of `PHRASES`:
+modules of `PUBLIC` has a Google-style docstring. No text has a phrase of `PHRASES`: the
 documents, and the strings and docstrings of the code.
 """
 
@@ -22,8 +22,10 @@ PACKAGE: Final = ROOT / "src/medprobe"
 DOCUMENTS: Final = "documents"
 
 UNCLEAR: Final = frozenset(  # pronouns and participles, which do not say what they hold
-    ["asked", "done", "found", "given", "kept", "known", "left", "made"]
-    + ["one", "own", "said", "shown", "some", "there", "told"]
+    {
+        *("asked", "done", "found", "given", "kept", "known", "left", "made"),
+        *("one", "own", "said", "shown", "some", "there", "told"),
+    }
 )
 PUBLIC: Final = tuple(  # what people call, or implement
     PACKAGE / name

@@ -33,9 +33,16 @@ class Settings(Section):
     """What to build: the sources that are there, and the names to rank."""
 
     sources: tuple[Source, ...] = biolama.SOURCES
-    relations: tuple[str, ...] = ()  # only these; all where empty
-    candidates: Literal["objects", "entities"] = "objects"  # entities: subjects as well
-    distractors: dict[Source, Source] = Field({})  # a source: another one, whose names are added
+    """The sources to build: `ctd`, `wikidata`, `umls`. Leave out those whose files you do not have.
+    """
+    relations: tuple[str, ...] = ()
+    """Build only these relations. Empty: all."""
+    candidates: Literal["objects", "entities"] = "objects"
+    """Which names are ranked: `objects` of the relation's facts, or all `entities`, subjects
+    included."""
+    distractors: dict[Source, Source] = Field({})
+    """For a source, another source whose names are added to its candidates. Its queries are then
+    ranked with and without them."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

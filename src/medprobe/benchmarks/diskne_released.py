@@ -32,10 +32,14 @@ Kind = Literal["similar", "random"]
 class Settings(Choices):
     """Which released files are read, and what is done with what is odd in them."""
 
-    kinds: tuple[Kind, ...] = Field(KINDS, min_length=1)  # of negatives, as far as there are files
-    without_negatives: Way = "drop"  # positives that have none; the paper's counts are without them
-    duplicates: Way = "drop"  # rows that say what an earlier one says
-    orphans: Way = "drop"  # negatives whose disease is not their pair's
+    kinds: tuple[Kind, ...] = Field(KINDS, min_length=1)
+    """Kinds of negatives to read. Kinds without a file are skipped."""
+    without_negatives: Way = "drop"
+    """Positives that have no negatives. The paper's counts leave them out."""
+    duplicates: Way = "drop"
+    """Rows that repeat an earlier row."""
+    orphans: Way = "drop"
+    """Negatives whose disease differs from that of their pair."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

@@ -47,11 +47,19 @@ class Settings(Section):
     further entities, a file of `data/lama`: the subset is ranked with and without them (the
     paper's Table 6)."""
 
-    sets: tuple[Set, ...] = SETS  # those of which there are files
-    sentences: Literal["single", "joined"] = "single"  # joined: those of a fact's list as one text
-    evidences: Literal["all", "one"] = "all"  # one: the first of a fact that no rule drops
-    drop: tuple[Rule, ...] = ()  # rules of ours
+    sets: tuple[Set, ...] = SETS
+    """The data sets to build. Leave out those whose files you do not have."""
+    sentences: Literal["single", "joined"] = "single"
+    """Sentences of a fact: one query per sentence (`single`), or the list as one text (`joined`).
+    """
+    evidences: Literal["all", "one"] = "all"
+    """Query `all` sentences of a fact, or `one`: the first that no rule drops."""
+    drop: tuple[Rule, ...] = ()
+    """Rules that drop a sentence: its object is in the sentence twice, most raters denied the fact,
+    its prompt or its fact already occurred. The paper drops none."""
     distractors: dict[str, Path] = Field({})
+    """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
+    them (the paper's Table 6)."""
 
 
 @dataclass

@@ -31,9 +31,13 @@ METADATA = Metadata(
 class Settings(Section):
     """Where the table is, and how it is asked."""
 
-    facts: Path  # below data/: a file, or a folder of files; `sources/facts.py` says which columns
-    prompts: Path | None = None  # a template a relation; none: each row has its own prompt
-    normalise: Literal["exact", "biolama"] = "exact"  # when a text counts as an answer
+    facts: Path
+    """The facts: a file or folder below `data/`. CSV, TSV, JSONL and parquet are read."""
+    prompts: Path | None = None
+    """The templates: a file below `data/`, one per relation. Empty: each row has its own prompt."""
+    normalise: Literal["exact", "biolama"] = "exact"
+    """When a text counts as an answer: `exact`, or with `biolama` whatever its case and
+    punctuation."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

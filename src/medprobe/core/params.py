@@ -42,15 +42,23 @@ MemorySize = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?[KMG]i
 class EngineParams(Section):
     """Where and how models run."""
 
-    device: Device = "auto"  # spread: a large model over all GPUs, then memory, then the disk
-    max_memory: dict[
-        DeviceName, MemorySize
-    ] = {}  # for spread: the most memory to use, by GPU number or cpu
-    precision: Precision = "float32"  # 8bit, 4bit: weights of large models, by bitsandbytes
-    token_budget: int | None = Field(None, gt=0)  # tokens in a batch with padding; none: automatic
-    offline: bool = False  # use only folders and the hub's local cache
-    executor: Literal["local", "ray"] = "local"  # this process, or the workers of a Ray cluster
-    address: str = "auto"  # of the cluster's head; auto: this machine's cluster
+    device: Device = "auto"
+    """Where models run. `auto` takes a GPU if there is one. `spread` spreads a large model over all
+    GPUs, then memory, then disk."""
+    max_memory: dict[DeviceName, MemorySize] = {}
+    """With `spread`: how much memory of a GPU (by its number) or of the `cpu` may hold weights,
+    such as `20GiB`."""
+    precision: Precision = "float32"
+    """Precision of the weights. Less than `float32` moves some ranks. `8bit` and `4bit` need
+    bitsandbytes."""
+    token_budget: int | None = Field(None, gt=0)
+    """Tokens in a batch, padding included. Empty: chosen by model and device."""
+    offline: bool = False
+    """Use only folders and the local cache of the hub, never the network."""
+    executor: Literal["local", "ray"] = "local"
+    """Who computes parts: this process (`local`), or the workers of a Ray cluster (`ray`)."""
+    address: str = "auto"
+    """Address of the Ray cluster's head. `auto`: the cluster that this machine belongs to."""
 
     @model_validator(mode="after")
     def _limits_what_is_spread(self) -> Self:
@@ -73,24 +81,34 @@ class EngineParams(Section):
 class RankingSettings(Section):
     """Settings of every method that ranks answers to prompts which contain their subject."""
 
-    neutral: bool = False  # also rank for the prompts without subjects: variant `neutral`
+    neutral: bool = False
+    """Ask the prompts without their subjects too, as a control. Adds the variant `neutral`."""
 
 
 class HubModel(Section):
     """A checkpoint on the model hub."""
 
-    hub: str  # e.g. dmis-lab/biobert-v1.1
-    revision: str | None = None  # a commit; none: the newest of `main`
-    adapter: "HubModel | None" = None  # a LoRA adapter of it, merged into its weights
+    hub: str
+    """Name on the model hub, such as `dmis-lab/biobert-v1.1`."""
+    revision: str | None = None
+    """A commit, tag or branch. Empty: `main` at the time of the download."""
+    adapter: "HubModel | None" = None
+    """A LoRA adapter that is merged into the weights."""
 
 
 class ModelParams(Section):
     """Facts about a model that is probed."""
 
-    trained_until: str | None = None  # date of its newest training text, YYYY-MM-DD
-    published: str | None = None  # its name in the papers' tables, e.g. BioBERT
-    untaught_twin_of: str | None = None  # the same model, trained on the facts
-    averaged: bool = True  # false: left out of means over models
+    trained_until: str | None = None
+    """Date after which the model has read nothing, as `YYYY-MM-DD`. The report flags later texts.
+    """
+    published: str | None = None
+    """The model's name in the papers' tables, such as `BioBERT`. Its published numbers then appear
+    in the report."""
+    untaught_twin_of: str | None = None
+    """The model that is trained alike but has read the facts. The report compares the two."""
+    averaged: bool = True
+    """Whether the model counts in means over models."""
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
@@ -135,10 +153,16 @@ class Models(Section):
     """The models to probe by kind. Each kind maps the user's name for a model to facts about it."""
 
     masked: dict[Name, ModelParams] = {}
+    """Masked language models, such as BERT."""
     encoder: dict[Name, ModelParams] = {}
+    """Encoders without a language-model head. Only `contrastive` and `classifier` can probe them.
+    """
     causal: dict[Name, ModelParams] = {}
+    """Causal language models, such as GPT-2."""
     chat: dict[Name, ModelParams] = {}
+    """Causal models tuned to answer in a chat, with a chat template in their tokenizer."""
     seq2seq: dict[Name, ModelParams] = {}
+    """Encoder-decoders, such as T5 and BART."""
 
     def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
         """Return the models of each kind."""
@@ -169,19 +193,27 @@ class Models(Section):
 class SentenceSet(Section):
     """A file of data/sentences, one replicate of Contrastive-Probe."""
 
-    models: tuple[Name, ...] | None = None  # the models rewired on it; none: all
-    rewire: Choices = {}  # replaces settings of the section `rewire`
+    models: tuple[Name, ...] | None = None
+    """The models that are rewired on this set. Empty: all masked models and encoders."""
+    rewire: Choices = {}
+    """Settings that differ from the section `rewire`."""
 
 
 class Sweeps(Section):
     """Settings of rewiring that are varied one at a time, and for which models and sets."""
 
     models: Names = ()
+    """The models that are swept."""
     sets: Names = ()
+    """The sentence sets that are used."""
     mask_ratio: Values = ()
+    """Values of `rewire.mask_ratio`, in quotes."""
     learning_rate: Values = ()
+    """Values of `rewire.learning_rate`, in quotes."""
     temperature: Values = ()
+    """Values of `rewire.temperature`, in quotes."""
     max_sentences: Values = ()
+    """Values of `rewire.max_sentences`, in quotes."""
 
     def values(self) -> dict[Swept, tuple[str, ...]]:
         """Return the values of each setting."""
@@ -196,34 +228,54 @@ class Sweeps(Section):
 class ScoreParams(Section):
     """How predictions become scores."""
 
-    bootstrap: int = Field(1000, gt=0)  # resamples for each interval
+    bootstrap: int = Field(1000, gt=0)
+    """Bootstrap resamples per interval."""
     confidence: float = Field(0.95, gt=0, lt=1)
+    """Confidence level of intervals."""
 
 
 class TrackParams(Section):
     """What is written to MLflow."""
 
-    text: bool = False  # names and prompts too (may be licensed); false: identifiers only
+    text: bool = False
+    """Write names and prompts, which may be licensed, into MLflow and the report too. Otherwise
+    identifiers only."""
 
 
 class Params(Section):
     """All of `params.yaml`. A missing section is empty."""
 
     seed: int = Field(2021, ge=0)
+    """Seed of every random draw."""
     engine: EngineParams = EngineParams()
+    """Where and how models run."""
     sample: Choices = {}
-    train: dict[Name, Choices] = {}  # a sample model: its recipe
-    continued: dict[Name, Choices] = {}  # a sample model: the one whose training it continues
-    fetch: dict[Name, HubModel] = {}  # a model: its place on the hub
-    folders: dict[Name, Path] = {}  # a model: the folder of its checkpoint
+    """Sizes of the sample world."""
+    train: dict[Name, Choices] = {}
+    """Sample models to train: a name, and the recipe."""
+    continued: dict[Name, Choices] = {}
+    """Sample models that continue the training of another one."""
+    fetch: dict[Name, HubModel] = {}
+    """Models to download: a name of your choice, and where the model is on the hub."""
+    folders: dict[Name, Path] = {}
+    """Models on this machine: a name of your choice, and the folder of the checkpoint."""
     models: Models = Models()
-    sentence_sets: dict[Name, SentenceSet] = {}  # files of data/sentences, each a replicate
+    """The models to probe, by kind: their names, and facts about each."""
+    sentence_sets: dict[Name, SentenceSet] = {}
+    """Sentence sets for rewiring: files of `data/sentences` without `.txt`. Each is a replicate."""
     rewire: Choices = {}
+    """How models are rewired (Contrastive-Probe)."""
     sweeps: Sweeps = Sweeps()
-    benchmarks: dict[str, dict[Name, Choices]] = {}  # builder: benchmark: settings
-    methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}  # kind: method: benchmark: …
+    """Settings of rewiring that are varied one at a time."""
+    benchmarks: dict[str, dict[Name, Choices]] = {}
+    """The benchmarks to build: a builder, a name of your choice, and the builder's settings."""
+    methods: dict[ModelKind, dict[str, dict[Name, Choices]]] = {}
+    """Which method probes which benchmark: the kind of model, the method, the benchmark, and
+    settings."""
     score: ScoreParams = ScoreParams()
+    """How predictions become numbers."""
     track: TrackParams = TrackParams()
+    """What is written into MLflow."""
 
     def builder(self, benchmark: str) -> str:
         """Return the builder of a benchmark.

@@ -23,10 +23,18 @@ class DecodingSettings(Section):
     """
 
     masks: int = Field(5, gt=0)
+    """Longest answer, in masks."""
     beam: int = Field(5, gt=0)
-    length_normalisation: bool = True  # lengths compete by mean log-probability, else by sum
-    bias: Bias = "kept"  # of the language-model head, while it decodes
-    equal: Equal = "tokens"  # or text: the benchmark's rule alone says what is equal
+    """Width of the beam."""
+    length_normalisation: bool = True
+    """Answers of different lengths compete by their mean log-probability per token; otherwise by
+    the sum."""
+    bias: Bias = "kept"
+    """The bias of the language-model head while decoding: `kept`, or `subtracted` as BioLAMA's
+    released decoder does."""
+    equal: Equal = "tokens"
+    """When a decoded text is an answer: if its `tokens` or the benchmark's rule say so, or by the
+    rule alone (`text`)."""
 
     def needed(self, k: int) -> int:
         """How many texts to decode for k predictions: all, where some may be equal by a rule."""

@@ -25,17 +25,26 @@ class Recipe(Section):
     which they say no more."""
 
     learning_rate: float = Field(2e-5, gt=0)
+    """Learning rate."""
     batch: int = Field(8, gt=0)
+    """Examples per step."""
     epochs: int = Field(8, gt=0)
-    patience: int = Field(2, gt=0)  # epochs that `stopping` waits for
+    """Most epochs."""
+    patience: int = Field(2, gt=0)
+    """Epochs that `stopping` waits for."""
     stopping: Literal["best", "rises"] = "best"
-    tested: Literal["best", "last"] = (
-        "best"  # the epoch with the lowest validation loss, or the last
-    )
-    optimiser: Literal["adamw", "adam"] = "adamw"  # with weight decay 0.01, or none
-    schedule: Literal["constant", "linear"] = "constant"  # of the rate; linear: down to 0
+    """Training stops early after `patience` epochs that were not better: in a row and than the
+    lowest validation loss so far (`best`), or in all and than the epoch before (`rises`)."""
+    tested: Literal["best", "last"] = "best"
+    """The epoch that is tested: the one with the lowest validation loss (`best`), or the `last`."""
+    optimiser: Literal["adamw", "adam"] = "adamw"
+    """`adamw` with weight decay 0.01, or `adam` without."""
+    schedule: Literal["constant", "linear"] = "constant"
+    """Learning rate over time: `constant`, or `linear` down to 0."""
     batches: Literal["by_length", "shuffled"] = "by_length"
-    gradients: Literal["cleared", "kept"] = "cleared"  # kept: each step adds to those before it
+    """How batches are formed: texts of similar length together (`by_length`), or `shuffled`."""
+    gradients: Literal["cleared", "kept"] = "cleared"
+    """Gradients before each step: `cleared`, or `kept` and added to."""
 
     def rate(self, step: int, steps: int) -> float:
         """The learning rate of a step, counted from 0, of `steps` in all epochs.

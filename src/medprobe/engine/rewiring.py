@@ -27,17 +27,30 @@ class RewireSettings(Section):
     """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
 
     max_sentences: int = Field(10_000, gt=1)
-    mask_ratio: float = Field(0.5, ge=0, le=1)  # a cut takes at most one word more than this share
-    cut: Cut = "released"  # or tail: exactly the last words
-    blank: Literal["dropped", "kept"] = "dropped"  # pairs without a query or an answer
-    max_length: int = Field(48, gt=2)  # tokens
+    """Sentences used of each set."""
+    mask_ratio: float = Field(0.5, ge=0, le=1)
+    """Share of a sentence that is cut off at its end. The cut takes at most one word more."""
+    cut: Cut = "released"
+    """Where a sentence is cut: as `released`, one word early, or exactly the last words (`tail`).
+    """
+    blank: Literal["dropped", "kept"] = "dropped"
+    """Pairs without a query or an answer: `dropped` or `kept`."""
+    max_length: int = Field(48, gt=2)
+    """Longest text, in tokens."""
     learning_rate: float = Field(2e-5, gt=0)
+    """Learning rate."""
     weight_decay: float = Field(0.01, ge=0)
+    """Weight decay."""
     dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout while rewiring."""
     temperature: float = Field(0.04, gt=0)
-    batch: int = Field(192, gt=1)  # pairs
+    """Temperature of the contrastive loss. The paper's first version had 0.03."""
+    batch: int = Field(192, gt=1)
+    """Pairs per step."""
     steps: int = Field(200, gt=0)
+    """Training steps. The paper's first version probed step 150."""
     checkpoint_every: int = Field(50, gt=0)
+    """Steps between checkpoints."""
 
 
 def cut_tail(

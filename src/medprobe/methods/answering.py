@@ -46,18 +46,30 @@ class Answering(Method):
         relation and subset, without the subjects that are asked about.
         """
 
-        templates: tuple[Template, ...] = ()  # (): none, and chat where the tokenizer has one
+        templates: tuple[Template, ...] = ()
+        """With the tokenizer's chat template (`chat`), without (`none`), or both. Empty: all that
+        the model has."""
         shots: tuple[Annotated[int, Field(ge=0)], ...] = (0,)
+        """Numbers of example facts that precede a prompt. They are drawn from the benchmark's table
+        `train`."""
         forms: tuple[Form, ...] = ("constrained", "free")
+        """`constrained` ranks the candidates; `free` lets the model write."""
         question: Annotated[str, StringConstraints(pattern=r"\[P\]")] = (
             f"Fill in the blank with a name and nothing else: {PROMPT}"
         )
-        separator: str = Field("\n", min_length=1)  # between the sentences of plain text
-        beams: int = Field(10, gt=1)  # free: texts that beam search writes
-        samples: int = Field(0, ge=0)  # free: texts that are drawn, in place of beams
-        temperature: float | None = Field(None, gt=0)  # of draws; none: the checkpoint's, or 1
-        own_settings: bool = False  # free: the checkpoint's generation settings hold as well
-        spare: int = Field(4, ge=0)  # free: tokens beyond the longest candidate's
+        """The question, with `[P]` for the prompt."""
+        separator: str = Field("\n", min_length=1)
+        """Text between sentences where no chat template is used."""
+        beams: int = Field(10, gt=1)
+        """`free`: texts that beam search writes."""
+        samples: int = Field(0, ge=0)
+        """`free`: texts that are sampled, in place of beams."""
+        temperature: float | None = Field(None, gt=0)
+        """Temperature of sampling. Empty: the checkpoint's, or 1."""
+        own_settings: bool = False
+        """`free`: use the checkpoint's generation settings."""
+        spare: int = Field(4, ge=0)
+        """`free`: tokens that may be written beyond the longest candidate."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

@@ -95,11 +95,16 @@ class Classifier(Method):
     class Settings(Recipe):
         """The defaults are the paper's; what it leaves open, `Recipe` names."""
 
-        max_length: int = Field(256, gt=2)  # tokens of a text or pair
-        truncation: Truncation = "only_first"  # of a long pair the premise is cut, or the longer
-        lp_ft: Recipe | None = None  # of the variant lp-ft; unset: the same as of the others
+        max_length: int = Field(256, gt=2)
+        """Longest text or pair of texts, in tokens."""
+        truncation: Truncation = "only_first"
+        """What is cut off a long pair: the premise (`only_first`), or the longer text."""
+        lp_ft: Recipe | None = None
+        """Recipe of the variant `lp-ft`. Empty: the same as for the others."""
         variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
+        """What is fine-tuned: the empty name is the whole model on premise and hypothesis."""
         seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
+        """Seeds of fine-tuning. Each is a replicate."""
         diseases: PositiveInt | dict[VariantName, PositiveInt] | None = None
         """Those with the most positives, of all variants or of each one named; unset: all."""
 

@@ -47,16 +47,28 @@ class Contrastive(Method):
         the relation's queries.
         """
 
-        sets: tuple[str, ...] = Field(min_length=1)  # of sentence_sets, each a replicate
-        step: int | None = None  # whose checkpoint is probed; none: the last
-        sweeps: dict[Swept, Values] = Field({})  # those of params.yaml's that are probed
-        layers: tuple[int, ...] = ()  # more layers to probe at `step`, beside the last
+        sets: tuple[str, ...] = Field(min_length=1)
+        """The sentence sets to use, names of `sentence_sets`. Each is a replicate."""
+        step: int | None = None
+        """Training step whose checkpoint is probed. Empty: the last."""
+        sweeps: dict[Swept, Values] = Field({})
+        """Values of the section `sweeps` that are probed. Each is a variant."""
+        layers: tuple[int, ...] = ()
+        """Further layers to probe at `step`, besides the last."""
         distance: Distance = "l2"
+        """Distance between vectors."""
         pooling: Pooling = "cls"
+        """Vector of a text: that of its first token (`cls`), or the `mean` over tokens."""
         candidates: Literal["all", "without_subject", "answers", "relation"] = "all"
-        query_length: int = 50  # tokens
-        candidate_length: int = 25  # tokens
-        vectors: Literal["single", "half"] = "single"  # half: rounded to 16 bits, as released
+        """Names to rank: `all`; `without_subject`: all but the query's subject, unless it is an
+        answer; `answers`: names of type answer; `relation`: the answers of the relation's
+        queries."""
+        query_length: int = 50
+        """Longest query, in tokens."""
+        candidate_length: int = 25
+        """Longest candidate, in tokens."""
+        vectors: Literal["single", "half"] = "single"
+        """Precision of vectors: `single`, or rounded to `half` as in the released script."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

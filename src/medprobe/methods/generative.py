@@ -35,9 +35,13 @@ class Generative(Method):
         """
 
         beams: int = Field(10, gt=0)
+        """Texts that beam search writes."""
         script: Literal["ours", "released"] = "ours"
-        spare: int = Field(4, ge=0)  # ours: tokens that may be written beyond the longest answer's
-        own_settings: bool = False  # ours: the checkpoint's generation settings hold as well
+        """`ours`, or as the `released` script that made the paper's numbers."""
+        spare: int = Field(4, ge=0)
+        """`ours`: tokens that may be written beyond the longest answer."""
+        own_settings: bool = False
+        """`ours`: use the checkpoint's generation settings."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

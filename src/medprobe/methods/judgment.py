@@ -48,7 +48,10 @@ class Judgment(Method):
         """How it is asked in words: P(true) is the mean over wordings and both orders of words."""
 
         wordings: tuple[Wording, ...] = Field(WORDINGS, min_length=1)
-        separator: str = Field("\n", min_length=1)  # before and behind the question
+        """Questions: each with the places `[1]` and `[2]`, the word for true, and the word for
+        false. P(true) is the mean over wordings and both orders of the words."""
+        separator: str = Field("\n", min_length=1)
+        """Text before and after the question."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

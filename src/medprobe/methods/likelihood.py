@@ -54,11 +54,21 @@ class Likelihood(Method):
         """
 
         per_token: bool = True
+        """Rank by the mean log-probability per token too. Otherwise by the sum alone, which reads a
+        tenth to a hundredth of the tokens if the model knows the names."""
         ranks: bool = False
-        most_nodes: int = Field(0, ge=0)  # of the trie, for each query; 0: as many as it takes
+        """Record the rank of the best answer among all candidates (`answer_rank`)."""
+        most_nodes: int = Field(0, ge=0)
+        """End the search after this many nodes per query; the table then says what is certain. 0:
+        search until the ranking is exact."""
         shortlist: int = Field(50, ge=0)
-        masked: Literal["answer", "prompt"] = "prompt"  # which tokens are masked in turn
-        whole_word: bool = True  # score words masked as a whole, too
+        """Masked models: score only this many names per query, the best by mask average. 0: all
+        names."""
+        masked: Literal["answer", "prompt"] = "prompt"
+        """Masked models: which tokens are masked in turn, those of the `answer` or of the whole
+        `prompt`."""
+        whole_word: bool = True
+        """Masked models: score words masked as a whole, too."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

@@ -28,6 +28,8 @@ class MaskAverage(Method):
         relations have their subjects among their candidates."""
 
         script: Literal["ours", "released"] = "ours"
+        """`ours`, or as the script that MedLAMA `released`: raw scores at one mask, and subjects
+        among the candidates."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

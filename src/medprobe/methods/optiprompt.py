@@ -40,13 +40,21 @@ class Optiprompt(Method):
         """
 
         recipe: Literal["spread", "released"] = "spread"
-        vectors: int = Field(5, gt=0)  # of the recipe `spread`
+        """`spread` (ours), or the `released` recipe that made the published numbers."""
+        vectors: int = Field(5, gt=0)
+        """Soft prompt vectors, for the recipe `spread`."""
         seeds: int = Field(3, gt=0)
+        """Number of seeds. Each is a replicate."""
         epochs: int = Field(10, gt=0)
+        """Epochs of training."""
         batch: int = Field(16, gt=0)
+        """Examples per step."""
         learning_rate: float = Field(3e-3, gt=0)
-        warmup: float = Field(0.1, ge=0, lt=1)  # share of the steps, then falling to zero
+        """Learning rate."""
+        warmup: float = Field(0.1, ge=0, lt=1)
+        """Share of the steps in which the learning rate rises; then it falls to zero."""
         masks: int = Field(10, gt=0, le=10)
+        """Longest answer, in masks."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

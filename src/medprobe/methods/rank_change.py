@@ -43,6 +43,7 @@ class RankChange(Method):
         """Which of the two are run."""
 
         copy_control: bool = True
+        """Run the control that only copies from the context, too."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

@@ -38,10 +38,17 @@ class Xfactr(Method):
         """
 
         decodings: tuple[str, ...] = ("confidence", "order+order")
+        """Ways to fill masks: `confidence`, `order`, `independent`, or two joined by `+` for first
+        pass and refinement."""
         max_iter: int = Field(10, gt=0)
-        cursor: Cursor = "own"  # shared: refinement `order` as the released code has it
-        match: Literal["none", "nearest"] = "none"  # put the nearest candidate for what is decoded
-        name_length: int = Field(20, gt=2)  # tokens of a name that is matched
+        """Most refinement steps."""
+        cursor: Cursor = "own"
+        """Refinement `order`: a cursor per beam (`own`), or one for all as in the released code
+        (`shared`)."""
+        match: Literal["none", "nearest"] = "none"
+        """Replace what is decoded by the `nearest` candidate."""
+        name_length: int = Field(20, gt=2)
+        """Longest name that is matched, in tokens."""
 
         @model_validator(mode="after")
         def _sound(self) -> "Xfactr.Settings":

@@ -13,35 +13,51 @@ Kind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can 
 class SampleSettings(Section):
     """Sizes of the sample world. The defaults suit those of `Recipe`."""
 
-    queries: int = Field(64, ge=20)  # probed subjects of each relation
-    times: tuple[int, ...] = (0, 0, 0, 1, 2, 4)  # how often taught models read a fact, drawn evenly
-    reserve: int = Field(32, ge=8)  # subjects of each type that are never probed, beside them
-    # of a relation: how often each answer is right, the commonest first; else all alike
+    queries: int = Field(64, ge=20)
+    """Probed subjects per relation."""
+    times: tuple[int, ...] = (0, 0, 0, 1, 2, 4)
+    """How often a taught model reads a fact. Each fact draws one of these numbers."""
+    reserve: int = Field(32, ge=8)
+    """Further subjects of each type that are never probed."""
     answers: dict[str, tuple[PositiveInt, ...]] = Field({})
-    shuffled: bool = False  # also write a corpus of the same names in shuffled facts
+    """For a relation: how often each answer is right, the commonest first. Others: equally often."""
+    shuffled: bool = False
+    """Also write a corpus with the same names in shuffled facts."""
 
 
 class Recipe(Section):
     """How a sample model is trained: an entry of the `train` section of params.yaml."""
 
     kind: Kind
-    corpus: str  # which of data/sample/corpus-<name>.txt it reads
-    vocabulary: int = Field(2000, ge=300)  # pieces that are learnt
+    """Kind of model."""
+    corpus: str
+    """The corpus to read: a file `data/sample/corpus-<name>.txt`."""
+    vocabulary: int = Field(2000, ge=300)
+    """Word pieces to learn."""
     layers: int = Field(3, gt=0)
-    hidden: int = Field(192, gt=0, multiple_of=64)  # with a head of attention for each 64
+    """Layers."""
+    hidden: int = Field(192, gt=0, multiple_of=64)
+    """Hidden size. Each 64 have one attention head."""
     dropout: float = Field(0.0, ge=0, lt=1)
+    """Dropout."""
     steps: int = Field(2000, gt=0)
-    batch: int = Field(64, ge=8)  # sentences in a step
+    """Training steps."""
+    batch: int = Field(64, ge=8)
+    """Sentences per step."""
     learning_rate: float = Field(6e-4, gt=0)
+    """Learning rate."""
 
 
 class Continued(Section):
     """How the training of a sample model goes on, as another model: an entry of the `continued`
     section of params.yaml. All else is as in the recipe of its base."""
 
-    base: Name  # an entry of `train`
+    base: Name
+    """The model to continue, an entry of `train`."""
     corpus: str
+    """The corpus to read."""
     steps: int = Field(gt=0)
+    """Training steps."""
 
 
 def recipe(name: str, params: Params) -> tuple[Recipe, str | None]:

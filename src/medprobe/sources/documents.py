@@ -49,7 +49,9 @@ class Resource(Section):
     """A text resource: its form, and its file or folder below `data/`."""
 
     form: Literal["notes", "articles", "texts"]
+    """`notes` (MIMIC-III), `articles` (JATS XML), or `texts`."""
     path: Path
+    """File or folder below `data/`."""
 
 
 class Index:

@@ -45,11 +45,18 @@ class Settings(Section):
     """Resources and relations, and how much to take of them."""
 
     resources: dict[str, Resource]
+    """The text resources, by a name of your choice: the form of each, and its path."""
     relations: dict[str, Relation]
-    triples: int = Field(500, gt=0)  # of a relation, at most; drawn from those with a document
-    documents: int = Field(3, gt=0)  # of a resource for a triple, at most; drawn
+    """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
+    triples: int = Field(500, gt=0)
+    """At most this many triples per relation, drawn at random from those that a document mentions.
+    """
+    documents: int = Field(3, gt=0)
+    """At most this many documents per resource and triple, drawn at random."""
     max_segments: int = Field(10, gt=1)
-    window: int = Field(300, gt=0)  # words and marks of an input: some 512 tokens at most
+    """At most this many segments per context."""
+    window: int = Field(300, gt=0)
+    """Longest input, in words and punctuation marks. 300 of them are at most some 512 tokens."""
 
 
 def build(

@@ -21,8 +21,11 @@ class Relation(Section):
     types (as MRSTY names them) of its subjects and objects."""
 
     prompt: str
+    """The prompt, with `[X]` for the subject and `[Y]` for the object."""
     subjects: list[str]
+    """Semantic types of the subjects, as `MRSTY.RRF` names them."""
     objects: list[str]
+    """Semantic types of the objects, as `MRSTY.RRF` names them."""
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,10 @@ METADATA = Metadata(
 class Settings(Choices):
     """Which diseases are annotated, and how many negatives each positive has."""
 
-    diseases: tuple[str, ...] = Field(DISEASES, min_length=1)  # semantic types to annotate
-    negatives: int = Field(10, gt=0)  # of each kind, for each positive
+    diseases: tuple[str, ...] = Field(DISEASES, min_length=1)
+    """UMLS semantic types that count as diseases and are annotated."""
+    negatives: int = Field(10, gt=0)
+    """Negative examples of each kind per positive example."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

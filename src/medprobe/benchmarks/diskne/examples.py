@@ -31,20 +31,33 @@ class Choices(Section):
     """Settings of both builders. Where the paper and its released code differ, the defaults are the
     paper's."""
 
-    vocabulary: str = "SNOMEDCT_US"  # whose hierarchy tells ancestors and descendants
-    categories: tuple[Category, ...] = Field(CATEGORIES, min_length=1)  # the released code trains
-    # on medical and terminological examples apart: name those of one kind only
-    targets: tuple[str, ...] | None = None  # CUIs of the diseases to test; unset: all that can be
-    positives: int = Field(2, gt=0)  # fewest in a category for a disease to be tested in it
-    validation: float = Field(0.1, gt=0, lt=1)  # share of what trains
-    match: Match = "forms"  # how mentions are found; substrings: as the released code does
-    shared_premises: bool = (
-        False  # may a premise that is tested be trained on with another disease?
-    )
-    split: Literal["pairs", "released"] = "pairs"  # how it is divided; released: by rows
-    hypothesis: Literal["preferred", "surface"] = "preferred"  # surface: as the released code does
-    unknown_pairs: Unknown = "error"  # ids that are in no file of MedNLI or MEDIQA-NLI
-    unnamed: Unknown = "error"  # diseases that neither UMLS nor an annotated text has a name for
+    vocabulary: str = "SNOMEDCT_US"
+    """The UMLS vocabulary whose hierarchy gives ancestors and descendants."""
+    categories: tuple[Category, ...] = Field(CATEGORIES, min_length=1)
+    """Categories of examples. The released code trains on medical and terminological examples
+    apart: name the categories of one kind only."""
+    targets: tuple[str, ...] | None = None
+    """CUIs of the diseases to test. Empty: all that can be tested."""
+    positives: int = Field(2, gt=0)
+    """A disease is tested in a category if it has at least this many positive examples there."""
+    validation: float = Field(0.1, gt=0, lt=1)
+    """Share of the training examples that validates."""
+    match: Match = "forms"
+    """How mentions of a disease are found: by the `forms` of its names, or as `substrings`, as the
+    released code does."""
+    shared_premises: bool = False
+    """Whether a premise that is tested may also be trained on with another disease."""
+    split: Literal["pairs", "released"] = "pairs"
+    """How examples are divided: by `pairs`, or by rows as `released`."""
+    hypothesis: Literal["preferred", "surface"] = "preferred"
+    """Name of the disease in the hypothesis: the UMLS `preferred` name, or the `surface` form in
+    the text, as the released code has it."""
+    unknown_pairs: Unknown = "error"
+    """Pair ids that are in no file of MedNLI or MEDIQA-NLI: stop with an `error`, or `leave out`.
+    """
+    unnamed: Unknown = "error"
+    """Diseases without a name in the UMLS and in the annotated text: stop with an `error`, or
+    `leave out`."""
 
 
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.Row]]:

@@ -39,12 +39,17 @@ class Settings(Section):
     """From when its sentences may be, its entity lists by subset (files of `data/entities`), and
     which of their names are ranked."""
 
-    submitted_after: date = date(2021, 12, 31)  # the paper's: no abstract known to its models
-    submitted_before: date | None = None  # the paper took six months of PubMed
-    candidates: Literal["prompted", "listed"] = "prompted"  # the entities of prompts, or all
+    submitted_after: date = date(2021, 12, 31)
+    """Abstracts submitted after this date. The default is the paper's: no model of the paper has
+    read them."""
+    submitted_before: date | None = None
+    """Abstracts submitted before this date. The paper took six months of PubMed."""
+    candidates: Literal["prompted", "listed"] = "prompted"
+    """Names to rank: the entities of the prompts (`prompted`), or all listed ones (`listed`)."""
     entities: dict[str, Path] = Field(
         {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
     )
+    """Lists of entities by subset: files below `data/`, one name per line."""
 
 
 def build(

@@ -32,8 +32,11 @@ class Settings(Choices):
     """How to read the UMLS; the defaults give the released benchmark."""
 
     vocabularies: tuple[str, ...] = ("SNOMEDCT_US", "NCI", "MED-RT")
-    names: Literal["atom", "preferred"] = "atom"  # the relation's own atoms, or preferred English
-    max_answers: int = Field(10, gt=0)  # queries with more are dropped
+    """UMLS vocabularies whose relations are read."""
+    names: Literal["atom", "preferred"] = "atom"
+    """Names of entities: the relation's own `atom`, or the `preferred` English name."""
+    max_answers: int = Field(10, gt=0)
+    """Queries with more answers are dropped."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

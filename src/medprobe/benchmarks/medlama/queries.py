@@ -23,13 +23,22 @@ class Choices(Section):
     """Settings of both builders; the defaults give the released benchmark."""
 
     relations: tuple[str, ...] = RELATIONS
-    per_relation: int = Field(1000, gt=0)  # queries drawn, all where there are fewer
+    """The relations to build. The default is the paper's 19."""
+    per_relation: int = Field(1000, gt=0)
+    """Queries drawn per relation; all if the relation has fewer."""
     prompts: Literal["human", "default"] = "human"
+    """Prompts written by `human` authors, or the `default` ones made of the relation's name."""
     hardness: Rule = "released"
-    max_match: float = 0.1  # a hard query is below both
+    """How overlap of subject and answers is measured: as `released`, or by the package
+    `rouge_score`."""
+    max_match: float = 0.1
+    """A hard query has a smaller share than this of answers that are part of the subject's name."""
     max_rouge_l: float = 0.1
-    natural_names: bool = False  # drop queries with karyotype-like names
-    min_queries: int = Field(0, ge=0)  # drop relations with fewer queries
+    """A hard query also has a smaller mean ROUGE-L than this."""
+    natural_names: bool = False
+    """Drop queries with names that look like karyotypes."""
+    min_queries: int = Field(0, ge=0)
+    """Drop relations with fewer queries than this."""
 
     @field_validator("relations")
     @classmethod

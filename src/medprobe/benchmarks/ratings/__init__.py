@@ -29,8 +29,10 @@ class Settings(Section):
     """Where the sheets are, and from which rating on a prediction is right; the paper: 5, perfectly
     answers the query."""
 
-    sheets: Path  # below data/, such as annotations/experts
+    sheets: Path
+    """Folder of the filled sheets below `data/`, such as `annotations/experts`."""
     right: int = Field(5, ge=1, le=5)
+    """A prediction is right from this rating on. The paper: 5, perfectly answers the query."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
