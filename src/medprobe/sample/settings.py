@@ -20,7 +20,7 @@ class SampleSettings(Section):
     reserve: int = Field(32, ge=8)
     """Further subjects of each type that are never probed."""
     answers: dict[str, tuple[PositiveInt, ...]] = Field({})
-    """For a relation: how often each answer is right, the commonest first. Others: equally often."""
+    """For a relation: how often each answer is right, the commonest first. Others: alike."""
     shuffled: bool = False
     """Also write a corpus with the same names in shuffled facts."""
 
