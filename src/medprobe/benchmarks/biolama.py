@@ -23,6 +23,7 @@ METADATA = Metadata(
     description="Facts with one slot from CTD, Wikidata and the UMLS; answers have aliases",
     citation="Sung et al., Can Language Models be Biomedical Knowledge Bases?, EMNLP 2021",
     licence="CTD and Wikidata parts as released; the UMLS part needs a licence of the UMLS",
+    terms="umls",
     sources=("biolama",),
     primary_metric="acc_at_1",
     cluster="subject_id",

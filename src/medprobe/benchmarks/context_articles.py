@@ -7,6 +7,7 @@ from medprobe.benchmarks import Benchmark, context
 METADATA = replace(
     context.METADATA,
     licence="UMLS Metathesaurus licence; the articles' own",
+    terms="umls",
     sources=(*context.UMLS, "articles"),
 )
 BENCHMARK = Benchmark(METADATA, context.Settings, context.build, many_files=True)

@@ -26,6 +26,7 @@ METADATA = Metadata(
     description="general facts, as filled templates and as sentences of Wikipedia",
     citation="Petroni et al., Language Models as Knowledge Bases?, EMNLP 2019",
     licence="LAMA: CC BY-NC 4.0",
+    terms="open",
     sources=("lama",),
     primary_metric="acc_at_10",
     cluster="subject_id",

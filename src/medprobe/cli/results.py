@@ -112,18 +112,45 @@ def annotate(
 
 @main.command()
 @click.argument("view")
-@click.option("--format", "form", type=click.Choice(["latex", "markdown", "csv"]), required=True)
+@click.argument("benchmark", required=False)
+@click.option("--format", "form", type=click.Choice(["latex", "markdown", "csv"]))
 @click.option("--metric", help="As reports/comparison.csv names it; else the main one.")
 @click.option("--project", default=".", type=click.Path(path_type=Path), show_default=True)
-def export(view: str, form: str, metric: str | None, project: Path) -> None:
+@click.option(
+    "--to", "tool", type=click.Choice(["lm-eval", "inspect", "datasets"]), help="Of a benchmark."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Of a benchmark: a new folder.")
+@click.option("--licensed", is_flag=True, help="The benchmark's text may be in that folder.")
+def export(
+    view: str,
+    benchmark: str | None,
+    form: str | None,
+    metric: str | None,
+    project: Path,
+    *,
+    tool: str | None,
+    out: Path | None,
+    licensed: bool,
+) -> None:
     """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
-    BENCHMARK/SUBSET.
+    BENCHMARK/SUBSET. Or, as `export benchmark NAME --to lm-eval --out DIR`, write a benchmark for
+    lm-evaluation-harness, Inspect or the library datasets.
 
     The best of each column is bold; a mark says which are significantly worse.
     """
+    if benchmark is not None:
+        from medprobe.commands import exports
+
+        if view != "benchmark" or not tool or not out:
+            raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
+        exports.export(benchmark, tool, out, licensed=licensed)
+        click.echo(f"{out}: its README.md says how it is used")
+        return
     from medprobe.commands.export import export as text
     from medprobe.library.project import results
 
+    if not form:
+        raise click.UsageError("expected: export VIEW --format latex, markdown or csv")
     click.echo(text(results(project), view, form, metric), nl=False)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from medprobe.core.files import replacing
 SLOT: Final = "[Y]"
 BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
+Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
 FAMILY: Final = b"medprobe.metric"  # key in a prediction table's file: the family that scores it
 
 QUERY_COLUMNS: Final = [
@@ -64,6 +65,7 @@ class Metadata:
     licence: str  # of the sources it is built from
     sources: tuple[str, ...]  # files and folders below data/ that it is built from
     primary_metric: str
+    terms: Terms = "unknown"  # under which its text may be passed on; open: to anyone
     cluster: str = "query_id"  # column whose equal values the bootstrap draws together
     many_relations: bool = False  # too many for a figure, or for one MLflow metric each
 

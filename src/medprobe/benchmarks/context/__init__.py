@@ -33,6 +33,7 @@ METADATA = Metadata(
     citation="Yao et al., Context Variance Evaluation of Pretrained Language Models for "
     "Prompt-based Biomedical Knowledge Probing, arXiv 2022",
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement; the articles' own",
+    terms="physionet",
     sources=(*UMLS, "notes", "articles"),
     primary_metric="understand",
     cluster="subject_id",  # its triples share documents

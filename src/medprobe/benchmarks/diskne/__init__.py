@@ -29,6 +29,7 @@ METADATA = Metadata(
     description="Does a clinical sentence entail that the patient has a disease?",
     citation="Alghanmi, Espinosa-Anke and Schockaert, Findings of ACL 2021",
     licence="MedNLI and MEDIQA-NLI: PhysioNet credentialed; UMLS licence",
+    terms="physionet",
     sources=("mednli", "mediqa", *UMLS, VECTORS, SHEET),
     primary_metric="f1",
     cluster="target",  # the disease

@@ -22,6 +22,7 @@ METADATA: Final = Metadata(
     citation="Meng et al., Rewire-then-Probe: A Contrastive Recipe for Probing Biomedical Knowledge"
     " of Pre-trained Language Models, ACL 2022",
     licence="UMLS Metathesaurus License",
+    terms="umls",
     sources=("umls/MRCONSO.RRF", "umls/MRREL.RRF"),
     primary_metric="acc_at_1",
     cluster="subject_id",

@@ -1,0 +1,100 @@
+"""`medprobe export benchmark`: a benchmark in the form of another tool.
+
+One file is one tool, found by its name, and has a function `write(benchmark, folder)`. The folder
+it writes can be moved, and needs nothing of this package.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.answers import biolama, rule
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.files import replacing
+from medprobe.core.tables import DISTRACTOR, SLOT, BenchmarkTables, Metadata
+
+TOOLS: Final = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "datasets": "hub_dataset"}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A benchmark as it goes out."""
+
+    name: str
+    metadata: Metadata
+    tables: BenchmarkTables
+
+    def names(self, subset: str) -> list[str]:
+        """The candidates of a subset, distractors left out, in the order of the methods."""
+        table = self.tables.candidates
+        own = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
+        return sorted(set(own["name"]))
+
+    def relations(self) -> list[tuple[str, str, pd.DataFrame]]:
+        """`(subset, relation, its queries)`."""
+        groups = self.tables.queries.groupby(["subset", "relation"], sort=True)
+        return [
+            (str(subset), str(relation), queries.reset_index(drop=True))
+            for (subset, relation), queries in groups
+        ]
+
+    def equal(self, text: str) -> str:
+        """A text that a model wrote, as answers are compared: by the benchmark's rule, and by that
+        of BioLAMA's evaluator."""
+        return biolama(rule(self.tables.normalise)(text))
+
+
+def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
+    """Write a benchmark that is built for a tool (a key of TOOLS) into a new folder.
+
+    Args:
+        name: The benchmark, as in params.yaml.
+        tool: A key of TOOLS.
+        out: The folder. Text that not everybody may have goes only below outputs/.
+        licensed: Such text may go elsewhere.
+
+    Raises:
+        BadInput: The benchmark is not built, its text may not go there, or the tool cannot ask it.
+    """
+    if not (places.BENCHMARKS / name).is_dir():
+        there = sorted(path.name for path in places.BENCHMARKS.glob("*") if path.is_dir())
+        problem = f"no benchmark of this name is built{nearest(name, there)}"
+        raise BadInput(name, problem, "run `medprobe repro`")
+    metadata = Metadata.read(places.ABOUT / f"{name}.json")
+    inside = out.resolve().is_relative_to(places.BENCHMARKS.parent.resolve())
+    if metadata.terms != "open" and not (inside or licensed):
+        problem = f"the text of {name} is not everybody's ({metadata.licence})"
+        remedy = "write below outputs/, or say --licensed where its licence allows this folder"
+        raise BadInput(out, problem, remedy)
+    if out.exists():
+        raise BadInput(out, "is there already", "choose another folder")
+    benchmark = Exported(name, metadata, BenchmarkTables.read(places.BENCHMARKS / name))
+    write: Callable[[Exported, Path], None]
+    write = importlib.import_module(f"{__name__}.{TOOLS[tool]}").write
+    with replacing(out) as folder:
+        folder.mkdir()
+        write(benchmark, folder)
+
+
+def check_ranked(benchmark: Exported, tool: str) -> None:
+    """Raise BadInput for a benchmark that is not judged by which answers come first."""
+    if not benchmark.metadata.ranks_answers:
+        problem = f"judged by {benchmark.metadata.primary_metric}, not by ranks of its answers"
+        raise BadInput(benchmark.name, f"{problem}: {tool} cannot ask it so", "use --to datasets")
+
+
+def words_after(queries: pd.DataFrame) -> list[str]:
+    """What ends an answer: a line's end, and the first word behind the slot where that is the same
+    in all prompts.
+
+    >>> words_after(pd.DataFrame({"prompt": ["A treats [Y] .", "B treats [Y] ."]}))
+    ['\\n', ' .']
+    """
+    tails = {prompt.partition(SLOT)[2].rstrip() for prompt in queries["prompt"]}
+    firsts = {tail[: len(tail) - len(tail.lstrip())] + tail.split()[0] for tail in tails if tail}
+    return ["\n", *(firsts if len(firsts) == 1 and "" not in tails else ())]

@@ -1,0 +1,198 @@
+"""A benchmark as tasks of lm-evaluation-harness: a folder with YAML, JSONL and one Python file.
+
+Each relation of each subset is three tasks: all candidates ranked by the log-likelihood of the
+filled prompt, the answers of the relation ranked alone (`_relation`), and an answer written by the
+model (`_generate`). Each of the three is a group over the relations, whose mean counts relations
+alike.
+"""
+
+import inspect
+import json
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import yaml
+
+from medprobe.commands.exports import Exported, check_ranked, words_after
+from medprobe.core import answers
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT, candidate_hash
+from medprobe.engine.asking import completion
+from medprobe.tracking.shared import query_hash
+
+UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
+RANKED: Final = ("acc", "acc_at_5", "acc_at_10")
+LONGEST: Final = 32  # tokens that are written at most
+
+
+class Function(str):
+    """The name of a function of utils.py."""
+
+
+class Dumper(yaml.SafeDumper):
+    """Writes a `Function` as lm-eval reads it."""
+
+
+def _function(dumper: yaml.SafeDumper, name: Function) -> yaml.Node:
+    return dumper.represent_scalar("!function", f"utils.{name}")
+
+
+Dumper.add_representer(Function, _function)
+
+
+def write(benchmark: Exported, folder: Path) -> None:
+    """Write the tasks and groups of a benchmark. Raises BadInput where it is not one of ranks."""
+    check_ranked(benchmark, "lm-eval")
+    names: dict[str, list[str]] = {}  # by what they are the names of
+    groups: dict[str, tuple[list[str], list[str]]] = {}  # a group's tasks and metrics
+    for subset, relation, queries in benchmark.relations():
+        task = task_name(benchmark.name, subset, relation)
+        if (folder / f"{task}.jsonl").exists():
+            raise BadInput(task, "two relations would have this name", "rename one of them")
+        _write_queries(benchmark, queries, folder / f"{task}.jsonl")
+        of_subset = benchmark.names(subset)
+        named = {name for texts in queries["answers"] for name in texts}
+        own = [name for name in of_subset if name in named]
+        names |= {subset: of_subset, f"{subset}/{relation}": own}
+        about = _about(queries, of_subset)
+        tasks = {
+            "": _ranking(task, subset, about),
+            "_relation": _ranking(task, f"{subset}/{relation}", about),
+            "_generate": _writing(task, words_after(queries), about),
+        }
+        for ending, content in tasks.items():
+            _dump({"task": f"{task}{ending}", **content}, folder / f"{task}{ending}.yaml")
+            group = f"{task_name(benchmark.name, subset)}{ending}"
+            metrics = [one["metric"] for one in content["metric_list"]]
+            groups.setdefault(group, ([], metrics))[0].append(f"{task}{ending}")
+    for group, (of_group, metrics) in groups.items():
+        means = [{"metric": name, "weight_by_size": False} for name in metrics]
+        content = {"group": group, "task": of_group, "aggregate_metric_list": means}
+        _dump({**content, "metadata": {"version": 1.0}}, folder / f"{group}.yaml")
+    (folder / "names.json").write_text(
+        json.dumps(names, ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
+    )
+    (folder / "utils.py").write_text(_utils(benchmark), encoding="utf-8")
+    (folder / "README.md").write_text(_readme(benchmark, sorted(groups)), encoding="utf-8")
+
+
+def task_name(*names: str) -> str:
+    """The name of a task or group.
+
+    >>> task_name("medlama", "full", "may treat")
+    'medprobe_medlama_full_may-treat'
+    """
+    return "_".join(["medprobe", *(re.sub(r"[^A-Za-z0-9_-]+", "-", name) for name in names)])
+
+
+def _write_queries(benchmark: Exported, queries: pd.DataFrame, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for query in queries.itertuples():
+            line = {
+                "query_id": query.query_id,
+                "prompt": query.prompt,
+                "text": completion(query.prompt, [], "\n").partition(SLOT)[0].rstrip(),
+                "answers": [*query.answers],
+                "targets": sorted({benchmark.equal(answer) for answer in query.answers}),
+            }
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _about(queries: pd.DataFrame, names: list[str]) -> dict[str, Any]:
+    """What lm-eval keeps with its results, so that they can be held against the benchmark."""
+    return {
+        "version": 1.0,
+        "medprobe": metadata.version("medprobe"),
+        "queries_sha256": query_hash(queries),
+        "candidates_sha256": candidate_hash(names),
+    }
+
+
+def _ranking(task: str, among: str, about: dict[str, Any]) -> dict[str, Any]:
+    """A task that ranks names."""
+    return {
+        "custom_dataset": Function("queries"),
+        "dataset_kwargs": {"file": f"{task}.jsonl", "among": among},
+        "test_split": "test",
+        "output_type": "multiple_choice",
+        "doc_to_text": "",
+        "target_delimiter": "",  # else a blank begins each text
+        "doc_to_choice": Function("choices"),
+        "doc_to_target": "answers",
+        "process_results": Function("ranked"),
+        "num_fewshot": 0,
+        "metric_list": [_mean(name) for name in RANKED],
+        "metadata": about,
+    }
+
+
+def _writing(task: str, until: list[str], about: dict[str, Any]) -> dict[str, Any]:
+    """A task whose answers the model writes."""
+    steps = [{"function": "custom", "filter_fn": Function("written")}, {"function": "take_first"}]
+    return {
+        "custom_dataset": Function("queries"),
+        "dataset_kwargs": {"file": f"{task}.jsonl"},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "text",
+        "doc_to_target": "targets",
+        "generation_kwargs": {"until": until, "max_gen_toks": LONGEST, "do_sample": False},
+        "filter_list": [{"name": "medprobe", "filter": steps}],
+        "num_fewshot": 0,
+        "metric_list": [_mean("exact_match")],
+        "metadata": about,
+    }
+
+
+def _mean(metric: str) -> dict[str, Any]:
+    return {"metric": metric, "aggregation": "mean", "higher_is_better": True}
+
+
+def _dump(content: dict[str, Any], path: Path) -> None:
+    text = yaml.dump(content, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+    path.write_text(text, encoding="utf-8")
+
+
+def _utils(benchmark: Exported) -> str:
+    """The functions that the tasks name, with the benchmark's rule of equality."""
+    from jinja2 import Environment
+
+    environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
+    chosen = answers.rule(benchmark.tables.normalise)
+    rules = {one.__name__: inspect.getsource(one) for one in (answers.biolama, chosen)}
+    return environment.from_string(UTILS.read_text(encoding="utf-8")).render(
+        name=benchmark.name, slot=SLOT, rule=chosen.__name__, rules=rules.values()
+    )
+
+
+def _readme(benchmark: Exported, groups: list[str]) -> str:
+    about = benchmark.metadata
+    listed = "\n".join(f"- `{group}`" for group in groups)
+    return f"""# {benchmark.name}: {about.description}
+
+Tasks for lm-evaluation-harness, written by medprobe. They need nothing but this folder:
+
+```
+lm-eval run --model hf --model_args pretrained=MODEL --include_path . --tasks {groups[0]} \\
+  --output_path results --log_samples
+```
+
+Groups, whose tasks are relations:
+
+{listed}
+
+A group without an ending ranks all candidates by the log-likelihood of the prompt filled with each;
+`_relation` ranks the answers of the relation alone; in `_generate` the model writes the answer. `acc` is
+acc@1. A query is right where any of its answers comes first. Candidates that are distractors are left
+out.
+
+`medprobe import results results --model NAME` brings the logged samples back: paired tests, intervals,
+page.
+
+Citation: {about.citation}
+
+Licence: {about.licence}
+"""
