@@ -117,9 +117,9 @@ def annotate(
 @click.option("--metric", help="As reports/comparison.csv names it; else the main one.")
 @click.option("--project", default=".", type=click.Path(path_type=Path), show_default=True)
 @click.option(
-    "--to", "tool", type=click.Choice(["lm-eval", "inspect", "datasets"]), help="Of a benchmark."
+    "--to", "tool", type=click.Choice(["lm-eval"]), help="The tool that a benchmark is for."
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Of a benchmark: a new folder.")
+@click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
 @click.option("--licensed", is_flag=True, help="The benchmark's text may be in that folder.")
 def export(
     view: str,
@@ -134,7 +134,7 @@ def export(
 ) -> None:
     """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
     BENCHMARK/SUBSET. Or, as `export benchmark NAME --to lm-eval --out DIR`, write a benchmark for
-    lm-evaluation-harness, Inspect or the library datasets.
+    lm-evaluation-harness.
 
     The best of each column is bold; a mark says which are significantly worse.
     """

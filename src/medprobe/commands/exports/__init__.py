@@ -18,7 +18,7 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.tables import DISTRACTOR, SLOT, BenchmarkTables, Metadata
 
-TOOLS: Final = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "datasets": "hub_dataset"}
+TOOLS: Final = {"lm-eval": "lm_eval"}
 
 
 @dataclass(frozen=True)

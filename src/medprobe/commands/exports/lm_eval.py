@@ -184,13 +184,14 @@ Groups, whose tasks are relations:
 
 {listed}
 
-A group without an ending ranks all candidates by the log-likelihood of the prompt filled with each;
-`_relation` ranks the answers of the relation alone; in `_generate` the model writes the answer. `acc` is
-acc@1. A query is right where any of its answers comes first. Candidates that are distractors are left
+A group without an ending ranks all candidates by the log-likelihood of the prompt filled with each.
+In `_relation` only the answers of the relation are ranked. In `_generate` the model writes the
+answer. `acc` is acc@1: a query is right where any of its answers comes first. Distractors are left
 out.
 
-`medprobe import results results --model NAME` brings the logged samples back: paired tests, intervals,
-page.
+Add `add_bos_token=True` to the model's arguments where its texts begin with a token of their own.
+
+`medprobe import results results` brings the logged samples back: intervals, paired tests, page.
 
 Citation: {about.citation}
 
