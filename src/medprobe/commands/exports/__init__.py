@@ -13,7 +13,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.answers import biolama, rule
+from medprobe.core.answers import biolama, find_rule
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.tables import DISTRACTOR, SLOT, BenchmarkTables, Metadata
@@ -46,7 +46,7 @@ class Exported:
     def equal(self, text: str) -> str:
         """A text that a model wrote, as answers are compared: by the benchmark's rule, and by that
         of BioLAMA's evaluator."""
-        return biolama(rule(self.tables.normalise)(text))
+        return biolama(find_rule(self.tables.normalise)(text))
 
 
 def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:

@@ -161,7 +161,7 @@ def _utils(benchmark: Exported) -> str:
     from jinja2 import Environment
 
     environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
-    chosen = answers.rule(benchmark.tables.normalise)
+    chosen = answers.find_rule(benchmark.tables.normalise)
     rules = {one.__name__: inspect.getsource(one) for one in (answers.biolama, chosen)}
     return environment.from_string(UTILS.read_text(encoding="utf-8")).render(
         name=benchmark.name, slot=SLOT, rule=chosen.__name__, rules=rules.values()
