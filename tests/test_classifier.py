@@ -16,7 +16,7 @@ from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_prediction
 from medprobe.engine.fine_tuning import TextClassifier
 from medprobe.engine.linear_probe import LinearProbe
 from medprobe.methods import Task
-from medprobe.methods.classifier import VARIANTS, Classifier, by_positives
+from medprobe.methods.classifier import VARIANTS, Classifier, rank_diseases
 from medprobe.metrics import Scoring
 from medprobe.stages.probe import probe
 from medprobe.stages.track import track_one
@@ -101,8 +101,8 @@ def test_tasks_are_diseases_and_passes_are_variants_and_seeds(tmp_path: Path) ->
 def test_diseases_with_the_most_positives_are_taken() -> None:
     examples = pd.DataFrame({"cui": ["a", "b", "b", "c", "d", "d"], "label": [1, 1, 1, 1, 1, 1]})
     splits = pd.DataFrame({"target": ["d", "c", "b", "a"]})
-    assert by_positives(examples, splits) == ["b", "d", "a", "c"]
-    assert by_positives(examples, splits[splits["target"] != "b"])[:2] == ["d", "a"]
+    assert rank_diseases(examples, splits) == ["b", "d", "a", "c"]
+    assert rank_diseases(examples, splits[splits["target"] != "b"])[:2] == ["d", "a"]
 
 
 @pytest.mark.parametrize(

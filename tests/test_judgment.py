@@ -20,7 +20,7 @@ from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.engine import causal
 from medprobe.figures import reliability
-from medprobe.methods.judgment import WORDINGS, Judgment, wrong_answers
+from medprobe.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
 from medprobe.metrics import Scoring, judgment
 from medprobe.testing import tiny
 
@@ -61,7 +61,8 @@ def task(prober, tables):
 def test_no_wrong_answer_is_right_for_another_name_of_the_subject(tiny_model) -> None:
     tables = benchmark()
     chosen = {
-        tuple(wrong_answers(task(method(tiny_model("bert")), tables), seed)) for seed in range(20)
+        tuple(draw_wrong_answers(task(method(tiny_model("bert")), tables), seed))
+        for seed in range(20)
     }
     assert {row[:2] for row in chosen} == {("influenza", "influenza")}
     assert {row[2] for row in chosen} == {"pain", "fever"}
@@ -73,14 +74,14 @@ def test_facts_of_other_splits_are_true_too(tiny_model) -> None:
     train["answer_ids"] = [["A1"]]
     tables = BenchmarkTables(tables.queries, tables.candidates, others={"train": train})
     made = task(method(tiny_model("bert")), tables)
-    assert {wrong_answers(made, seed)[2] for seed in range(20)} == {"pain"}
+    assert {draw_wrong_answers(made, seed)[2] for seed in range(20)} == {"pain"}
 
 
 def test_wrong_answers_are_of_the_answers_type(tiny_model) -> None:
     tables = benchmark()
     tables.candidates["type"] = ["symptom", "symptom", "disease", "gene"]
     with pytest.raises(BadInput, match="query q0: every answer of its relation and type is right"):
-        wrong_answers(task(method(tiny_model("bert")), tables), 0)
+        draw_wrong_answers(task(method(tiny_model("bert")), tables), 0)
 
 
 @pytest.mark.parametrize(

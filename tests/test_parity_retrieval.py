@@ -7,7 +7,7 @@ import pytest
 
 import parity
 from medprobe.engine.search import Index
-from medprobe.methods.contrastive import halved
+from medprobe.methods.contrastive import round_to_half
 
 INPUTS, OUTPUTS = parity.read("retrieval", "inputs"), parity.read("retrieval", "outputs")
 RUNS = [
@@ -27,7 +27,7 @@ def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     queries = np.array([query["vector"] for query in given["queries"]], dtype=np.float32)
     offered = np.concatenate([vectors, far])
     if half:
-        queries, offered = map(halved, (queries, offered))
+        queries, offered = map(round_to_half, (queries, offered))
     index = Index()
     index.add(names, offered)
     indices, _ = index.nearest(queries, names, K)

@@ -16,7 +16,7 @@ from medprobe.core.params import EngineParams
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
 from medprobe.engine.load import load
-from medprobe.methods.rank_change import COPY, RankChange, ranks
+from medprobe.methods.rank_change import COPY, RankChange, rank_of
 from medprobe.testing import tiny
 
 PROMPTS = (
@@ -177,5 +177,5 @@ def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
 def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
     names = [f"{number:02d}" for number in range(len(scores))]
     expected = ranked(dict(zip(names, scores, strict=True)))
-    found = ranks(np.array(scores), np.arange(len(scores)))
+    found = rank_of(np.array(scores), np.arange(len(scores)))
     assert found.tolist() == [expected[name] for name in names]

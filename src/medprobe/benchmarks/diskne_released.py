@@ -44,7 +44,8 @@ class Settings(Choices):
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the examples, and a split for each disease that has enough positives. Raises BadInput
-    for sources that are missing or amiss."""
+    for sources that are missing or amiss.
+    """
     pairs, read = read_pairs(data)
     rows = _annotated(data / "diskne", settings)
     read += counts.by_name("diskne", "annotations", rows["kind"])
@@ -65,7 +66,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 def _annotated(folder: Path, settings: Settings) -> pd.DataFrame:
     """The rows of the released files that are asked for, in their order; `kind` is positive,
-    similar or random."""
+    similar or random.
+    """
     found = [
         (kind, path)
         for kind in KINDS
@@ -123,7 +125,8 @@ def _key(rows: pd.DataFrame) -> pd.MultiIndex:
 
 def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     """The negatives: `position` (of their positive), `kind, original_cui, cui, row`. Where no
-    positive has their pair, category and disease, theirs is the one of pair and category."""
+    positive has their pair, category and disease, theirs is the one of pair and category.
+    """
     found = pd.Series(np.nan, index=given.index)
     for keys in (OF_POSITIVE, LOOSE):
         place = positives.drop_duplicates(keys).reset_index(names="position")[[*keys, "position"]]

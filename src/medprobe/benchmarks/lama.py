@@ -46,7 +46,8 @@ class Settings(Section):
     """Which sentences are asked: as the paper has it every one, and none is dropped that can be
     asked at all, which is one with a single mask. `distractors` names, for a subset, a list of
     further entities, a file of `data/lama`: the subset is ranked with and without them (the
-    paper's Table 6)."""
+    paper's Table 6).
+    """
 
     sets: tuple[Set, ...] = SETS
     """The data sets to build. Leave out those whose files you do not have."""
@@ -66,7 +67,8 @@ class Settings(Section):
 @dataclass
 class LeftOut:
     """How many sentences of a set each rule dropped, and how many a rule that was not chosen
-    would have."""
+    would have.
+    """
 
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)

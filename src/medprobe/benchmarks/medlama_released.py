@@ -24,7 +24,8 @@ METADATA = replace(
 def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
     """The queries of the released files, in their order: they are samples already, and drawn from
     only where fewer are asked for. Raises BadInput where none of the relations is there, or a file
-    is amiss."""
+    is amiss.
+    """
     folder = data / "medlama"
     full, _ = files.released_files(folder)
     there = [relation for relation in settings.relations if relation in full]

@@ -58,7 +58,8 @@ def tables(
     normalise: str = "exact",
 ) -> BenchmarkTables:
     """Facts that were `read` from a `source`, as `(place, fact)`, as queries, asked by their own
-    prompts or by the templates of their relations; raises BadInput as `build` does."""
+    prompts or by the templates of their relations; raises BadInput as `build` does.
+    """
     rows: dict[tuple[str, str, str], list[Fact]] = {}
     listed = []
     for where, fact in read:

@@ -26,7 +26,8 @@ AS_IT_CAME: Final = {  # settings that a method demands, for a checkpoint that n
 @dataclass
 class Model:
     """A checkpoint that methods can ask. Its weights are loaded when a method first asks it, and
-    those of the last method are kept."""
+    those of the last method are kept.
+    """
 
     name: str
     folder: Path

@@ -104,7 +104,8 @@ def scored(
     out: Path | None = None,
 ) -> Scores:
     """What predictions are worth by a family of metrics; they go to the parquet file `out` too,
-    where one is named."""
+    where one is named.
+    """
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "benchmark")
         tables.write(folder)

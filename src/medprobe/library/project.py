@@ -30,13 +30,15 @@ class Results:
     @cached_property
     def significance(self) -> pd.DataFrame:
         """The paired tests (`metrics/significance.py` has the columns); no rows where the stage
-        `compare` has not run."""
+        `compare` has not run.
+        """
         path = self.folder / places.REPORTS / "significance.csv"
         return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
 
     def benchmark(self, name: str) -> Metadata:
         """What to know of a benchmark: its metric, licence, citation. Raises BadInput for a name
-        that is none."""
+        that is none.
+        """
         known = sorted(self.comparison["benchmark"].unique())
         if name not in known:
             problem = f"no results on a benchmark '{name}'{nearest(name, known)}"

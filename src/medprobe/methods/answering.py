@@ -33,8 +33,11 @@ Form = Literal["constrained", "free"]
 
 
 class Answering(Method):
-    """Ranks the candidates by what the model would write (`constrained`), or what it writes
-    (`free`); a variant for each template, number of shots and form: `chat-3-shot-free`."""
+    """Ranks candidates by what the model would write, or takes what it writes.
+
+    Form `constrained` ranks the candidates, form `free` takes the model's own text. There is a
+    variant for each template, number of shots and form, such as `chat-3-shot-free`.
+    """
 
     KINDS = ("chat", "causal", "seq2seq")
     SELECTING = frozenset({"templates", "shots", "forms"})
@@ -83,12 +86,12 @@ class Answering(Method):
     def passes(self) -> list[str]:
         """A pass a variant."""
         settings = self.settings
-        able: tuple[Template, ...] = (
+        templates: tuple[Template, ...] = (
             ("chat", "none") if asking.has_template(self.model) else ("none",)
         )
         return [
             f"{template}-{shots}-shot-{form}"
-            for template in settings.templates or able
+            for template in settings.templates or templates
             for shots in settings.shots
             for form in settings.forms
         ]
@@ -99,103 +102,112 @@ class Answering(Method):
         facts = tables.others.get(TRAIN)
         if facts is None or not any(self.settings.shots):
             return tasks
-        return [replace(task, tables={TRAIN: _unasked(task, facts)}) for task in tasks]
+        return [replace(task, tables={TRAIN: _exclude_subjects(task, facts)}) for task in tasks]
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best answers of each query, with the log-likelihood of the text that they end
-        (`constrained`), or as `engine.writing.write` scores them (`free`).
+        """Return the k best answers of each query.
 
-        A free answer is a hit where it equals an answer by the benchmark's rule and that of
-        BioLAMA's evaluator: letter case, punctuation and articles aside. Raises BadInput for a
-        prompt without exactly one slot, or longer than the model's window; where there are fewer
-        facts than are to be told; and where the tokenizer has no template for a chat.
+        The score is the log-likelihood of the text that the answer ends (`constrained`), or the
+        score of `engine.writing.write` (`free`). A free answer is a hit if it equals an answer by
+        the benchmark's rule and by that of BioLAMA's evaluator, which ignores case, punctuation and
+        articles.
+
+        Raises:
+            BadInput: a prompt does not have exactly one slot or is longer than the model's window;
+                there are fewer facts than shots; or the tokenizer has no chat template.
         """
         template, shots, _, form = pass_.split("-")
-        asked = self._asked(task, template == "chat", int(shots))
+        inputs = self._model_inputs(task, template == "chat", int(shots))
         names = sorted(set(task.benchmark_candidates["name"]))
-        best = self._free(task, asked, names) if form == "free" else self._among(task, asked, names)
-        rule = _loosely(task) if form == "free" else task.normalise
+        answers_by_query = (
+            self._write_answers(task, inputs, names)
+            if form == "free"
+            else self._rank_candidates(task, inputs, names)
+        )
+        rule = _loose_rule(task) if form == "free" else task.normalise
         rows = []
-        for query, of_query in zip(task.queries.itertuples(), best, strict=True):
-            right = {rule(answer) for answer in query.answers}
-            for row in ranking.rows(str(query.query_id), of_query, pass_):
-                rows.append({**row, "hit": rule(row["prediction"]) in right})
+        for query, ranked_texts in zip(task.queries.itertuples(), answers_by_query, strict=True):
+            right_answers = {rule(answer) for answer in query.answers}
+            for row in ranking.rows(str(query.query_id), ranked_texts, pass_):
+                rows.append({**row, "hit": rule(row["prediction"]) in right_answers})
         return pd.DataFrame(rows)
 
-    def _among(
-        self, task: Task, asked: list[writing.Asked], names: list[str]
+    def _rank_candidates(
+        self, task: Task, inputs: list[writing.Asked], names: list[str]
     ) -> Iterator[list[writing.Text]]:
         """The likeliest candidates, each with what ends it."""
-        slots = [slot for slot, _ in asked]
-        sources = [source for _, source in asked if source]
-        found = likeliest(self.model, slots, task.query_labels, names, task.k, sources=sources)
-        for total, *_ in found:
+        slots = [slot for slot, _ in inputs]
+        sources = [source for _, source in inputs if source]
+        rankings = likeliest(self.model, slots, task.query_labels, names, task.k, sources=sources)
+        for total, *_ in rankings:
             yield [(names[i], score) for i, score in total.names]
 
-    def _free(
-        self, task: Task, asked: list[writing.Asked], names: list[str]
+    def _write_answers(
+        self, task: Task, inputs: list[writing.Asked], names: list[str]
     ) -> list[list[writing.Text]]:
         longest = max(map(len, answer_ids(self.model.tokenizer, names, " ")))
-        chosen = self.settings
-        way = writing.Way(
-            beams=chosen.beams,
-            samples=chosen.samples,
-            temperature=chosen.temperature,
-            cap=longest + chosen.spare,
-            own_settings=chosen.own_settings,
+        settings = self.settings
+        generation = writing.Way(
+            beams=settings.beams,
+            samples=settings.samples,
+            temperature=settings.temperature,
+            cap=longest + settings.spare,
+            own_settings=settings.own_settings,
             seed=self.seed,
         )
-        written = writing.write(self.model, asked, task.query_labels, way)
-        return [of_query[: task.k] for of_query in written]
+        texts = writing.write(self.model, inputs, task.query_labels, generation)
+        return [ranked_texts[: task.k] for ranked_texts in texts]
 
-    def _asked(self, task: Task, chat: bool, shots: int) -> list[writing.Asked]:
+    def _model_inputs(self, task: Task, chat: bool, shots: int) -> list[writing.Asked]:
         """What each query is to the model: a slot, and what an encoder reads."""
         model, separator = self.model, self.settings.separator
         if shots:
             _check_shots(task, shots)
-        texts = [self._text(row, task, chat, shots) for row in task.queries.itertuples()]
+        texts = [self._fill_template(row, task, chat, shots) for row in task.queries.itertuples()]
         if self.head == "causal":
             slots = asking.slots(model, texts, task.query_labels, separator, begun=chat)
             return [(slot, ()) for slot in slots]
         begin = Slot(asking.decoder_start(model), (model.tokenizer.eos_token_id,), "")
-        read = [text.partition(SLOT)[0].rstrip() for text in texts]
-        sources = model.tokenizer(read, add_special_tokens=not chat, verbose=False)["input_ids"]
-        return [(begin, tuple(source)) for source in sources]
+        texts_before_slot = [text.partition(SLOT)[0].rstrip() for text in texts]
+        encoded = model.tokenizer(texts_before_slot, add_special_tokens=not chat, verbose=False)
+        return [(begin, tuple(source)) for source in encoded["input_ids"]]
 
-    def _text(self, query: Any, task: Task, chat: bool, shots: int) -> str:
+    def _fill_template(self, query: Any, task: Task, chat: bool, shots: int) -> str:
         """The text with a slot that a query is, the shots before it."""
         draw = random.Random(f"{self.seed} {query.prompt}")
-        told = task.tables[TRAIN].to_dict("records") if shots else []
-        facts = [(fact["prompt"], fact["answers"][0]) for fact in draw.sample(told, shots)]
+        facts_to_state = task.tables[TRAIN].to_dict("records") if shots else []
+        facts = [
+            (fact["prompt"], fact["answers"][0]) for fact in draw.sample(facts_to_state, shots)
+        ]
         if self.head == "causal" and not chat:
             sentences = [prompt.replace(SLOT, answer) for prompt, answer in facts]
             return asking.completion(query.prompt, sentences, self.settings.separator)
-        turns = [(self._question(prompt), answer) for prompt, answer in facts]
+        turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
         if chat:
-            return asking.chat(self.model, turns, self._question(query.prompt))
-        return asking.turns(turns, self._question(query.prompt), self.settings.separator)
+            return asking.chat(self.model, turns, self._word_question(query.prompt))
+        return asking.turns(turns, self._word_question(query.prompt), self.settings.separator)
 
-    def _question(self, prompt: str) -> str:
+    def _word_question(self, prompt: str) -> str:
         return self.settings.question.replace(PROMPT, prompt.replace(SLOT, BLANK))
 
 
-def _loosely(task: Task) -> Callable[[str], str]:
+def _loose_rule(task: Task) -> Callable[[str], str]:
     """The rule by which free answers are equal."""
     return lambda text: answers.biolama(task.normalise(text))
 
 
-def _unasked(task: Task, facts: pd.DataFrame) -> pd.DataFrame:
+def _exclude_subjects(task: Task, facts: pd.DataFrame) -> pd.DataFrame:
     """Facts of the task's relation and subset about subjects that it does not ask of."""
-    first = task.queries.iloc[0]
-    own = (facts["relation"] == first["relation"]) & (facts["subset"] == first["subset"])
-    asked = facts["subject_id"].isin(task.queries["subject_id"])
-    return facts[own & ~asked].reset_index(drop=True)
+    query = task.queries.iloc[0]
+    same_relation = (facts["relation"] == query["relation"]) & (facts["subset"] == query["subset"])
+    same_subject = facts["subject_id"].isin(task.queries["subject_id"])
+    return facts[same_relation & ~same_subject].reset_index(drop=True)
 
 
 def _check_shots(task: Task, shots: int) -> None:
-    where = f"{task.queries['benchmark'].iloc[0]}: {task.name}"
+    place = f"{task.queries['benchmark'].iloc[0]}: {task.name}"
     if TRAIN not in task.tables:
-        raise BadInput(where, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
+        raise BadInput(place, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
     if (count := len(task.tables[TRAIN])) < shots:
         problem = f"{count} facts that are never asked, {shots} are to be told"
-        raise BadInput(where, problem, "set fewer shots")
+        raise BadInput(place, problem, "set fewer shots")

@@ -39,8 +39,8 @@ TABLES: Final = {  # of the benchmark, with the columns that are read
 CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
 
-class Shown(NamedTuple):
-    """What a variant shows of an example, and of which."""
+class View(NamedTuple):
+    """What the model sees of an example, and which negatives there are."""
 
     premise: bool
     hypothesis: Literal["hypothesis", "full_hypothesis"]  # a column of the examples
@@ -48,20 +48,20 @@ class Shown(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What a variant shows, and how it learns."""
+    """What the model sees, and how it learns."""
 
-    shown: Shown
+    view: View
     learning: Literal["fine-tuned", "frozen", "lp-ft", "none"] = "fine-tuned"
 
 
-PAIR: Final = Shown(True, "hypothesis")
-DISEASE: Final = Shown(False, "hypothesis")
+PAIR: Final = View(True, "hypothesis")
+DISEASE: Final = View(False, "hypothesis")
 VARIANTS: Final = {
     "": Variant(PAIR),
     "hypothesis-only": Variant(DISEASE),
-    "full": Variant(Shown(True, "full_hypothesis")),
-    "full-hypothesis-only": Variant(Shown(False, "full_hypothesis")),
-    "random": Variant(Shown(True, "hypothesis", "random")),
+    "full": Variant(View(True, "full_hypothesis")),
+    "full-hypothesis-only": Variant(View(False, "full_hypothesis")),
+    "random": Variant(View(True, "hypothesis", "random")),
     "frozen": Variant(PAIR, "frozen"),
     "frozen-hypothesis-only": Variant(DISEASE, "frozen"),
     "lp-ft": Variant(PAIR, "lp-ft"),
@@ -114,8 +114,8 @@ class Classifier(Method):
         self.checkpoint, self.settings = checkpoint, settings
         self.classifier = TextClassifier(checkpoint, engine)
         self._order: list[str] = []  # of the diseases, those with the most positives first
-        self._texts: dict[Shown, list[Text]] = {}
-        self._features: dict[Shown, NDArray[np.float32]] = {}
+        self._texts: dict[View, list[Text]] = {}
+        self._features: dict[View, NDArray[np.float32]] = {}
 
     def passes(self) -> list[str]:
         """`<variant>/<seed>`, without the seed where nothing is drawn."""
@@ -135,8 +135,8 @@ class Classifier(Method):
 
         Raises BadInput where the benchmark has no such tables.
         """
-        examples, splits = (_table(tables, name) for name in TABLES)
-        self._order = by_positives(examples, splits)
+        examples, splits = (_select_columns(tables, name) for name in TABLES)
+        self._order = rank_diseases(examples, splits)
         return [
             Task(
                 target,
@@ -152,47 +152,52 @@ class Classifier(Method):
         ]
 
     def asks(self, pass_: str, task: Task) -> bool:
-        """Is the disease among those that the variant is asked about?"""
-        most = self.settings.diseases
-        if isinstance(most, dict):
-            most = most.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
-        return task.name in self._order[:most]
+        """Tell whether the disease is among those that the variant predicts."""
+        limit = self.settings.diseases
+        if isinstance(limit, dict):
+            limit = limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
+        return task.name in self._order[:limit]
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """A row for each test example: its `prediction`, 1 or 0, and the probability of 1. Beside
-        them `label, target, disease, category`, and the training `curve` as JSON."""
+        """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.
+
+        Further columns: `label, target, disease, category`, and the training `curve` as JSON.
+        """
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]
-        shown = examples[examples["kind"].isin(["positive", variant.shown.negatives])]
-        shown = shown.reset_index(drop=True)
-        own = shown["example_id"].astype(object)  # asked once a disease: slow of Arrow's strings
+        examples_in_view = examples[examples["kind"].isin(["positive", variant.view.negatives])]
+        examples_in_view = examples_in_view.reset_index(drop=True)
+        # once per disease: with Arrow's strings this would be slow
+        example_ids = examples_in_view["example_id"].astype(object)
         rows = {
-            split: np.flatnonzero(own.isin(ids.astype(object)).to_numpy())
+            split: np.flatnonzero(example_ids.isin(ids.astype(object)).to_numpy())
             for split, ids in task.tables["splits"].groupby("split")["example_id"]
         }
-        probabilities, curve = self._learn(variant, shown, rows, int(seed or 0))
-        tested, said = shown.iloc[rows["test"]], probabilities > 0.5
+        probabilities, curve = self._train(variant, examples_in_view, rows, int(seed or 0))
+        test_examples, is_positive = examples_in_view.iloc[rows["test"]], probabilities > 0.5
         return pd.DataFrame(
             {
                 "variant": name,
                 "replicate": f"seed-{seed}" if seed else "",
-                "query_id": tested["example_id"].to_numpy(),
+                "query_id": test_examples["example_id"].to_numpy(),
                 "rank": 1,
-                "prediction": said.astype(int).astype(str),
-                "prediction_id": tested["cui"].to_numpy(),
+                "prediction": is_positive.astype(int).astype(str),
+                "prediction_id": test_examples["cui"].to_numpy(),
                 "score": probabilities,
-                "hit": said == (tested["label"].to_numpy() == 1),
-                "label": tested["label"].to_numpy(),
+                "hit": is_positive == (test_examples["label"].to_numpy() == 1),
+                "label": test_examples["label"].to_numpy(),
                 "target": task.name,
-                "disease": tested["disease"].to_numpy(),
-                "category": tested["category"].to_numpy(),
+                "disease": test_examples["disease"].to_numpy(),
+                "category": test_examples["category"].to_numpy(),
                 "curve": json.dumps(curve),
             }
         )
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """The predictions, and `curves`: `variant, replicate, target, epoch, train, validation`,
-        the mean loss of each epoch."""
+        """Separate the predictions from the table `curves`, the mean loss of each epoch.
+
+        Its columns: `variant, replicate, target, epoch, train, validation`.
+        """
         curves = [
             {**dict(zip(CURVE, key, strict=True)), **epoch}
             for key, rows in predictions.groupby(CURVE, sort=False)
@@ -201,63 +206,63 @@ class Classifier(Method):
         table = pd.DataFrame(curves, columns=[*CURVE, "epoch", "train", "validation"])
         return predictions.drop(columns="curve"), {"curves": table}
 
-    def _learn(
-        self, variant: Variant, shown: pd.DataFrame, rows: dict[str, NDArray[np.intp]], seed: int
+    def _train(
+        self, variant: Variant, examples: pd.DataFrame, rows: dict[str, NDArray[np.intp]], seed: int
     ) -> tuple[NDArray[np.float64], Curve]:
         """Probabilities for the test examples, and the training curve, if there is one."""
         if variant.learning == "none":
             return np.ones(len(rows["test"])), []
         train, validation, test = (rows[split] for split in ("train", "validation", "test"))
-        labels = shown["label"].to_numpy()
+        labels = examples["label"].to_numpy()
         if variant.learning == "frozen":
-            features = self._features_of(variant.shown, shown)
-            known = np.concatenate([train, validation])
-            probe = LinearProbe.fit(features[known], labels[known])
+            features = self._mean_states(variant.view, examples)
+            labelled = np.concatenate([train, validation])
+            probe = LinearProbe.fit(features[labelled], labels[labelled])
             return probe.probabilities(features[test]), []
-        texts = self.tokenize(variant.shown, shown)
+        texts = self.tokenize(variant.view, examples)
         split = Split(*([texts[i] for i in part] for part in (train, validation, test)))
         if variant.learning == "fine-tuned":
             return self.classifier.fine_tune(split, self.settings, seed)
-        features = self._features_of(variant.shown, shown)
+        features = self._mean_states(variant.view, examples)
         probe = LinearProbe.fit(features[train], labels[train])
         recipe = self.settings.lp_ft or self.settings
         return self.classifier.fine_tune(split, recipe, seed, probe)
 
-    def tokenize(self, shows: Shown, shown: pd.DataFrame) -> list[Text]:
+    def tokenize(self, view: View, examples: pd.DataFrame) -> list[Text]:
         """The examples as a variant shows them, cut by `truncation` where they are too long.
 
         Done once: what shows the same must always have the same examples.
         """
-        if shows not in self._texts:
-            columns = ["premise", shows.hypothesis] if shows.premise else [shows.hypothesis]
-            texts = [shown[column].tolist() for column in columns]
+        if view not in self._texts:
+            columns = ["premise", view.hypothesis] if view.premise else [view.hypothesis]
+            texts = [examples[column].tolist() for column in columns]
             window = (self.settings.max_length, self.settings.truncation)
-            self._texts[shows] = self.classifier.tokenize(texts, shown["label"].tolist(), *window)
-        return self._texts[shows]
+            self._texts[view] = self.classifier.tokenize(texts, examples["label"].tolist(), *window)
+        return self._texts[view]
 
-    def _features_of(self, shows: Shown, shown: pd.DataFrame) -> NDArray[np.float32]:
+    def _mean_states(self, view: View, examples: pd.DataFrame) -> NDArray[np.float32]:
         """The mean state of each example, [examples, hidden]; done once, equal texts once."""
-        if shows not in self._features:
-            texts = self.tokenize(shows, shown)
+        if view not in self._features:
+            texts = self.tokenize(view, examples)
             numbers, _ = pd.factorize(pd.Series([str(text.rows) for text in texts]))
-            first = pd.Series(numbers).drop_duplicates().index
-            states = self.classifier.mean_states([texts[i] for i in first])
-            self._features[shows] = states[numbers]
-        return self._features[shows]
+            distinct = pd.Series(numbers).drop_duplicates().index
+            states = self.classifier.mean_states([texts[i] for i in distinct])
+            self._features[view] = states[numbers]
+        return self._features[view]
 
 
-def by_positives(examples: pd.DataFrame, splits: pd.DataFrame) -> list[str]:
+def rank_diseases(examples: pd.DataFrame, splits: pd.DataFrame) -> list[str]:
     """The diseases to test, those with the most positives first, ties by CUI."""
     positives = examples[examples["label"] == 1]
     sizes = positives.groupby("cui").size().loc[lambda sizes: sizes.index.isin(splits["target"])]
     return sorted(map(str, sizes.index), key=lambda cui: (-sizes[cui], cui))
 
 
-def _table(tables: BenchmarkTables, name: str) -> pd.DataFrame:
+def _select_columns(tables: BenchmarkTables, name: str) -> pd.DataFrame:
     """A further table of the benchmark, as far as it is read."""
     table = tables.others.get(name, pd.DataFrame())
-    if missing := [column for column in TABLES[name] if column not in table]:
-        problem = f"no table {name} with a column {missing[0]}, so nothing to train on"
+    if missing_columns := [column for column in TABLES[name] if column not in table]:
+        problem = f"no table {name} with a column {missing_columns[0]}, so nothing to train on"
         benchmark = tables.queries["benchmark"].iloc[0]
         raise BadInput(benchmark, problem, "choose a benchmark with examples and their splits")
     return table[TABLES[name]]

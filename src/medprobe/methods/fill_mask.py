@@ -18,8 +18,10 @@ from medprobe.methods import Method, Task
 
 
 class FillMask(Method):
-    """Ranks the vocabulary, special tokens left out. A token is a hit where an answer has no other,
-    or where it reads as one by the benchmark's rule, letter case aside.
+    """Ranks the vocabulary without special tokens.
+
+    A token is a hit if an answer consists of it alone, or if it equals an answer by the benchmark's
+    rule, ignoring case.
     """
 
     KINDS = ("masked",)
@@ -40,10 +42,12 @@ class FillMask(Method):
         self.by_name = np.array(sorted(vocabulary, key=lambda i: (self.names[i], i)))
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best tokens of each query; the candidates play no part. A text that two tokens
-        have, with and without a blank before it, counts once.
+        """Return the k best tokens of each query; candidates are not used.
 
-        Raises BadInput for a prompt without exactly one slot or longer than the model's window.
+        A text that two tokens share, with and without a blank before it, counts once.
+
+        Raises:
+            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         slots = self._slots(task)
         for slot, query in zip(slots.values(), task.label_by_prompt.values(), strict=True):
@@ -51,25 +55,27 @@ class FillMask(Method):
 
         def keep(item: int, log_prob: torch.Tensor) -> list[tuple[str, float]]:
             scores = log_prob[0].cpu().numpy()[self.by_name]
-            best: dict[str, float] = {}
+            predictions_by_slot: dict[str, float] = {}
             for i in ranking.best(scores, 2 * task.k):
-                best.setdefault(self.names[self.by_name[i]], float(scores[i]))
-            return list(best.items())[: task.k]
+                predictions_by_slot.setdefault(self.names[self.by_name[i]], float(scores[i]))
+            return list(predictions_by_slot.items())[: task.k]
 
         mask = self.model.tokenizer.mask_token_id
         rows = [slot.fill([mask]) for slot in slots.values()]
         positions = [slot.positions(1) for slot in slots.values()]
-        best = masked.log_probs(self.model, rows, positions, self.model.token_budget, keep)
-        of_prompt = dict(zip(slots, best, strict=True))
+        predictions_by_slot = masked.log_probs(
+            self.model, rows, positions, self.model.token_budget, keep
+        )
+        predictions_by_prompt = dict(zip(slots, predictions_by_slot, strict=True))
         same, table = answers.uncased(task.normalise), []
         for query in task.queries.itertuples():
-            slot, predictions = slots[query.prompt], of_prompt[query.prompt]
+            slot, predictions = slots[query.prompt], predictions_by_prompt[query.prompt]
             ids = answer_ids(self.model.tokenizer, list(query.answers), slot.left)
-            tokens = {self.names[found[0]] for found in ids if len(found) == 1}
-            right = {same(answer) for answer in query.answers}
+            tokens = {self.names[ids_[0]] for ids_ in ids if len(ids_) == 1}
+            right_answers = {same(answer) for answer in query.answers}
             for row in ranking.rows(str(query.query_id), predictions):
                 text = row["prediction"]
-                table.append({**row, "hit": text in tokens or same(text) in right})
+                table.append({**row, "hit": text in tokens or same(text) in right_answers})
         return pd.DataFrame(table)
 
     def reads(self, task: Task, pass_: str) -> list[int]:
@@ -78,6 +84,6 @@ class FillMask(Method):
 
     def _slots(self, task: Task) -> dict[str, Slot]:
         """The slot of each prompt."""
-        where = task.label_by_prompt
-        slots = masked_slots(self.model.tokenizer, where, [*where.values()])
-        return dict(zip(where, slots, strict=True))
+        labels = task.label_by_prompt
+        slots = masked_slots(self.model.tokenizer, labels, [*labels.values()])
+        return dict(zip(labels, slots, strict=True))

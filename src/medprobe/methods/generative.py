@@ -30,8 +30,9 @@ class Generative(Method):
     WRITES = True
 
     class Settings(RankingSettings):
-        """The paper's: ten beams, of which all are kept. Its published numbers were made by
-        `script: released` (`engine.seq2seq_released`).
+        """The paper's settings: ten beams, of which all are kept.
+
+        Its published numbers were made by `script: released` (`engine.seq2seq_released`).
         """
 
         beams: int = Field(10, gt=0)
@@ -48,76 +49,85 @@ class Generative(Method):
     ) -> None:
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "seq2seq", engine)
-        self.written: tuple[int, dict[str, Any]] = (0, {})  # the cap; what each prompt last gave
+        self.last_output: tuple[int, dict[str, Any]] = (
+            0,
+            {},
+        )  # the cap; what each prompt last gave
         self.settings = settings
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best texts of each query; the candidates play no part. A hit equals an answer by
-        the benchmark's rule, letter case aside.
+        """Return the k best texts of each query; candidates are not used.
 
-        Raises BadInput for a prompt without exactly one slot or longer than the model's window.
+        A text is a hit if it equals an answer by the benchmark's rule, ignoring case.
+
+        Raises:
+            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         released = self.settings.script == "released"
-        texts = self._as_released(task) if released else self._texts(task)
+        texts = self._write_as_released(task) if released else self._write_texts(task)
         same = answers.uncased(task.normalise)
         rows = []
         for query, of_query in zip(task.queries.itertuples(), texts, strict=True):
-            right = {same(answer) for answer in query.answers}
+            right_answers = {same(answer) for answer in query.answers}
             for row in ranking.rows(str(query.query_id), of_query[: task.k]):
                 text = row["prediction"]
-                near = rouge_l(text, list(query.answers))
-                rows.append({**row, "hit": same(text) in right, "rouge_l": near})
+                rouge = rouge_l(text, list(query.answers))
+                rows.append({**row, "hit": same(text) in right_answers, "rouge_l": rouge})
         return pd.DataFrame(rows)
 
-    def _as_released(self, task: Task) -> list[list[tuple[str, float]]]:
+    def _write_as_released(self, task: Task) -> list[list[tuple[str, float]]]:
         prompts = task.queries["prompt"].tolist()
-        if not set(prompts) <= set(self.written[1]):
-            where = task.label_by_prompt
+        if not set(prompts) <= set(self.last_output[1]):
+            labels = task.label_by_prompt
             texts = seq2seq_released.texts(
-                self.model, where, [*where.values()], self.settings.beams
+                self.model, labels, [*labels.values()], self.settings.beams
             )
-            self.written = 0, dict(zip(where, texts, strict=True))
-        return [self.written[1][prompt] for prompt in prompts]
+            self.last_output = 0, dict(zip(labels, texts, strict=True))
+        return [self.last_output[1][prompt] for prompt in prompts]
 
-    def _texts(self, task: Task) -> list[list[tuple[str, float]]]:
-        """Each query's different texts, best first. Nothing is written beyond the length of the
-        longest answer to these queries, plus `spare` tokens."""
+    def _write_texts(self, task: Task) -> list[list[tuple[str, float]]]:
+        """Each query's distinct texts, best first.
+
+        No text is longer than the longest answer to these queries plus `spare` tokens.
+        """
         queries, settings = task.queries, self.settings
-        where = task.label_by_prompt
-        frames = seq2seq.frames(self.model, where, [*where.values()])
-        for frame, query in zip(frames, where.values(), strict=True):
+        labels = task.label_by_prompt
+        frames = seq2seq.frames(self.model, labels, [*labels.values()])
+        for frame, query in zip(frames, labels.values(), strict=True):
             check_window(frame.target, [[0]], self.model.max_length, query, ["one token"])
-        cap = self._cap(frames, sorted({name for row in queries["answers"] for name in row}))
+        limit = self._length_limit(
+            frames, sorted({name for row in queries["answers"] for name in row})
+        )
         prompts = queries["prompt"].tolist()
-        if self.written[0] != cap or not set(prompts) <= set(self.written[1]):
+        if self.last_output[0] != limit or not set(prompts) <= set(self.last_output[1]):
             sequences = seq2seq.generate(
                 self.model,
                 frames,
                 settings.beams,
-                cap,
+                limit,
                 self.model.token_budget,
                 own=settings.own_settings,
             )
-            self.written = cap, dict(zip(where, sequences, strict=True))
+            self.last_output = limit, dict(zip(labels, sequences, strict=True))
         texts = []
         for prompt in prompts:
             scores: dict[str, float] = {}
-            for ids, score in self.written[1][prompt]:
-                text = self._answer(ids, prompt)
+            for ids, score in self.last_output[1][prompt]:
+                text = self._read_answer(ids, prompt)
                 scores[text] = max(score, scores.get(text, score))
             texts.append(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
         return texts
 
-    def _cap(self, frames: list[seq2seq.Frame], names: list[str]) -> int:
+    def _length_limit(self, frames: list[seq2seq.Frame], names: list[str]) -> int:
         """The most tokens to write: the longest answer, and what BART's family writes around it."""
-        around = 0
+        sentence = 0
         if not seq2seq.writes_sentinels(self.model):
-            around = max(len(f.target.before) + len(f.target.after) for f in frames)
+            sentence = max(len(f.target.before) + len(f.target.after) for f in frames)
         lengths = [len(ids) for ids in answer_ids(self.model.tokenizer, names, " ")]
         longest = max(lengths, default=UNKNOWN)
-        return longest + around + self.settings.spare
+        return longest + sentence + self.settings.spare
 
-    def _answer(self, ids: list[int], prompt: str) -> str:
+    def _read_answer(self, ids: list[int], prompt: str) -> str:
         """The text of an answer: what was written, without the prompt's own text."""
         text = " ".join(self.model.tokenizer.decode(ids, skip_special_tokens=True).split())
         if seq2seq.writes_sentinels(self.model):

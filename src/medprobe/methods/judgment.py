@@ -1,9 +1,11 @@
-"""Judgment: is a prompt true as it is filled? (Li et al. 2025, Medical Knowledge Judgment.)
+"""Judgment: does a model call a filled prompt true?
+
+Source: Li et al. 2025, Medical Knowledge Judgment.
 
 Each query gives two statements, one with its first answer, one with a wrong one. Causal and chat
 models are asked in words, and P(true) is the probability of the word for true among the two words
-they may answer by (Kadavath et al. 2022, section 3). Beside it, and for masked models alone, the
-likelihoods of the two statements stand against one another.
+they may answer by (Kadavath et al. 2022, section 3). A further variant, the only one of masked
+models, compares the likelihoods of the two statements.
 """
 
 import random
@@ -26,7 +28,7 @@ from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window
 from medprobe.methods import Method, Task
 
-KNOWN: Final = "known"  # a task's table of all facts of its relation
+FACTS: Final = "facts"  # a table of the task: all facts of its relation
 LIKELIHOOD: Final = "likelihood"
 FIRST, SECOND = "[1]", "[2]"  # where the two words stand in a question
 
@@ -38,8 +40,11 @@ WORDINGS: Final[tuple[Wording, ...]] = (
 
 
 class Judgment(Method):
-    """Scores a true and a wrong statement of each query by P(true): variants `none` and `chat`, by
-    the model's words without and with its template; `likelihood`, of either against the other."""
+    """Scores a true and a wrong statement of each query by P(true).
+
+    Variants: `none` and `chat` ask the model in words, without and with its chat template;
+    `likelihood` compares the likelihoods of the two statements.
+    """
 
     KINDS = ("chat", "causal", "masked")
     METRIC = "judgment"
@@ -71,25 +76,29 @@ class Judgment(Method):
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with all that the benchmark says of the relation."""
-        others = [t for t in tables.others.values() if {*QUERY_COLUMNS} <= {*t}]
-        facts = pd.concat([t[QUERY_COLUMNS] for t in (tables.queries, *others)], ignore_index=True)
+        fact_tables = [t for t in tables.others.values() if {*QUERY_COLUMNS} <= {*t}]
+        facts = pd.concat(
+            [t[QUERY_COLUMNS] for t in (tables.queries, *fact_tables)], ignore_index=True
+        )
         return [
-            replace(task, tables={KNOWN: facts[facts["relation"] == relation]})
+            replace(task, tables={FACTS: facts[facts["relation"] == relation]})
             for task in super().tasks(tables, k)
             for relation in task.queries["relation"].head(1)
         ]
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """Two rows a query: its first answer and a wrong one, with P(true) as `score`.
+        """Return two rows per query: its first answer and a wrong one, with P(true) as `score`.
 
-        A wrong one is drawn by the seed from the relation's answers of the same type, of those that
-        are an answer for none of the subject's names. Raises BadInput where there is none, and for
-        a statement that does not fit into the model's window.
+        The wrong one is drawn by the seed from the relation's answers of the same type that are no
+        answer for any name of the subject.
+
+        Raises:
+            BadInput: there is no wrong answer, or a statement does not fit into the model's window.
         """
         pairs = [
             (row.answers[0], wrong)
             for row, wrong in zip(
-                task.queries.itertuples(), wrong_answers(task, self.seed), strict=True
+                task.queries.itertuples(), draw_wrong_answers(task, self.seed), strict=True
             )
         ]
         prompts = task.queries["prompt"]
@@ -98,82 +107,90 @@ class Judgment(Method):
             for prompt, pair in zip(prompts, pairs, strict=True)
             for name in pair
         ]
-        where = [query for query in task.query_labels for _ in range(2)]
+        labels = [query for query in task.query_labels for _ in range(2)]
         if pass_ == LIKELIHOOD:
-            believed = self._by_likelihood(statements, where)
+            probabilities = self._compare_likelihoods(statements, labels)
         else:
-            believed = self._by_words(statements, where, chat=pass_ == "chat")
+            probabilities = self._ask_in_words(statements, labels, chat=pass_ == "chat")
         rows = pd.DataFrame(
             {
                 "variant": pass_,
                 "replicate": "",
                 "query_id": task.queries["query_id"].to_numpy().repeat(2),
                 "prediction": [name for pair in pairs for name in pair],
-                "score": believed,
+                "score": probabilities,
                 "hit": [True, False] * len(pairs),
             }
         )
         ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
         return rows.assign(rank=ranks.astype(int))
 
-    def _by_likelihood(self, statements: list[str], where: list[str]) -> list[float]:
+    def _compare_likelihoods(self, statements: list[str], labels: list[str]) -> list[float]:
         """The share of each statement in the likelihood of both, or the pseudo-likelihood."""
         log_probs = texts.pseudo_log_probs if self.head == "masked" else texts.causal_log_probs
-        totals = np.array([sum(row) for row in log_probs(self.model, statements, where)])
-        first, second = totals[::2], totals[1::2]
-        return list(np.stack([expit(first - second), expit(second - first)], axis=1).ravel())
+        totals = np.array([sum(row) for row in log_probs(self.model, statements, labels)])
+        true_totals, wrong_totals = totals[::2], totals[1::2]
+        return list(
+            np.stack(
+                [expit(true_totals - wrong_totals), expit(wrong_totals - true_totals)], axis=1
+            ).ravel()
+        )
 
-    def _by_words(self, statements: list[str], where: list[str], *, chat: bool) -> list[float]:
+    def _ask_in_words(self, statements: list[str], labels: list[str], *, chat: bool) -> list[float]:
         """P(true) of each statement, by the word for true against that for false."""
-        separator, believed = self.settings.separator, []
+        separator, probabilities = self.settings.separator, []
         for question, true, false in self.settings.wordings:
             for words in ((true, false), (false, true)):
-                put = question.replace(FIRST, words[0]).replace(SECOND, words[1])
-                asked = [f"{statement}{separator}{put}" for statement in statements]
+                ordered_question = question.replace(FIRST, words[0]).replace(SECOND, words[1])
+                questions = [
+                    f"{statement}{separator}{ordered_question}" for statement in statements
+                ]
                 if chat:
-                    made = [asking.chat(self.model, [], text) for text in asked]
+                    texts_ = [asking.chat(self.model, [], text) for text in questions]
                 else:
-                    made = [asking.turns([], text, separator) for text in asked]
-                believed.append(self._share(made, where, (true, false), chat))
-        return list(np.mean(believed, axis=0))
+                    texts_ = [asking.turns([], text, separator) for text in questions]
+                probabilities.append(self._word_share(texts_, labels, (true, false), chat))
+        return list(np.mean(probabilities, axis=0))
 
-    def _share(
-        self, made: list[str], where: list[str], words: Sequence[str], chat: bool
+    def _word_share(
+        self, texts_: list[str], labels: list[str], words: Sequence[str], chat: bool
     ) -> np.ndarray:
         """The probability of the first word in each text's slot among that of both."""
-        model, before, possible = self.model, [], []
-        slots = asking.slots(model, made, where, self.settings.separator, begun=chat)
-        for slot, name in zip(slots, where, strict=True):
+        model, contexts, continuations = self.model, [], []
+        slots = asking.slots(model, texts_, labels, self.settings.separator, begun=chat)
+        for slot, label in zip(slots, labels, strict=True):
             ids = answer_ids(model.tokenizer, words, slot.left)
-            check_window(slot, ids, model.max_length, name, words)
-            before.append(slot.before)
-            possible.append(ids)
-        log_probs = causal.endings(model, before, possible, model.token_budget)
+            check_window(slot, ids, model.max_length, label, words)
+            contexts.append(slot.before)
+            continuations.append(ids)
+        log_probs = causal.endings(model, contexts, continuations, model.token_budget)
         return expit([first - second for first, second in log_probs])
 
 
-def wrong_answers(task: Task, seed: int) -> list[str]:
+def draw_wrong_answers(task: Task, seed: int) -> list[str]:
     """For each query a name that is no answer; see `Judgment.predict`."""
-    known = task.tables[KNOWN]
+    facts = task.tables[FACTS]
     types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
     names: dict[str, str] = {}  # of the relation's answers, the first name of each
     for row in task.queries.itertuples():
         for identifier, name in zip(row.answer_ids, row.answers, strict=True):
             names.setdefault(identifier, name)
-    chosen = []
-    for row, where in zip(task.queries.itertuples(), task.query_labels, strict=True):
-        same = (known["subject_id"] == row.subject_id) | (known["subject"] == row.subject)
-        ids = {identifier for several in known.loc[same, "answer_ids"] for identifier in several}
-        right = {task.normalise(name) for some in known.loc[same, "answers"] for name in some}
+    drawn_names = []
+    for row, label in zip(task.queries.itertuples(), task.query_labels, strict=True):
+        same = (facts["subject_id"] == row.subject_id) | (facts["subject"] == row.subject)
+        ids = {identifier for row_ids in facts.loc[same, "answer_ids"] for identifier in row_ids}
+        right_names = {
+            task.normalise(name) for row_names in facts.loc[same, "answers"] for name in row_names
+        }
         pool = [
             name
             for identifier, name in sorted(names.items())
             if identifier not in ids
-            and task.normalise(name) not in right
+            and task.normalise(name) not in right_names
             and types.get(name) == types.get(row.answers[0])
         ]
         if not pool:
             problem = "every answer of its relation and type is right for it"
-            raise BadInput(where, problem, "leave the relation out")
-        chosen.append(random.Random(f"{seed} {row.prompt}").choice(pool))
-    return chosen
+            raise BadInput(label, problem, "leave the relation out")
+        drawn_names.append(random.Random(f"{seed} {row.prompt}").choice(pool))
+    return drawn_names

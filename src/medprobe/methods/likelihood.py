@@ -25,32 +25,35 @@ from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
-Scored = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
+NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 Groups = list[tuple[int, ...]]  # positions that are masked together
 
 
 class Likelihood(Method):
-    """Ranks candidates by total log-likelihood (variant "") and by its mean over tokens
-    ("per_token"); masked models also by whole words ("whole_word", "whole_word_per_token")."""
+    """Ranks candidates by log-likelihood.
+
+    Variants: "" is the total, "per_token" its mean over tokens. Masked models also have
+    "whole_word" and "whole_word_per_token", where each word is masked as a whole.
+    """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
 
     class Settings(RankingSettings):
-        """What is looked for, and how masked models are scored.
+        """What is searched for, and how masked models are scored.
 
-        Without `per_token`, names are ranked by the total alone. A search for the mean too reads
-        ten to a hundred times the tokens under a model that knows the names.
+        Without `per_token`, names are ranked by the total alone. A search for the mean as well
+        reads ten to a hundred times the tokens under a model that knows the names.
 
-        With `ranks`, each row also has `answer_rank`: the place of the query's best answer among
-        all candidates, or the first place after them where none is a candidate.
+        With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
+        candidates, or the first rank after them if no answer is a candidate.
 
-        Causal and encoder-decoder models are searched (`engine.best_first`), a ranking that is
-        exact. With `most_nodes` a search ends after so many nodes; each row then says whether it is
-        `certain` that nothing unread comes before it, and whether that holds for the answer
-        (`answer_rank_certain`), whose rank is else the best possible.
+        Causal and encoder-decoder models are searched (`engine.best_first`); the ranking is exact.
+        With `most_nodes` a search ends after that many nodes. Each row then tells whether it is
+        `certain` that no unread name ranks before it, and the same for the answer
+        (`answer_rank_certain`), whose rank is otherwise the best possible one.
 
-        Each of a masked model's scores takes a pass for every token, so that only names which mask
-        average ranks among the best `shortlist` are scored; 0 is all names.
+        Each score of a masked model takes a pass per token, so only the names that mask average
+        ranks among the best `shortlist` are scored; 0 means all names.
         """
 
         per_token: bool = True
@@ -74,8 +77,8 @@ class Likelihood(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        able = inspect(checkpoint).kinds
-        self.kind: Head = next((kind for kind in WRITERS if kind in able), "masked")
+        kinds = inspect(checkpoint).kinds
+        self.kind: Head = next((kind for kind in WRITERS if kind in kinds), "masked")
         if self.kind == "masked" and settings.ranks and settings.shortlist:
             problem = "ranks of answers need the scores of all names"
             raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
@@ -89,145 +92,172 @@ class Likelihood(Method):
         name that does not fit into the model's window.
         """
         names = sorted(set(task.benchmark_candidates["name"]))
-        rows = self._by_mask(task, names) if self.kind == "masked" else self._written(task, names)
+        rows = (
+            self._score_by_mask(task, names) if self.kind == "masked" else self._search(task, names)
+        )
         return pd.DataFrame(rows)
 
-    def _written(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
-        alike = list(
-            zip(task.queries["prompt"], map(tuple, self._answers(task, names)), strict=True)
+        keys = list(
+            zip(task.queries["prompt"], map(tuple, self._answer_indices(task, names)), strict=True)
         )
-        distinct: dict[tuple[str, tuple[int, ...]], str] = {}
-        for key, query in zip(alike, task.query_labels, strict=True):
-            distinct.setdefault(key, query)
-        prompts, where = [prompt for prompt, _ in distinct], [*distinct.values()]
+        label_by_key: dict[tuple[str, tuple[int, ...]], str] = {}
+        for key, query_id in zip(keys, task.query_labels, strict=True):
+            label_by_key.setdefault(key, query_id)
+        prompts, labels = [prompt for prompt, _ in label_by_key], [*label_by_key.values()]
         if self.kind == "seq2seq":
-            frames = seq2seq.frames(self.model, prompts, where)
+            frames = seq2seq.frames(self.model, prompts, labels)
             slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
         else:
             start = causal.start_ids(self.model)
-            slots, sources = text_slots(self.model.tokenizer, prompts, where, start), []
-        found = likeliest(
+            slots, sources = text_slots(self.model.tokenizer, prompts, labels, start), []
+        rankings = likeliest(
             self.model,
             slots,
-            where,
+            labels,
             names,
             task.k,
             sources=sources,
-            answers=[right for _, right in distinct],
+            answers=[answer_indices for _, answer_indices in label_by_key],
             most=self.settings.most_nodes,
             variants=len(VARIANTS) if self.settings.per_token else 1,
         )
-        of_key = dict(zip(distinct, found, strict=True))
-        for query, key in zip(task.queries["query_id"], alike, strict=True):
-            for variant, ranked in zip(VARIANTS, of_key[key], strict=False):
-                more: dict[str, Any] = {}
+        rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
+        for query_id, key in zip(task.queries["query_id"], keys, strict=True):
+            for variant, ranking_ in zip(VARIANTS, rankings_by_key[key], strict=False):
+                rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
-                    more["answer_rank"] = ranked.rank or len(names) + 1
+                    rank_columns["answer_rank"] = ranking_.rank or len(names) + 1
                 if self.settings.ranks and self.settings.most_nodes:
-                    more["answer_rank_certain"] = ranked.rank_certain
-                best = [(names[i], score) for i, score in ranked.names]
-                rows = ranking.rows(query, best, variant)
-                for row, certain in zip(rows, ranked.certain, strict=True):
-                    sure = {"certain": certain} if self.settings.most_nodes else {}
-                    yield {**row, **more, **sure}
+                    rank_columns["answer_rank_certain"] = ranking_.rank_certain
+                named_scores = [(names[i], score) for i, score in ranking_.names]
+                rows = ranking.rows(query_id, named_scores, variant)
+                for row, certain in zip(rows, ranking_.certain, strict=True):
+                    certainty = {"certain": certain} if self.settings.most_nodes else {}
+                    yield {**row, **rank_columns, **certainty}
 
-    def _by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
+    def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""
-        answers = self._answers(task, names)
-        where = task.label_by_prompt
-        scored = dict(zip(where, self._masked([*where], [*where.values()], names), strict=True))
+        answers_by_query = self._answer_indices(task, names)
+        label_by_prompt = task.label_by_prompt
+        scores_by_prompt = dict(
+            zip(
+                label_by_prompt,
+                self._masked_scores([*label_by_prompt], [*label_by_prompt.values()], names),
+                strict=True,
+            )
+        )
         columns = (task.queries[name] for name in ("query_id", "prompt"))
-        for query, prompt, right in zip(*columns, answers, strict=True):
-            among, variants = scored[prompt]
+        for query_id, prompt, answer_indices in zip(*columns, answers_by_query, strict=True):
+            scored_names, variants = scores_by_prompt[prompt]
             for variant, scores in variants.items():
-                more: dict[str, Any] = {}
+                rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
-                    places = np.flatnonzero(np.isin(ranking.best(scores, len(names)), right))
-                    more["answer_rank"] = int(places.min(initial=len(names))) + 1
+                    places = np.flatnonzero(
+                        np.isin(ranking.best(scores, len(names)), answer_indices)
+                    )
+                    rank_columns["answer_rank"] = int(places.min(initial=len(names))) + 1
                 order = ranking.best(scores, task.k, ranking.TIES)
-                best = [(among[i], scores[i]) for i in order]
-                for row in ranking.rows(query, best, variant):
-                    yield {**row, **more}
+                named_scores = [(scored_names[i], scores[i]) for i in order]
+                for row in ranking.rows(query_id, named_scores, variant):
+                    yield {**row, **rank_columns}
 
-    def _answers(self, task: Task, names: list[str]) -> list[list[int]]:
+    def _answer_indices(self, task: Task, names: list[str]) -> list[list[int]]:
         """For each query the indices of the names that are right, where their ranks are wanted."""
         if not self.settings.ranks:
             return [[] for _ in task.query_labels]
-        alike: dict[str, list[int]] = {}
+        indices_by_text: dict[str, list[int]] = {}
         for i, name in enumerate(names):
-            alike.setdefault(task.normalise(name), []).append(i)
+            indices_by_text.setdefault(task.normalise(name), []).append(i)
         return [
-            sorted({i for answer in answers for i in alike.get(task.normalise(answer), [])})
+            sorted(
+                {i for answer in answers for i in indices_by_text.get(task.normalise(answer), [])}
+            )
             for answers in task.queries["answers"]
         ]
 
-    def _masked(self, prompts: list[str], where: list[str], names: list[str]) -> Iterator[Scored]:
+    def _masked_scores(
+        self, prompts: list[str], labels: list[str], names: list[str]
+    ) -> Iterator[NamedScores]:
         """Scores under a masked model, prompt by prompt."""
-        for prompt, query in zip(prompts, where, strict=True):
-            among = self._shortlist(prompt, query, names)
-            rows, positions = _filled(self.model, prompt, query, among, self.settings.masked)
+        for prompt, label in zip(prompts, labels, strict=True):
+            scored_names = self._shortlist(prompt, label, names)
+            rows, positions = _fill_and_locate(
+                self.model, prompt, label, scored_names, self.settings.masked
+            )
             tokens: list[Groups] = [[(position,) for position, _ in row] for row in positions]
             variants = {"": tokens}
             if self.settings.whole_word:
-                variants["whole_word"] = [_words(row) for row in positions]
+                variants["whole_word"] = [_group_by_word(row) for row in positions]
             groups = [
-                list(dict.fromkeys(group for kind in of_name for group in kind))
-                for of_name in zip(*variants.values(), strict=True)
+                list(dict.fromkeys(group for kind in name_groups for group in kind))
+                for name_groups in zip(*variants.values(), strict=True)
             ]
             budget = self.model.token_budget
             log_probs = masked.pseudo_log_likelihood(self.model, rows, groups, budget)
             counts = np.array([len(row) for row in tokens])
             scores = {}
-            for variant, chosen in variants.items():
-                totals = np.array(list(map(_total, groups, log_probs, chosen)))
+            for variant, groups_of_variant in variants.items():
+                totals = np.array(list(map(_sum_groups, groups, log_probs, groups_of_variant)))
                 scores[variant] = totals
                 if self.settings.per_token:
                     scores[f"{variant}_per_token".lstrip("_")] = totals / counts
-            yield among, scores
+            yield scored_names, scores
 
-    def _shortlist(self, prompt: str, query: str, names: list[str]) -> list[str]:
+    def _shortlist(self, prompt: str, label: str, names: list[str]) -> list[str]:
         """The names to score, by name."""
         if not self.settings.shortlist:
             return names
-        (averages,) = masked.mean_log_probs(self.model, [prompt], [query], names)
+        (averages,) = masked.mean_log_probs(self.model, [prompt], [label], names)
         return [names[i] for i in sorted(ranking.best(averages, self.settings.shortlist))]
 
 
-def _filled(
-    model: Model, prompt: str, where: str, names: Sequence[str], scope: str
+def _fill_and_locate(
+    model: Model, prompt: str, label: str, names: Sequence[str], scope: str
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """The token ids of the prompt filled with each name; and, for each token to score, its
-    position and its word. Special tokens are not scored."""
-    before, after = split_prompt(prompt, where)
+    """Fill the prompt with each name, and find the tokens to score.
+
+    Returns:
+        The token ids of each filled prompt; and, for each of its tokens to score, the position and
+        the word. Special tokens are not scored.
+    """
+    before, after = split_prompt(prompt, label)
     texts = [before + name + after for name in names]
     encoded = model.tokenizer(texts, return_offsets_mapping=True, verbose=False)
     positions = []
     for i, name in enumerate(names):
         ids, spans = encoded["input_ids"][i], encoded["offset_mapping"][i]
         if len(ids) > model.max_length:
-            raise too_long(where, name, len(ids), model.max_length)
+            raise too_long(label, name, len(ids), model.max_length)
         low, high = len(before.rstrip()), len(before) + len(name)
         words = enumerate(encoded.word_ids(i))
-        scored = [(position, word) for position, word in words if word is not None]
-        inside = [(p, word) for p, word in scored if spans[p][1] > low and spans[p][0] < high]
-        if not inside:
+        word_tokens = [(position, word) for position, word in words if word is not None]
+        answer_tokens = [
+            (p, word) for p, word in word_tokens if spans[p][1] > low and spans[p][0] < high
+        ]
+        if not answer_tokens:
             raise no_tokens(name)
-        positions.append(inside if scope == "answer" else scored)
+        positions.append(answer_tokens if scope == "answer" else word_tokens)
     return encoded["input_ids"], positions
 
 
-def _words(positions: list[tuple[int, int]]) -> Groups:
+def _group_by_word(positions: list[tuple[int, int]]) -> Groups:
     """The positions of each word."""
     words: dict[int, list[int]] = {}
     for position, word in positions:
         words.setdefault(word, []).append(position)
-    return [tuple(of_word) for of_word in words.values()]
+    return [tuple(positions_) for positions_ in words.values()]
 
 
-def _total(groups: Groups, scores: list[float], chosen: Groups) -> float:
-    """The sum of the scores of the chosen groups; `scores` has one number for each position of each
-    group."""
-    left = iter(scores)
-    total = {group: sum(next(left) for _ in group) for group in groups}
-    return sum(total[group] for group in chosen)
+def _sum_groups(groups: Groups, scores: list[float], counted_groups: Groups) -> float:
+    """The sum of the scores of the chosen groups.
+
+    Args:
+        groups: groups of positions that were masked together.
+        scores: one score per position of each group, in order.
+        counted_groups: the groups to sum over.
+    """
+    remaining_scores = iter(scores)
+    total = {group: sum(next(remaining_scores) for _ in group) for group in groups}
+    return sum(total[group] for group in counted_groups)

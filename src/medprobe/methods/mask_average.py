@@ -1,5 +1,7 @@
-"""Mask average (Kassner et al., EACL 2021): a candidate of n tokens is scored by the mean
-log-probability of its tokens at n masks in the slot (`engine.masked.mean_log_probs`).
+"""Mask average: the mean log-probability of a candidate's tokens at masks in the slot.
+
+A candidate of n tokens is scored at n masks (`engine.masked.mean_log_probs`).
+Source: Kassner et al., EACL 2021.
 """
 
 from pathlib import Path
@@ -24,8 +26,11 @@ class MaskAverage(Method):
     KINDS = ("masked",)
 
     class Settings(RankingSettings):
-        """The script that MedLAMA released scores by `engine.masked.one_mask_scores`, and its
-        relations have their subjects among their candidates."""
+        """The scoring script.
+
+        The script that MedLAMA released scores by `engine.masked.one_mask_scores`, and has the
+        subjects of a relation among its candidates.
+        """
 
         script: Literal["ours", "released"] = "ours"
         """`ours`, or as the script that MedLAMA `released`: raw scores at one mask, and subjects
@@ -36,8 +41,8 @@ class MaskAverage(Method):
     ) -> None:
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
-        self.released = settings.script == "released"
-        self.known, self.counted = ranking.Remembered(), ranking.Remembered()
+        self.is_released = settings.script == "released"
+        self.scores_cache, self.count_cache = ranking.Remembered(), ranking.Remembered()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query, in each variant.
@@ -47,37 +52,41 @@ class MaskAverage(Method):
         """
         names = sorted(set(task.candidates["name"]))
         answers = {name for row in task.queries["answers"] for name in row}
-        answers.update(task.queries["subject"] if self.released else ())
-        own = set(task.benchmark_candidates["name"])
+        answers.update(task.queries["subject"] if self.is_released else ())
+        benchmark_names = set(task.benchmark_candidates["name"])
         variants = {
-            "": np.array([i for i, name in enumerate(names) if name in own], dtype=int),
+            "": np.array([i for i, name in enumerate(names) if name in benchmark_names], dtype=int),
             "relation": np.array([i for i, name in enumerate(names) if name in answers], dtype=int),
         }
-        if len(own) < len(names):
+        if len(benchmark_names) < len(names):
             variants["distractors"] = np.arange(len(names))
-        prompts, where = [*task.label_by_prompt], [*task.label_by_prompt.values()]
-        score = masked.one_mask_scores if self.released else masked.mean_log_probs
-        scored = self.known.scores(prompts, names, lambda: score(self.model, prompts, where, names))
-        of_prompt = dict(zip(prompts, scored, strict=True))
+        prompts, labels = [*task.label_by_prompt], [*task.label_by_prompt.values()]
+        score = masked.one_mask_scores if self.is_released else masked.mean_log_probs
+        score_rows = self.scores_cache.scores(
+            prompts, names, lambda: score(self.model, prompts, labels, names)
+        )
+        scores_by_prompt = dict(zip(prompts, score_rows, strict=True))
         rows = []
         for query, prompt in zip(task.queries["query_id"], task.queries["prompt"], strict=True):
-            scores = of_prompt[prompt]
-            for variant, among in variants.items():
-                order = among[ranking.best(scores[among], task.k, ranking.TIES)]
+            scores = scores_by_prompt[prompt]
+            for variant, indices in variants.items():
+                order = indices[ranking.best(scores[indices], task.k, ranking.TIES)]
                 rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
         return pd.DataFrame(rows)
 
     def reads(self, task: Task, pass_: str) -> list[int]:
-        """Each prompt with as many masks as names have tokens, or one, those of several subsets
-        once."""
+        """Count each prompt with as many masks as names have tokens, or with one mask as released.
+
+        A prompt of several subsets counts once.
+        """
         names = sorted(set(task.candidates["name"]))
-        prompts, where = [*task.label_by_prompt], [*task.label_by_prompt.values()]
-        filled = [self.model.tokenizer.mask_token] if self.released else names
+        prompts, labels = [*task.label_by_prompt], [*task.label_by_prompt.values()]
+        fillers = [self.model.tokenizer.mask_token] if self.is_released else names
         lengths: list[int] = []
 
         def count() -> list[np.ndarray]:
-            lengths.extend(masked.lengths_read(self.model, prompts, where, filled))
+            lengths.extend(masked.lengths_read(self.model, prompts, labels, fillers))
             return [np.empty(len(names), dtype=bool) for _ in prompts]
 
-        self.counted.scores(prompts, names, count)
+        self.count_cache.scores(prompts, names, count)
         return lengths

@@ -1,9 +1,11 @@
-"""OptiPrompt (Zhong et al., NAACL 2021) as BioLAMA uses it (Sung et al., 2021): trained vectors in
-place of a template's words.
+"""OptiPrompt: trained vectors in place of a template's words.
 
-For each relation the vectors start from the manual template, learn from the train split, and those
-of the best epoch on the dev split answer the queries; the language model stays as it is. Answers
-are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and `engine.soft_released.Released`.
+For each relation the vectors start from the manual template and learn from the train split. Those
+of the best epoch on the dev split answer the queries. The language model itself does not change.
+Answers are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and
+`engine.soft_released.Released`.
+
+Source: Zhong et al., NAACL 2021; Sung et al., 2021, use it for BioLAMA.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,8 +37,10 @@ class Optiprompt(Method):
     SELECTING = frozenset({"seeds"})
 
     class Settings(DecodingSettings):
-        """BioLAMA's, but for the number of seeds and the recipe. Its published numbers were made by
-        `recipe: released`, and the rest as `DecodingSettings` says.
+        """BioLAMA's settings, except for the number of seeds and the recipe.
+
+        Its published numbers were made by `recipe: released` and the settings that
+        `DecodingSettings` names.
         """
 
         recipe: Literal["spread", "released"] = "spread"
@@ -87,10 +91,10 @@ class Optiprompt(Method):
         """
         rule = answers.find_rule(tables.normalise)
         tasks = []
-        for subset, of_subset, candidates in tables.subsets():
-            for relation, rows in of_subset.groupby("relation"):
+        for subset, subset_queries, candidates in tables.subsets():
+            for relation, rows in subset_queries.groupby("relation"):
                 name, queries = f"{subset} {relation}", rows.reset_index(drop=True)
-                splits = {split: _split(tables, split, queries) for split in ("train", "dev")}
+                splits = {split: _select_rows(tables, split, queries) for split in ("train", "dev")}
                 tasks.append(Task(name, queries, candidates, k, splits, rule))
         return tasks
 
@@ -111,28 +115,43 @@ class Optiprompt(Method):
         seed: int,
         normalise: Callable[[str], str] = answers.exact,
     ) -> torch.Tensor:
-        """The vectors, [vectors, hidden], of the epoch that is best on `dev`, the start counted; of
-        the last one where `dev` is empty."""
+        """Train the vectors of a relation.
+
+        Args:
+            train: queries to learn from.
+            dev: queries to choose the epoch by.
+            seed: of the initial vectors and the order of examples.
+            normalise: two texts are the same answer if this function makes them equal.
+
+        Returns:
+            The vectors [vectors, hidden] of the epoch that is best on `dev`, the start included;
+            those of the last epoch if `dev` is empty.
+        """
         torch.manual_seed(seed)
-        vectors = self.recipe.start(_prompt(train.iloc[0]).template).requires_grad_()
-        best = vectors.detach().clone()
+        vectors = self.recipe.start(_recover_template(train.iloc[0]).template).requires_grad_()
+        best_vectors = vectors.detach().clone()
         with self.recipe.installed(vectors):
-            most = self._quality(dev, normalise)
+            best_quality = self._quality(dev, normalise)
             for _ in self._epochs(self._examples(train), vectors):
                 quality = self._quality(dev, normalise)
-                if quality > most or dev.empty:
-                    best, most = vectors.detach().clone(), quality
-        return best
+                if quality > best_quality or dev.empty:
+                    best_vectors, best_quality = vectors.detach().clone(), quality
+        return best_vectors
 
     def slots(self, queries: pd.DataFrame) -> list[Slot]:
-        """Each query with the vectors in place of its words. Raises BadInput for one that does not
-        hold its subject, or is too long."""
-        where = [f"query {query}" for query in queries["query_id"]]
-        made = self.recipe.slots([_prompt(row) for _, row in queries.iterrows()], where)
+        """Put the vectors in place of the words of each query.
+
+        Raises:
+            BadInput: a prompt does not contain its subject, or is longer than the model's window.
+        """
+        labels = [f"query {label}" for label in queries["query_id"]]
+        slots_ = self.recipe.slots(
+            [_recover_template(row) for _, row in queries.iterrows()], labels
+        )
         masks = self.settings.masks
-        for slot, query in zip(made, where, strict=True):
-            check_window(slot, [[0] * masks], self.model.max_length, query, [f"{masks} masks"])
-        return made
+        for slot, label in zip(slots_, labels, strict=True):
+            check_window(slot, [[0] * masks], self.model.max_length, label, [f"{masks} masks"])
+        return slots_
 
     def _examples(self, train: pd.DataFrame) -> list[soft.Example]:
         """One a subject and answer, aliases left out."""
@@ -170,13 +189,17 @@ class Optiprompt(Method):
             yield
 
     def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> tuple[float, float]:
-        """acc@1 on the dev split, then the loss, negated: few rows leave epochs equal by acc@1. As
-        released, acc@1 alone: the first of equal epochs is taken."""
+        """acc@1 on the dev split, then the negative loss.
+
+        The loss decides between epochs that few rows leave equal by acc@1.
+
+        The released recipe uses acc@1 alone and so takes the first of equal epochs.
+        """
         if dev.empty:
             return 0.0, 0.0
         accuracy = float(self._predictions(dev, 1, normalise)["hit"].mean())
-        released = self.settings.recipe == "released"
-        return accuracy, 0.0 if released else -self._loss(self._examples(dev))
+        is_released = self.settings.recipe == "released"
+        return accuracy, 0.0 if is_released else -self._loss(self._examples(dev))
 
     def _predictions(
         self, queries: pd.DataFrame, k: int, normalise: Callable[[str], str], replicate: str = ""
@@ -204,23 +227,26 @@ class Optiprompt(Method):
         return total / sum(len(ids) for *_, ids in examples)
 
 
-def _split(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.DataFrame:
+def _select_rows(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> pd.DataFrame:
     """The rows of a further table of the benchmark, those of the queries' relation and subset."""
-    first = queries.iloc[0]
+    query = queries.iloc[0]
     if name not in tables.others:
         remedy = "choose a benchmark with a train and a dev table"
-        raise BadInput(first["benchmark"], f"no table {name}, so nothing to train on", remedy)
+        raise BadInput(query["benchmark"], f"no table {name}, so nothing to train on", remedy)
     table = tables.others[name]
-    own = (table["relation"] == first["relation"]) & (table["subset"] == first["subset"])
-    if name == "train" and not own.any():
-        problem = f"no rows of relation '{first['relation']}', so nothing to train on"
-        raise BadInput(f"{first['benchmark']}: {name}", problem, "ask about a relation it has")
-    return table[own].reset_index(drop=True)
+    same_relation = (table["relation"] == query["relation"]) & (table["subset"] == query["subset"])
+    if name == "train" and not same_relation.any():
+        problem = f"no rows of relation '{query['relation']}', so nothing to train on"
+        raise BadInput(f"{query['benchmark']}: {name}", problem, "ask about a relation it has")
+    return table[same_relation].reset_index(drop=True)
 
 
-def _prompt(row: pd.Series) -> soft.Prompt:
-    """The template that a query was made from, and its subject. Raises BadInput where the prompt
-    does not hold the subject."""
+def _recover_template(row: pd.Series) -> soft.Prompt:
+    """The template that a query was made from, and its subject.
+
+    Raises:
+        BadInput: the prompt does not contain the subject.
+    """
     subject = str(row["subject"])
     before, slot, after = str(row["prompt"]).partition(SLOT)
     if subject in before:

@@ -43,7 +43,7 @@ class Perplexity(Method):
         Raises BadInput for a sentence that does not fit into the model's window.
         """
         queries = task.queries
-        of_texts = self.log_probs(self.model, filled(queries), task.query_labels)
+        token_log_probs = self.log_probs(self.model, filled_prompts(queries), task.query_labels)
         return pd.DataFrame(
             {
                 "variant": "",
@@ -51,15 +51,15 @@ class Perplexity(Method):
                 "query_id": queries["query_id"].to_numpy(),
                 "rank": 1,
                 "prediction": queries["answers"].str[0].to_numpy(),
-                "score": [sum(row) / len(row) for row in of_texts],
-                "tokens": [len(row) for row in of_texts],
-                "perplexity": [perplexity(row) for row in of_texts],
+                "score": [sum(row) / len(row) for row in token_log_probs],
+                "tokens": [len(row) for row in token_log_probs],
+                "perplexity": [perplexity(row) for row in token_log_probs],
             }
         )
 
     def reads(self, task: Task, pass_: str) -> list[int]:
         """Of masked models a copy of each sentence for each of its tokens."""
-        sentences = filled(task.queries)
+        sentences = filled_prompts(task.queries)
         if self.log_probs is texts.causal_log_probs:
             return [len(row) - 1 for row in texts.causal_rows(self.model, sentences)]
         encoded = self.model.tokenizer(sentences, return_special_tokens_mask=True, verbose=False)
@@ -76,9 +76,12 @@ def perplexity(log_probs: Sequence[float]) -> float:
     return math.exp(-sum(log_probs) / len(log_probs))
 
 
-def filled(queries: pd.DataFrame) -> list[str]:
-    """The sentence of each query: as it stood in its source where the table tells, else the prompt
-    with its first answer."""
+def filled_prompts(queries: pd.DataFrame) -> list[str]:
+    """Return the sentence of each query.
+
+    It is the sentence of the source if the table has one, otherwise the prompt with its first
+    answer.
+    """
     if "sentence" in queries:
         return queries["sentence"].tolist()
     pairs = zip(queries["prompt"], queries["answers"], strict=True)

@@ -31,8 +31,10 @@ COPY: Final = "copy"
 
 
 class RankChange(Method):
-    """Ranks by mean log-probability: of masked models as mask average, of causal ones as
-    likelihood. One pass is the model, one the control."""
+    """Ranks by mean log-probability, as mask average or likelihood do.
+
+    One pass is the model, one the control.
+    """
 
     KINDS = ("masked", "causal", "chat")
     WHY = "it scores a name with what follows it, and T5's family writes the name alone"
@@ -60,16 +62,18 @@ class RankChange(Method):
         return [] if pass_ == COPY else [self.checkpoint]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """One a subset and relation. Its candidates are those whose `type` is the relation, all
-        where there are none."""
+        """Divide a benchmark by subset and relation.
+
+        The candidates of a task are those whose `type` is the relation, or all if there are none.
+        """
         tasks = []
-        for subset, of_subset, candidates in tables.subsets():
-            own = candidates[candidates["type"] != DISTRACTOR]
-            for relation, queries in of_subset.groupby("relation"):
-                typed = own[own["type"] == relation]
-                among = typed if len(typed) else own
+        for subset, subset_queries, candidates in tables.subsets():
+            benchmark_candidates = candidates[candidates["type"] != DISTRACTOR]
+            for relation, queries in subset_queries.groupby("relation"):
+                typed = benchmark_candidates[benchmark_candidates["type"] == relation]
+                relation_candidates = typed if len(typed) else benchmark_candidates
                 name = f"{subset} {relation}"
-                tasks.append(Task(name, queries.reset_index(drop=True), among, k))
+                tasks.append(Task(name, queries.reset_index(drop=True), relation_candidates, k))
         return tasks
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
@@ -83,10 +87,10 @@ class RankChange(Method):
         ids = queries["query_id"].tolist()
         tracked = queries["tracked" if "tracked" in queries else "answers"].tolist()
         parts = []
-        for rows, scores in self._scored(queries, names, pass_):
+        for rows, scores in self._score_prompts(queries, names, pass_):
             for row in rows:
-                at = np.array(sorted({index[name] for name in tracked[row]}), dtype=int)
-                parts.append((ids[row], at, ranks(scores, at), scores[at]))
+                indices = np.array(sorted({index[name] for name in tracked[row]}), dtype=int)
+                parts.append((ids[row], indices, rank_of(scores, indices), scores[indices]))
         return pd.DataFrame(
             {
                 "variant": pass_,
@@ -108,18 +112,18 @@ class RankChange(Method):
         prompts, names = distinct["prompt"].tolist(), sorted(set(task.candidates["name"]))
         return masked.lengths_read(self.model, prompts, prompts, names)
 
-    def _scored(
+    def _score_prompts(
         self, queries: pd.DataFrame, names: list[str], pass_: str
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each distinct prompt: the numbers of its rows, and the score of every name."""
-        of_prompt = queries.groupby("prompt", sort=False).indices
-        prompts = sorted(of_prompt, key=lambda prompt: (-len(prompt), prompt))
+        rows_by_prompt = queries.groupby("prompt", sort=False).indices
+        prompts = sorted(rows_by_prompt, key=lambda prompt: (-len(prompt), prompt))
         for start in range(0, len(prompts), PROMPTS_AT_ONCE):
             chunk = prompts[start : start + PROMPTS_AT_ONCE]
-            rows = [of_prompt[prompt] for prompt in chunk]
-            one_each = queries.iloc[[some[0] for some in rows]]
-            score = self._copied if pass_ == COPY else self._scores
-            yield from zip(rows, score(one_each, names), strict=True)
+            rows = [rows_by_prompt[prompt] for prompt in chunk]
+            first_queries = queries.iloc[[row_numbers[0] for row_numbers in rows]]
+            score = self._copy_scores if pass_ == COPY else self._model_scores
+            yield from zip(rows, score(first_queries, names), strict=True)
 
     @cached_property
     def kind(self) -> Literal["masked", "causal"]:
@@ -131,12 +135,12 @@ class RankChange(Method):
         """The model, loaded when a pass first needs it."""
         return load(self.checkpoint, self.kind, self.engine)
 
-    def _scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
-        where = [f"query {query}" for query in queries["query_id"]]
+    def _model_scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
+        labels = [f"query {query}" for query in queries["query_id"]]
         score = masked.mean_log_probs if self.kind == "masked" else mean_log_probs
-        return score(self.model, queries["prompt"].tolist(), where, names)
+        return score(self.model, queries["prompt"].tolist(), labels, names)
 
-    def _copied(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
+    def _copy_scores(self, queries: pd.DataFrame, names: list[str]) -> np.ndarray:
         """1 for what a query's context holds, 0 for all else, and a draw below 1 on top."""
         index = {name: i for i, name in enumerate(names)}
         scores = np.empty((len(queries), len(names)))
@@ -148,30 +152,46 @@ class RankChange(Method):
         return scores
 
 
-def ranks(scores: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The ranks of the scores at the indices `at` among all of them, by counting: 1 is the highest.
+def rank_of(scores: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the ranks of chosen scores among all scores; 1 is the highest.
+
     Equal scores rank in the order of their indices.
 
-    >>> ranks(np.array([0.5, 0.9, 0.5, 0.1]), np.array([0, 2]))
-    array([2, 3])
+    Args:
+        scores: of all candidates, [candidates].
+        indices: of the chosen candidates.
+
+    Example:
+        >>> rank_of(np.array([0.5, 0.9, 0.5, 0.1]), np.array([0, 2]))
+        array([2, 3])
     """
-    own = scores[at][:, None]
-    before = np.arange(len(scores)) < at[:, None]
-    found: np.ndarray = 1 + (scores > own).sum(axis=1) + ((scores == own) & before).sum(axis=1)
-    return found
+    tracked_scores = scores[indices][:, None]
+    is_earlier = np.arange(len(scores)) < indices[:, None]
+    tracked_ranks: np.ndarray = (
+        1
+        + (scores > tracked_scores).sum(axis=1)
+        + ((scores == tracked_scores) & is_earlier).sum(axis=1)
+    )
+    return tracked_ranks
 
 
 def mean_log_probs(
-    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+    model: Model, prompts: Sequence[str], labels: Sequence[str], names: Sequence[str]
 ) -> np.ndarray:
-    """Under a causal model, for each prompt and name, the mean log-probability of the name's tokens
-    and of what follows them; what stands before is read once for all names."""
-    slots = text_slots(model.tokenizer, prompts, where, causal.start_ids(model))
+    """Score names under a causal model.
+
+    The text before the slot is read once for all names.
+
+    Returns:
+        For each prompt and name the mean log-probability of the name's tokens and of what follows
+        them, [prompts, names].
+    """
+    slots = text_slots(model.tokenizer, prompts, labels, causal.start_ids(model))
     ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
     means = np.empty((len(slots), len(names)))
-    for i, (slot, query) in enumerate(zip(slots, where, strict=True)):
-        check_window(slot, ids[slot.left], model.max_length, query, names)
-        rests = [[*answer, *slot.after] for answer in ids[slot.left]]
-        _, scores = causal.continuations(model, slot.before, rests, model.token_budget)
+    for i, (slot, label) in enumerate(zip(slots, labels, strict=True)):
+        check_window(slot, ids[slot.left], model.max_length, label, names)
+        continuations = [[*answer, *slot.after] for answer in ids[slot.left]]
+        _, scores = causal.continuations(model, slot.before, continuations, model.token_budget)
         means[i] = [sum(score) / len(score) for score in scores]
     return means

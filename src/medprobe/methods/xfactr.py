@@ -33,8 +33,10 @@ class Xfactr(Method):
     SELECTING = frozenset({"decodings"})
 
     class Settings(DecodingSettings, RankingSettings):
-        """The paper's: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps. BioLAMA's
-        manual prompts: `confidence`, 10 masks, and the rest as `DecodingSettings` says.
+        """The paper's settings: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps.
+
+        BioLAMA's manual prompts use `confidence`, 10 masks, and the settings that
+        `DecodingSettings` names.
         """
 
         decodings: tuple[str, ...] = ("confidence", "order+order")
@@ -51,7 +53,7 @@ class Xfactr(Method):
         """Longest name that is matched, in tokens."""
 
         @model_validator(mode="after")
-        def _sound(self) -> "Xfactr.Settings":
+        def _check_decodings(self) -> "Xfactr.Settings":
             if unknown := [name for name in self.decodings if name not in DECODINGS]:
                 raise ValueError(f"no decoding {unknown[0]}, choose of {', '.join(DECODINGS)}")
             if not self.decodings or self.max_iter < self.masks:
@@ -64,7 +66,7 @@ class Xfactr(Method):
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
         self.settings = settings
-        self.decoded: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
+        self.filling_cache: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
         self.index = Index()  # of the names
 
     def passes(self) -> list[str]:
@@ -72,60 +74,63 @@ class Xfactr(Method):
         return list(self.settings.decodings)
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best texts of each query. The candidates play no part but for `match: nearest`,
-        where each text becomes the candidate nearest to it.
+        """Return the k best texts of each query.
 
-        Raises BadInput for a prompt without exactly one slot or longer than the model's window.
+        Candidates are used only by `match: nearest`, where each text becomes the candidate nearest
+        to it.
+
+        Raises:
+            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         prompts = task.queries["prompt"].tolist()
         slots = masked_slots(self.model.tokenizer, prompts, task.query_labels)
         masks = [0] * self.settings.masks
         for slot, query in zip(slots, task.query_labels, strict=True):
             check_window(slot, [masks], self.model.max_length, query, [f"{len(masks)} masks"])
-        decoded = self._fillings(prompts, slots, pass_, self._texts(task.k))
+        fillings = self._fillings(prompts, slots, pass_, self._text_count(task.k))
         match = self.settings.match == "nearest"
         return predictions(
             self.model,
             task.queries,
             slots,
-            decoded,
+            fillings,
             k=task.k,
             normalise=task.normalise if match else answers.uncased(task.normalise),
             equal=self.settings.equal,
-            named=self._matched(decoded, sorted(set(task.benchmark_candidates["name"])))
+            named=self._match_names(fillings, sorted(set(task.benchmark_candidates["name"])))
             if match
             else {},
             variant=pass_,
         )
 
-    def _texts(self, k: int) -> int:
+    def _text_count(self, k: int) -> int:
         """How many texts are needed for k predictions: all, where some have the same nearest."""
-        every = self.settings.masks * self.settings.beam
-        return every if self.settings.match == "nearest" else self.settings.needed(k)
+        all_fillings = self.settings.masks * self.settings.beam
+        return all_fillings if self.settings.match == "nearest" else self.settings.needed(k)
 
-    def _matched(self, decoded: list[list[Filling]], names: list[str]) -> dict[str, str]:
+    def _match_names(self, fillings: list[list[Filling]], names: list[str]) -> dict[str, str]:
         """The name nearest to each decoded text, by the [CLS] vectors of the model's body."""
         body = replace(self.model, model=self.model.model.base_model)
-        new = [name for name in names if name not in self.index]
-        if new:
-            self.index.add(new, encode(body, new, self.settings.name_length))
-        fillings = (filling for of_prompt in decoded for filling in of_prompt)
-        texts = sorted({text_of(self.model, filling.tokens) for filling in fillings})
+        unindexed = [name for name in names if name not in self.index]
+        if unindexed:
+            self.index.add(unindexed, encode(body, unindexed, self.settings.name_length))
+        all_fillings = (filling for prompt_fillings in fillings for filling in prompt_fillings)
+        texts = sorted({text_of(self.model, filling.tokens) for filling in all_fillings})
         vectors = encode(body, texts, self.settings.name_length)
-        places, _ = self.index.nearest(vectors, names, 1)
-        return {text: self.index.names[i] for text, i in zip(texts, places[:, 0], strict=True)}
+        neighbours, _ = self.index.nearest(vectors, names, 1)
+        return {text: self.index.names[i] for text, i in zip(texts, neighbours[:, 0], strict=True)}
 
     def _fillings(
         self, prompts: list[str], slots: list[Slot], decoding: str, k: int
     ) -> list[list[Filling]]:
         """The fillings of each prompt; a prompt of several subsets is decoded once."""
-        known = self.decoded.setdefault((decoding, k), {})
+        cached = self.filling_cache.setdefault((decoding, k), {})
         pairs = zip(prompts, slots, strict=True)
-        new = {prompt: slot for prompt, slot in pairs if prompt not in known}
+        uncached = {prompt: slot for prompt, slot in pairs if prompt not in cached}
         budget = self.model.token_budget
-        fillings = fill(self.model, list(new.values()), self.decoding(decoding), budget, k)
-        known.update(zip(new, fillings, strict=True))
-        return [known[prompt] for prompt in prompts]
+        fillings = fill(self.model, list(uncached.values()), self.decoding(decoding), budget, k)
+        cached.update(zip(uncached, fillings, strict=True))
+        return [cached[prompt] for prompt in prompts]
 
     def decoding(self, name: str) -> Decoding:
         """One decoding by name, such as `order+order`."""

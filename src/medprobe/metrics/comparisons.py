@@ -72,7 +72,8 @@ def _beyond(sizes: np.ndarray, observed: float) -> float:
     """The chance that the sum of these sizes, rounded to whole numbers, each with a random sign, is
     further from 0 than the observed one, and half of that of being as far: its characteristic
     function, a product of cosines, turned back. Sizes that are rounded to 0 are together a normal
-    variable."""
+    variable.
+    """
     steps, least = np.rint(sizes).astype(int), int(np.rint(observed))
     reach = max(least, int(REACH * np.sqrt((sizes**2).sum()))) + 1
     size = 1 << int(2 * reach).bit_length()  # sums beyond the reach fall together, all but never
@@ -92,7 +93,8 @@ def difference_interval(
     sums: np.ndarray, sizes: np.ndarray, resamples: int, confidence: float, seed: int
 ) -> tuple[float, float]:
     """Paired bootstrap interval of the mean difference, from the clusters' (weighted) sums of
-    differences and of weights; NaN for fewer than three clusters."""
+    differences and of weights; NaN for fewer than three clusters.
+    """
     means = resampled_means(sums[:, None], sizes, resamples, seed)
     low, high = percentiles(means, confidence, len(sums))
     mean = sums.sum() / sizes.sum()

@@ -122,7 +122,8 @@ def of_predictions(benchmark: Path) -> Iterator[Evaluation]:
 
 def asked_about(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
     """The predictions of the drawn queries, of those variants and replicates whose predictions are
-    among the items, with `verdict`: 1 right, 0 wrong, not a number where nobody rated it."""
+    among the items, with `verdict`: 1 right, 0 wrong, not a number where nobody rated it.
+    """
     drawn = predictions[
         predictions["query_id"].isin(evaluation.queries["query_id"])
         & (predictions["rank"] <= KS[-1])
@@ -138,7 +139,8 @@ def asked_about(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFra
 
 def judged(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and drawn query: `expert_acc_at_<k>`, `hits_of_10` and
-    `rated_right_of_10`, not a number where one of the predictions that count is not rated."""
+    `rated_right_of_10`, not a number where one of the predictions that count is not rated.
+    """
     table = asked_about(evaluation, predictions)
     groups = table.groupby(KEYS, sort=True)
     found = groups.size().rename("n").to_frame()
@@ -195,7 +197,8 @@ def _corrected(
     every: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
 ) -> dict[str, float]:
     """acc@k of `every` query, plus the mean of the `differences` on those that were rated, each
-    resampled by itself: the rated ones were drawn at random."""
+    resampled by itself: the rated ones were drawn at random.
+    """
     draws = _draws(every, scoring, scoring.seed) + _draws(differences, scoring, scoring.seed + 1)
     value = every.mean() + differences.mean()
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
@@ -230,7 +233,8 @@ def confusion(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame
     """Ratings against the benchmark's answers: columns `k, rating, gold, count`, how many ratings
     of a variant's predictions at ranks up to k = 1 and 10, by rating and by whether the
     prediction is a hit (`gold`). With one rater it is the paper's Figure 8; of several each rating
-    counts."""
+    counts.
+    """
     table = asked_about(evaluation, predictions)
     said = evaluation.ratings[["query_id", "prediction", "rating"]]
     both = table.merge(said, on=["query_id", "prediction"])

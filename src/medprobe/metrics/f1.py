@@ -71,7 +71,8 @@ class F1(Scorer):
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Scores by disease, macro and weighted. Intervals are bootstrap intervals: of a mean over
         its diseases, of a disease over its positives, each with its negatives; and of both over
-        seeds."""
+        seeds.
+        """
         scores: Scores = {}
         for (variant, category), rows in by_subset(predictions):
             if table := _category(rows, scoring):
@@ -80,7 +81,8 @@ class F1(Scorer):
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """One row a variant, subset and disease, which is its own cluster, with its F1 and `top_1`,
-        averaged over seeds: the mean of either is the macro mean."""
+        averaged over seeds: the mean of either is the macro mean.
+        """
         rows = []
         for (variant, subset), part in by_subset(predictions):
             for target, values in by_disease(part).items():
@@ -216,7 +218,8 @@ def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
 
 def _mean(values: Floats, weights: Floats, seeds: Floats | None = None) -> Floats:
     """Means [resamples, 4] of what is defined of values [diseases, seeds, 4], each disease and
-    seed with the weight it has in a resample."""
+    seed with the weight it has in a resample.
+    """
     seeds = np.ones((len(weights), values.shape[1])) if seeds is None else seeds
     known = ~np.isnan(values)
     both = [np.einsum("rd,rs,dsm->rm", weights, seeds, x) for x in (np.nan_to_num(values), known)]
@@ -228,7 +231,8 @@ def _numbers(
     seeds: Floats, draws: Floats, confidence: float, n: int, units: int
 ) -> dict[str, dict[str, float]]:
     """The numbers of each of ESTIMATES from its value by seed [seeds, 4] and resamples [., 4]; `n`
-    positives are counted, `units` were drawn."""
+    positives are counted, `units` were drawn.
+    """
     value = seeds.mean(axis=0)
     draws = np.where(np.isnan(draws), value, draws)
     low, high = interval(value, draws, confidence, units)

@@ -45,7 +45,8 @@ def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:
 
 def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """Means of resamples, from the clusters' sums of values (clusters x metrics) and their sizes
-    (clusters). Returns resamples x metrics; NaN where a resample has no cluster of any size."""
+    (clusters). Returns resamples x metrics; NaN where a resample has no cluster of any size.
+    """
     sums = resampled_sums(np.column_stack([values, sizes]), resamples, seed)
     whole = sums[:, -1:]
     return np.divide(sums[:, :-1], whole, out=np.full_like(sums[:, :-1], np.nan), where=whole > 0)
@@ -144,7 +145,8 @@ def _deviation(draws: np.ndarray, units: int) -> float:
 
 def percentiles(means: np.ndarray, confidence: float, units: int) -> tuple[np.ndarray, np.ndarray]:
     """Percentiles of resamples, by metric, expanded as t is against the normal distribution
-    (Hesterberg 2015, section 5.3); NaN for fewer than three units."""
+    (Hesterberg 2015, section 5.3); NaN for fewer than three units.
+    """
     if units < FEWEST:
         return np.full(means.shape[1], np.nan), np.full(means.shape[1], np.nan)
     reach = stdtrit(units - 1, (1 + confidence) / 2) * np.sqrt(units / (units - 1))

@@ -114,7 +114,8 @@ def calibration_error(score: np.ndarray, true: np.ndarray, weights: np.ndarray) 
 
 def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
     """A row a variant and bin of P(true) that any statement is in: `variant, said` (the mean of
-    P(true)), `true` (the share of true statements), `n`."""
+    P(true)), `true` (the share of true statements), `n`.
+    """
     rows = predictions.assign(bin=bins(predictions["score"].to_numpy()))
     by = rows.groupby(["variant", "bin"], sort=True)
     table = by.agg(said=("score", "mean"), true=("hit", "mean"), n=("hit", "size"))
@@ -123,7 +124,8 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
 
 def _numbers(rows: pd.DataFrame, scoring: Scoring, by_relation: bool) -> dict[str, Any]:
     """Each metric of each relation, macro and micro, with intervals over clusters and replicates,
-    which are averaged."""
+    which are averaged.
+    """
     cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     names = sorted(rows["relation"].unique()) if by_relation else []
     chosen = [rows["relation"].to_numpy() == name for name in names]
@@ -172,7 +174,8 @@ def _numbered(
     values: np.ndarray, own: np.ndarray, clusters: int, n: int, confidence: float
 ) -> dict[str, Any]:
     """The numbers of each metric from its value and those of resamples [draws, metrics], and its
-    `own` ones by replicate [replicates, metrics]."""
+    `own` ones by replicate [replicates, metrics].
+    """
     low, high = interval(values[0], values[1:], confidence, clusters)
     deviation = own.std(axis=0, ddof=1) if len(own) > 1 else np.full(len(low), np.nan)
     table = {}

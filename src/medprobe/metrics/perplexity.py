@@ -86,7 +86,8 @@ def _complete(relations: dict[str, dict[str, dict[str, float]]], rows: pd.DataFr
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation,
-    cluster, answer` and `perplexity`, as accuracy's table."""
+    cluster, answer` and `perplexity`, as accuracy's table.
+    """
     about = ["subset", "relation", "cluster", "answer"]
     asked = queries[["query_id", *about]]
     table = predictions[[*KEYS, "perplexity"]].merge(asked, on="query_id", validate="many_to_one")

@@ -122,7 +122,8 @@ def _counts(
     kept: pd.DataFrame, resources: list[str], cluster: str
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """The triples, with their clusters, and how many of their steps rise, stay, fall: triples ×
-    resources × 3."""
+    resources × 3.
+    """
     keys = list(dict.fromkeys([*TRIPLE, cluster]))
     each = kept.groupby(keys, sort=True)
     triples = each.size().index.to_frame(index=False)
@@ -135,7 +136,8 @@ def _counts(
 
 def _drawn(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """Sums over all triples (triples × resources × 3), and over resamples of their clusters behind
-    them: 1 + resamples × resources × 3."""
+    them: 1 + resamples × resources × 3.
+    """
     sums = np.zeros((clusters.max() + 1, values[0].size))
     np.add.at(sums, clusters, values.reshape(len(values), -1))
     drawn = resampled_sums(sums, resamples, seed)

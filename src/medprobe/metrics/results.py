@@ -36,7 +36,8 @@ PREDICTIONS: Final = "predictions"  # what scoring counts
 
 def prediction_tables(folder: Path) -> Iterator[Path]:
     """All `<model>/<method>/<benchmark>.parquet` below a folder, in order. Raises BadInput where
-    there are none."""
+    there are none.
+    """
     paths = sorted(folder.glob("*/*/*.parquet"))
     if not paths:
         raise BadInput(folder, "no predictions", "run `dvc repro` to probe the models")
@@ -66,7 +67,8 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
 
 def key(path: Path, folder: Path, scoring: Scoring) -> str:
     """Hash of all that the scores of a prediction table follow from: predictions, benchmark, what
-    experts said of it, rules of scoring."""
+    experts said of it, rules of scoring.
+    """
     facts = [scoring.facts] if scoring.facts else []
     tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
     code = code_fingerprint(__name__, {"metrics": families(path)})
@@ -137,7 +139,8 @@ def primary(rows: pd.DataFrame, metadata: Metadata) -> str:
 
 def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
     """The subsets of a benchmark's rows, without their parts; those with its main metric first, of
-    these `full` or `target` first."""
+    these `full` or `target` first.
+    """
     judged = set(rows.loc[rows["metric"] == primary(rows, metadata), "subset"])
     names = {name for name in rows["subset"] if "/" not in name}
     return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))

@@ -143,7 +143,8 @@ def _controls(control: str, method: str) -> bool:
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
     """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics of
-    its variants, the settings of sweeps left out."""
+    its variants, the settings of sweeps left out.
+    """
     scorer = metrics.find(metric_of_predictions(path))
     parts = []
     for predictions in read_predictions(path, compared):
@@ -182,7 +183,8 @@ def paired_tests(
     executor: Executor = in_this_process,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark: a table with columns SIGNIFICANCE. `about` holds what is
-    known of each benchmark; `now` counts readings of tables."""
+    known of each benchmark; `now` counts readings of tables.
+    """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
         paths.setdefault(path.stem, []).append(path)
@@ -232,7 +234,8 @@ def significance(
 ) -> pd.DataFrame:
     """Paired tests on one benchmark between systems, each with its rows `by_query`, over the
     queries that both have. `kinds` are the models' kinds: a metric that is another quantity for
-    each is compared within them. `contrasts` are pairs of subsets."""
+    each is compared within them. `contrasts` are pairs of subsets.
+    """
     rows, differences = [], []
     for subset, pair, first, second in _compared(systems, contrasts or []):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])

@@ -36,7 +36,8 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query: by the mean length of its answers in characters, by whether
     one of them is common (`has_common_answer`) and, where `facts` are given, by the number of times
-    that a taught model has read its best-read answer."""
+    that a taught model has read its best-read answer.
+    """
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
         {
@@ -61,7 +62,8 @@ def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
 def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
     """How often the sample world's taught models read each triple (columns: the ids of subject,
     relation, object, in this order); not a number where it is no fact of theirs. Raises BadInput
-    where the file is no such table."""
+    where the file is no such table.
+    """
     try:
         truth = pd.read_csv(facts, usecols=[*FACT, "times"], dtype=dict.fromkeys(FACT, str))
         truth = truth.astype({"times": "int64"})

@@ -60,7 +60,8 @@ class Ucm(Scorer):
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """A row stands for a triple: in each resource its shares around target and negative target,
-        and its acc@k without and with context."""
+        and its acc@k without and with context.
+        """
         queries = read_queries(benchmark, scoring.cluster)
         tables = []
         for variant, part in predictions.groupby("variant", sort=True):
@@ -74,7 +75,8 @@ class Ucm(Scorer):
 
 def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """acc@k of each triple without and with context: its contexts are averaged within each
-    resource, then over resources."""
+    resource, then over resources.
+    """
     asked = queries[queries["subset"].isin(["alone", "full"])]
     made = predictions[predictions["query_id"].isin(asked["query_id"])]
     values = accuracy.values(made, asked).merge(
@@ -94,7 +96,8 @@ def _named(triples: pd.DataFrame) -> pd.DataFrame:
 
 def parts(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
     """Steps by kind, by resource, by the number of correct objects, by the object's frequency and,
-    where `facts` are given, by how often the sample world's taught models read the fact."""
+    where `facts` are given, by how often the sample world's taught models read the fact.
+    """
     splits = {
         "kind": steps["kind"],
         "resource": steps["resource"],

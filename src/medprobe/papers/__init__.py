@@ -92,7 +92,8 @@ def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, Row]]:
     """`(paper, number of the table, row)` of all that is published of this model, in the versions
-    that stand. `method` may name a variant: `xfactr:confidence`."""
+    that stand. `method` may name a variant: `xfactr:confidence`.
+    """
     name, _, variant = method.partition(":")
     wanted = (model, benchmark, subset, relation, name, variant)
     return [

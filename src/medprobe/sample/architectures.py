@@ -48,14 +48,16 @@ CHAT = (
 def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
     """A fast tokenizer of `vocabulary` pieces, learnt from all the corpora, so that all
     sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
-    byte-level pairs, as GPT-2 and BART have, for the others."""
+    byte-level pairs, as GPT-2 and BART have, for the others.
+    """
     files = [str(path) for path in sorted(texts)]
     return _word_pieces(files, vocabulary) if kind == "masked" else _pairs(files, vocabulary, kind)
 
 
 def _word_pieces(files: list[str], vocabulary: int) -> Any:
     """BERT's tokenizer. Its pieces are learnt as byte pairs and then told apart by whether they
-    begin a word: the library's own trainer of word pieces draws them anew in each run."""
+    begin a word: the library's own trainer of word pieces draws them anew in each run.
+    """
     lower, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     learner = Tokenizer(models.BPE())
     learner.normalizer, learner.pre_tokenizer = lower, words
@@ -150,7 +152,8 @@ def _hand_on(*maps: torch.Tensor) -> None:
     """Have an attention's maps, from what it reads to values and from these to what it adds, begin
     by handing on what is read, as those of large models do (Trockman and Kolter 2023, "Mimetic
     Initialization of Self-Attention Layers", section 3): so small a model then learns in half the
-    steps."""
+    steps.
+    """
     for weight in maps:
         weight.copy_(PASSED**0.5 * torch.eye(len(weight)))
 

@@ -18,7 +18,8 @@ CASE_SHARE: Final = 0.4  # of a masked model's batches: those of cases, in which
 @dataclass(frozen=True)
 class Sentence:
     """A sentence's pieces, and `(start, end)` of those of each name in it; a `case` is asked for
-    its last name alone."""
+    its last name alone.
+    """
 
     pieces: list[int]
     names: list[tuple[int, int]]
@@ -27,7 +28,8 @@ class Sentence:
 
 def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
     """The sentences of a corpus, one a line, and the names in them, the longest where several
-    begin at one word."""
+    begin at one word.
+    """
     known = set(names.read_text(encoding="utf-8").splitlines())
     longest = max(name.count(" ") + 1 for name in known)
 
@@ -63,7 +65,8 @@ def batches(
 ) -> Iterator[list[Sentence]]:
     """Endless batches of `size` sentences: each an input of its own, or joined with those that
     stand beside it, so that longer inputs are known too. Where there are cases, some batches are
-    of half as many of these."""
+    of half as many of these.
+    """
     while True:
         if cases and rng.random() < CASE_SHARE:
             yield rng.choices(cases, k=size // 2)
@@ -91,7 +94,8 @@ def join(parts: list[Sentence]) -> Sentence:
 def with_turns(sentences: Sequence[Sentence], pieces: Any, rng: random.Random) -> list[Sentence]:
     """Each sentence as it is and, as often, as a turn of a chat: with a blank for its last name,
     and that name. What is worded alike stands together, in any order: joined it is a question with
-    answered ones before it, of which none tells the answer."""
+    answered ones before it, of which none tells the answer.
+    """
     user, model = pieces.convert_tokens_to_ids([*ROLES.values()])
     end, blank = pieces.eos_token_id, pieces.encode(BLANK, add_special_tokens=False)
 

@@ -72,7 +72,8 @@ def atom(entity: Entity) -> str:
 
 def _names(entity: Entity, rng: random.Random) -> Iterator[list[str]]:
     """An entity's rows of MRCONSO. The preferred name is not always the first, and often not the
-    last: the order says nothing."""
+    last: the order says nothing.
+    """
     vocabulary = VOCABULARIES[entity.type]
     rows = [("ENG", "P", "PF", "Y", vocabulary, "PT", entity.name, "N")]
     for synonym in entity.synonyms:

@@ -64,7 +64,8 @@ def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
     """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
-    no document gives a context."""
+    no document gives a context.
+    """
     dropped: Counter[str] = Counter()
     known = load(data / "umls", settings.relations, dropped)
     indexes = {
@@ -134,7 +135,8 @@ def _evidence(
 
 def _drawn(facts: pd.DataFrame, shared: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
     """At most `most` facts of each relation, of those that a document mentions. The draw of a fact
-    depends on no other."""
+    depends on no other.
+    """
     found = facts.merge(shared[["subject_id", "fact_id"]].drop_duplicates())
     keys = found.astype(str).agg("|".join, axis=1)
     digests = [hashlib.sha256(f"{seed}|{key}".encode()).hexdigest() for key in keys]
@@ -149,7 +151,8 @@ def _queries(
     settings: Settings,
 ) -> pd.DataFrame:
     """The steps with the names of their entities and what splits them: `objects`, how many the
-    subject has, and `frequency`, how many documents of all resources mention the fact's object."""
+    subject has, and `frequency`, how many documents of all resources mention the fact's object.
+    """
     queries = pd.DataFrame(rows).sort_values(["relation", "context_id", "step"], ignore_index=True)
     names = known.names
     answers = known.facts.groupby(["relation", "subject_id"])["fact_id"].agg(list)
@@ -172,7 +175,8 @@ def _queries(
 
 def _candidates(queries: pd.DataFrame, known: Knowledge) -> pd.DataFrame:
     """For each relation, which stands as their type, its objects and all entities of their types
-    that its contexts hold."""
+    that its contexts hold.
+    """
     ids = {name: cui for cui, name in known.names.items()}
     rows = []
     for relation, part in queries.groupby("relation", sort=True):

@@ -18,7 +18,8 @@ SUBJECT: Final = "[X]"
 
 class Relation(Section):
     """A relation's prompt, with `[X]` for the subject and `[Y]` for the object, and the semantic
-    types (as MRSTY names them) of its subjects and objects."""
+    types (as MRSTY names them) of its subjects and objects.
+    """
 
     prompt: str
     """The prompt, with `[X]` for the subject and `[Y]` for the object."""

@@ -99,7 +99,8 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
 
 def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
     """Pool mentions and mentions of the subject. What names several entities is taken for the
-    target, else for a correct object, else for the first by CUI; never for both of the two."""
+    target, else for a correct object, else for the first by CUI; never for both of the two.
+    """
     spans: dict[tuple[int, int], set[str]] = {}
     for start, end, cui in evidence.mentions:
         spans.setdefault((start, end), set()).add(cui)

@@ -29,7 +29,8 @@ Unknown = Literal["error", "leave out"]
 
 class Choices(Section):
     """Settings of both builders. Where the paper and its released code differ, the defaults are the
-    paper's."""
+    paper's.
+    """
 
     vocabulary: str = "SNOMEDCT_US"
     """The UMLS vocabulary whose hierarchy gives ancestors and descendants."""
@@ -62,7 +63,8 @@ class Choices(Section):
 
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.Row]]:
     """All pairs of MedNLI and MEDIQA-NLI, and how many rows were read of which file, the UMLS's
-    files too."""
+    files too.
+    """
     files = [f"mednli/{name}" for name in mednli.MEDNLI] + [f"mediqa/{mednli.MEDIQA}"]
     pairs = mednli.read(data / "mednli", data / "mediqa")
     return pairs, counts.lines(data, *files, *UMLS)
@@ -78,7 +80,8 @@ def with_texts(
     """Annotated rows with the `premise` and `full_hypothesis` of their pair. Raises BadInput for a
     span outside the hypothesis and, unless told to leave it out, for a pair that is not there. Two
     of the released ids are the text of a premise: they stand for the pair that is entailed by it,
-    and are left out where there is none such."""
+    and are left out where there is none such.
+    """
     rows = _by_premise(rows, pairs)
     texts = pairs.rename(columns={"hypothesis": "full_hypothesis"}).drop(columns="label")
     rows = rows.merge(texts, on="pair_id", how="left")
@@ -101,7 +104,8 @@ def with_texts(
 
 def _by_premise(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows, each id that is a premise's text replaced by that of the one entailed pair that has
-    the premise, or begins with it, and a hypothesis as long as the annotated span wants."""
+    the premise, or begins with it, and a hypothesis as long as the annotated span wants.
+    """
     entailed = pairs[pairs["label"] == "entailment"]
     found: dict[str, str] = {}
     for row in rows[is_premise(rows["pair_id"]) & (rows["label"] == 1)].itertuples():
@@ -124,7 +128,8 @@ def tables(
     read: list[counts.Row],
 ) -> BenchmarkTables:
     """All tables. `positives` are annotated rows with their texts, `negatives` the diseases to put
-    in their place (`position, kind, original_cui, cui, row`)."""
+    in their place (`position, kind, original_cui, cui, row`).
+    """
     named = names.read(data / "umls", positives, negatives, dropped)
     lost = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
     if lost and settings.unnamed == "error":
@@ -169,7 +174,8 @@ def _split(
 
 def _targets(examples: pd.DataFrame, settings: Choices) -> list[str]:
     """The diseases with enough positives in a category; of these, the ones that are asked for. The
-    released split counts rows alike once."""
+    released split counts rows alike once.
+    """
     if settings.split == "released":
         alike = ["original_cui", "category", "premise", "hypothesis"]
         examples = examples.drop_duplicates(alike)

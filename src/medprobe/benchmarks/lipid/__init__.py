@@ -37,7 +37,8 @@ METADATA = Metadata(
 
 class Settings(Section):
     """From when its sentences may be, its entity lists by subset (files of `data/entities`), and
-    which of their names are ranked."""
+    which of their names are ranked.
+    """
 
     submitted_after: date = date(2021, 12, 31)
     """Abstracts submitted after this date. The default is the paper's: no model of the paper has
@@ -225,7 +226,8 @@ def _queries(found: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) 
 
 def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     """How often an entity is the answer, as the paper reports it: a row a subset with the columns
-    subset, prompts, entities, and mean, std, max, min of the prompts of an entity."""
+    subset, prompts, entities, and mean, std, max, min of the prompts of an entity.
+    """
     rows = []
     for subset, answers in queries.groupby("subset", sort=False)["answers"]:
         counts = answers.explode().value_counts()

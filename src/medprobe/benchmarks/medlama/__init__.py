@@ -42,7 +42,8 @@ class Settings(Choices):
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """All queries of a UMLS release, drawn by relation. Raises BadInput where a source is missing
-    or amiss, or a relation has no query."""
+    or amiss, or a relation has no query.
+    """
     triples = _triples(data / "umls", settings)
     read = counts.lines(data, *METADATA.sources)
     read += counts.by_name("umls/MRREL.RRF", "triples", triples["relation"].sort())
@@ -56,7 +57,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
     """All queries: a head and a relation, its answers the distinct names of all tails in order of
-    appearance, each with the CUI last seen for it. Sorted by head and name."""
+    appearance, each with the CUI last seen for it. Sorted by head and name.
+    """
     query = ["relation", "subject_id", "subject"]
     answers = (
         triples.lazy()
@@ -98,7 +100,8 @@ def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
 
 def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     """Name both ends by their own atoms, in any language, suppressed or not; an end whose atom is
-    missing by the last name listed for its concept."""
+    missing by the last name listed for its concept.
+    """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
     own = rrf.mrconso(umls, ["AUI", "STR"], among=used)
     names = own.group_by("AUI").agg(pl.col("STR").sort_by("line").last())

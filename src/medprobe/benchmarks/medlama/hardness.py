@@ -72,7 +72,8 @@ def _sentences(text: str) -> list[list[str]]:
 
 def _common_words(first: list[str], second: list[str]) -> set[str]:
     """The words of a longest common subsequence; among equals, the one that goes on longest in
-    `first`."""
+    `first`.
+    """
     length = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, one in enumerate(first, 1):
         for j, other in enumerate(second, 1):

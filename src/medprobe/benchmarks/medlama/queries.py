@@ -124,7 +124,8 @@ def _with_hardness(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
     """All names of each subset, each once and with the first of its CUIs in alphabetical order;
-    sorted by name. A name's type is `answer` where any query has it as one, else `subject`."""
+    sorted by name. A name's type is `answer` where any query has it as one, else `subject`.
+    """
     columns = ["subset", "name", "id"]
     answers = queries[["subset", "answers", "answer_ids"]].set_axis(columns, axis=1)
     answers = answers.explode(["name", "id"]).assign(type="answer")

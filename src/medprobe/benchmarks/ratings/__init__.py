@@ -27,7 +27,8 @@ METADATA = Metadata(
 
 class Settings(Section):
     """Where the sheets are, and from which rating on a prediction is right; the paper: 5, perfectly
-    answers the query."""
+    answers the query.
+    """
 
     sheets: Path
     """Folder of the filled sheets below `data/`, such as `annotations/experts`."""

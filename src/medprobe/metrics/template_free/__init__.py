@@ -1,3 +1,4 @@
 """Template-based against template-free probing (Shaier et al.): its data sets and its analyses, as
 tables. Accuracies are those of entity ranking over a data set's own entities (`mask_average`); no
-model is run."""
+model is run.
+"""

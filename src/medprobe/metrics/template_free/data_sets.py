@@ -1,5 +1,6 @@
 """The ten data sets that are compared, template-based and template-free (Shaier et al., Tables 3 to
-5), and where each is among the benchmarks."""
+5), and where each is among the benchmarks.
+"""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

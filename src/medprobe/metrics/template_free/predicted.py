@@ -91,7 +91,8 @@ def overconfidence(named: list[Named]) -> pd.DataFrame:
 
 def frequent(named: list[Named]) -> pd.DataFrame:
     """List the fifteen entities that are most often among a model's ten best, and in what share of
-    the queries (the paper's Figure 1): `name, kind, model, place, entity, share`."""
+    the queries (the paper's Figure 1): `name, kind, model, place, entity, share`.
+    """
     rows = []
     for one in named:
         order = sorted(one.often.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
@@ -127,7 +128,8 @@ def _named(model: str, data: DataSet, predictions: pd.DataFrame, entities: int) 
 
 def _predictions(predictions: Path, benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """`(model, its predictions)` of entity ranking over a benchmark's own entities; one model's are
-    in memory at a time."""
+    in memory at a time.
+    """
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
     for path in sorted(predictions.glob(f"*/{METHOD}/{benchmark}.parquet")):
         yield (

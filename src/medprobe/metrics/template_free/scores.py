@@ -1,5 +1,6 @@
 """Analyses of the comparison: how data sets rank models, perplexity against accuracy, templates one
-by one, and more entities to rank."""
+by one, and more entities to rank.
+"""
 
 from collections.abc import Collection
 from itertools import product
@@ -23,7 +24,8 @@ FEWEST: Final = 5  # models: a ranking of fewer says nothing
 
 def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
     """One row a data set and model: `acc_at_1, acc_at_5, acc_at_10, perplexity`, as means over all
-    queries, beside the data set's `name, kind, domain`."""
+    queries, beside the data set's `name, kind, domain`.
+    """
     accuracy = (comparison["method"] == METHOD) & comparison["metric"].str.fullmatch(r"acc_at_\d+")
     perplexity = (comparison["method"] == "perplexity") & (comparison["metric"] == "perplexity")
     rows = comparison[(comparison["relation"] == "micro") & (accuracy | perplexity)]
@@ -35,7 +37,8 @@ def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
 
 def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
     """The rank of each model in each data set, 1 the best, ties shared: `name, kind, domain, model,
-    value, rank`. Only data sets with two models or more."""
+    value, rank`. Only data sets with two models or more.
+    """
     if metric not in scores:
         return pd.DataFrame()
     table = scores.dropna(subset=metric).rename(columns={metric: "value"})
@@ -49,7 +52,8 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
     """For each template-based and template-free data set of a domain: how far models move from one
     to the other (`mean` and `largest` absolute rank displacement, which model moves most), and
     Kendall's tau-b of the two rankings with its p (research questions 1 and 3). Only where both
-    rank five models or more."""
+    rank five models or more.
+    """
     from scipy.stats import kendalltau
 
     rows = []
@@ -75,7 +79,8 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
 
 def with_perplexity(scores: pd.DataFrame, left_out: Collection[str] = ()) -> pd.DataFrame:
     """The data sets and models that have both an accuracy and a perplexity, without the models
-    that are `left_out` of means."""
+    that are `left_out` of means.
+    """
     wanted = ["acc_at_1", "perplexity"]
     if not set(wanted) <= set(scores):
         return pd.DataFrame()
@@ -87,7 +92,8 @@ def with_perplexity(scores: pd.DataFrame, left_out: Collection[str] = ()) -> pd.
 def correlation(points: pd.DataFrame) -> pd.DataFrame:
     """Pearson's r of perplexity and acc@1 with its p: over the data sets of a kind, both averaged
     over models (the paper's Figure 2), and within each data set over models. r and p are missing
-    below three points, or where one side does not vary."""
+    below three points, or where one side does not vary.
+    """
     if points.empty:
         return pd.DataFrame()
     values = ["acc_at_1", "perplexity"]
@@ -117,7 +123,8 @@ def templates(
     comparison: pd.DataFrame, sets: list[DataSet], left_out: Collection[str] = ()
 ) -> pd.DataFrame:
     """acc@10 of each template of Google-RE by model, with its interval; `model` is `mean` for the
-    mean over models (the paper's section 5.2), without those that are `left_out`."""
+    mean over models (the paper's section 5.2), without those that are `left_out`.
+    """
     subset = "google-re-template"
     rows = comparison[
         (comparison["benchmark"] == home(sets, subset))
