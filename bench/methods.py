@@ -109,7 +109,7 @@ def bench_xfactr(folder: Path) -> list[Figure]:
     for decoding in method.passes():
         ours = seconds(lambda: method.predict(task, decoding)) / 8  # noqa: B023
         calls: list[int] = []
-        method.decoded.clear()
+        method.filling_cache.clear()
         _count_calls(method, asked[:tried], decoding, calls)
 
         def straightforward() -> None:
@@ -178,7 +178,7 @@ def bench_generative(folder: Path) -> Figure:
     ours = seconds(lambda: method.predict(Task("bench", asked, candidates(10), 10), "")) / 8
     slow = plain(folder, "seq2seq")
     tokenizer, model = slow.tokenizer, slow.model
-    cap = method._cap([], sorted(a for row in asked["answers"] for a in row))
+    cap = method._length_limit([], sorted(a for row in asked["answers"] for a in row))
 
     def straightforward(most: int) -> None:
         for prompt in asked["prompt"][:tried]:

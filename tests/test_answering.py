@@ -258,7 +258,7 @@ def test_shots_are_turns_of_the_chat(chat_model):
     (task,) = prober.tasks(benchmark, 10)
     (query,) = task.queries.itertuples()
     end = "<|endoftext|>"
-    assert prober._text(query, task, True, 1) == "".join(
+    assert prober._fill_template(query, task, True, 1) == "".join(
         f"{end}{role}\n{text}{end}\n"
         for role, text in [
             ("user", question("Aspirin treats [Y] .")),

@@ -75,7 +75,7 @@ def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
 
     def shown(name: str) -> list[int]:
-        return prober.tokenize(VARIANTS[name].shown, examples)[0].rows["input_ids"]
+        return prober.tokenize(VARIANTS[name].view, examples)[0].rows["input_ids"]
 
     tokenizer = prober.classifier.loaded.tokenizer
     disease, whole = (
@@ -129,14 +129,14 @@ def test_equal_texts_are_read_once(
 ) -> None:
     """The disease alone is the same text in many examples; the features are as if each was read."""
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
-    shows = VARIANTS["frozen-hypothesis-only"].shown
+    shows = VARIANTS["frozen-hypothesis-only"].view
     one_by_one = prober.classifier.mean_states(prober.tokenize(shows, examples))
     read: list[int] = []
     states = prober.classifier.mean_states
     monkeypatch.setattr(
         prober.classifier, "mean_states", lambda texts: [read.append(len(texts)), states(texts)][1]
     )
-    assert np.allclose(prober._features_of(shows, examples), one_by_one, atol=1e-5)
+    assert np.allclose(prober._mean_states(shows, examples), one_by_one, atol=1e-5)
     assert read == [examples["hypothesis"].nunique()]
 
 
@@ -154,7 +154,7 @@ def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
     assert len(notes["curves"]) == 1
     shown = examples_of(task)
     train, test = (shown["example_id"].isin(ids(task, name)) for name in ("train", "test"))
-    features = prober._features_of(VARIANTS["lp-ft"].shown, shown)
+    features = prober._mean_states(VARIANTS["lp-ft"].view, shown)
     probe = LinearProbe.fit(features[train], shown.loc[train, "label"].to_numpy())
     assert np.allclose(tuned["score"], probe.probabilities(features[test]), atol=1e-4)
 

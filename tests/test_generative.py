@@ -77,7 +77,7 @@ def slow(folder, queries, cap, beams):
 
 @pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
 def test_equals_beam_search_by_the_book(arch, tiny_model, monkeypatch):
-    monkeypatch.setattr(Generative, "_cap", lambda *args: 6)
+    monkeypatch.setattr(Generative, "_length_limit", lambda *args: 6)
     queries = probing.queries(PROMPTS, ANSWERS)
     found = method(tiny_model(arch), beams=3).predict(
         probing.task(queries, probing.candidates(), 10), ""
@@ -98,8 +98,8 @@ def test_batch_size_does_not_matter(arch, tiny_model):
 def test_the_prompts_own_text_is_taken_off(tiny_model):
     prober = method(tiny_model("bart"))
     ids = prober.model.tokenizer("Velotrine treats Karsten syndrome .")["input_ids"]
-    assert prober._answer(ids, "Velotrine treats [Y] .") == "Karsten syndrome"
-    assert prober._answer(ids, "Aspirin treats [Y] .") == "Velotrine treats Karsten syndrome"
+    assert prober._read_answer(ids, "Velotrine treats [Y] .") == "Karsten syndrome"
+    assert prober._read_answer(ids, "Aspirin treats [Y] .") == "Velotrine treats Karsten syndrome"
 
 
 def test_the_longest_answer_bounds_what_is_written(tiny_model):
@@ -108,7 +108,7 @@ def test_the_longest_answer_bounds_what_is_written(tiny_model):
     count = len(
         prober.model.tokenizer("acute renal failure", add_special_tokens=False)["input_ids"]
     )
-    assert prober._cap([frame], ["pain", "acute renal failure"]) == count
+    assert prober._length_limit([frame], ["pain", "acute renal failure"]) == count
 
 
 @pytest.mark.parametrize(("arch", "mark"), [("t5", "<extra_id_0>"), ("bart", "<mask>")])
@@ -122,7 +122,7 @@ def test_the_slot_is_marked_as_the_family_has_it(arch, mark, tiny_model):
 def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
     prober = method(tiny_model("t5"), script=script, beams=2)
     written = [("HEPATITIS b", -0.1), ("pain", -0.2)]
-    name = "_as_released" if script == "released" else "_texts"
+    name = "_write_as_released" if script == "released" else "_write_texts"
     monkeypatch.setattr(prober, name, lambda task: [written] * len(task.queries))
     queries = probing.queries(PROMPTS[:1], ["Hepatitis B"])
     found = prober.predict(probing.task(queries, probing.candidates(), 10), "")

@@ -71,7 +71,7 @@ class FillMask(Method):
         for query in task.queries.itertuples():
             slot, predictions = slots[query.prompt], predictions_by_prompt[query.prompt]
             ids = answer_ids(self.model.tokenizer, list(query.answers), slot.left)
-            tokens = {self.names[ids_[0]] for ids_ in ids if len(ids_) == 1}
+            tokens = {self.names[token_ids[0]] for token_ids in ids if len(token_ids) == 1}
             right_answers = {same(answer) for answer in query.answers}
             for row in ranking.rows(str(query.query_id), predictions):
                 text = row["prediction"]

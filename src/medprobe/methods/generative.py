@@ -49,10 +49,8 @@ class Generative(Method):
     ) -> None:
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "seq2seq", engine)
-        self.last_output: tuple[int, dict[str, Any]] = (
-            0,
-            {},
-        )  # the cap; what each prompt last gave
+        # the limit of tokens, and what was last written for each prompt
+        self.last_output: tuple[int, dict[str, Any]] = (0, {})
         self.settings = settings
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:

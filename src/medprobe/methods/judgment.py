@@ -146,18 +146,18 @@ class Judgment(Method):
                     f"{statement}{separator}{ordered_question}" for statement in statements
                 ]
                 if chat:
-                    texts_ = [asking.chat(self.model, [], text) for text in questions]
+                    prompts = [asking.chat(self.model, [], text) for text in questions]
                 else:
-                    texts_ = [asking.turns([], text, separator) for text in questions]
-                probabilities.append(self._word_share(texts_, labels, (true, false), chat))
+                    prompts = [asking.turns([], text, separator) for text in questions]
+                probabilities.append(self._word_share(prompts, labels, (true, false), chat))
         return list(np.mean(probabilities, axis=0))
 
     def _word_share(
-        self, texts_: list[str], labels: list[str], words: Sequence[str], chat: bool
+        self, prompts: list[str], labels: list[str], words: Sequence[str], chat: bool
     ) -> np.ndarray:
         """The probability of the first word in each text's slot among that of both."""
         model, contexts, continuations = self.model, [], []
-        slots = asking.slots(model, texts_, labels, self.settings.separator, begun=chat)
+        slots = asking.slots(model, prompts, labels, self.settings.separator, begun=chat)
         for slot, label in zip(slots, labels, strict=True):
             ids = answer_ids(model.tokenizer, words, slot.left)
             check_window(slot, ids, model.max_length, label, words)

@@ -125,15 +125,15 @@ class Likelihood(Method):
         )
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for query_id, key in zip(task.queries["query_id"], keys, strict=True):
-            for variant, ranking_ in zip(VARIANTS, rankings_by_key[key], strict=False):
+            for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
-                    rank_columns["answer_rank"] = ranking_.rank or len(names) + 1
+                    rank_columns["answer_rank"] = result.rank or len(names) + 1
                 if self.settings.ranks and self.settings.most_nodes:
-                    rank_columns["answer_rank_certain"] = ranking_.rank_certain
-                named_scores = [(names[i], score) for i, score in ranking_.names]
+                    rank_columns["answer_rank_certain"] = result.rank_certain
+                named_scores = [(names[i], score) for i, score in result.names]
                 rows = ranking.rows(query_id, named_scores, variant)
-                for row, certain in zip(rows, ranking_.certain, strict=True):
+                for row, certain in zip(rows, result.certain, strict=True):
                     certainty = {"certain": certain} if self.settings.most_nodes else {}
                     yield {**row, **rank_columns, **certainty}
 
@@ -141,25 +141,21 @@ class Likelihood(Method):
         """Rows under a masked model."""
         answers_by_query = self._answer_indices(task, names)
         label_by_prompt = task.label_by_prompt
-        scores_by_prompt = dict(
-            zip(
-                label_by_prompt,
-                self._masked_scores([*label_by_prompt], [*label_by_prompt.values()], names),
-                strict=True,
-            )
-        )
+        prompts, labels = [*label_by_prompt], [*label_by_prompt.values()]
+        scores = self._masked_scores(prompts, labels, names)
+        scores_by_prompt = dict(zip(prompts, scores, strict=True))
         columns = (task.queries[name] for name in ("query_id", "prompt"))
         for query_id, prompt, answer_indices in zip(*columns, answers_by_query, strict=True):
             scored_names, variants = scores_by_prompt[prompt]
-            for variant, scores in variants.items():
+            for variant, name_scores in variants.items():
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
                     places = np.flatnonzero(
-                        np.isin(ranking.best(scores, len(names)), answer_indices)
+                        np.isin(ranking.best(name_scores, len(names)), answer_indices)
                     )
                     rank_columns["answer_rank"] = int(places.min(initial=len(names))) + 1
-                order = ranking.best(scores, task.k, ranking.TIES)
-                named_scores = [(scored_names[i], scores[i]) for i in order]
+                order = ranking.best(name_scores, task.k, ranking.TIES)
+                named_scores = [(scored_names[i], name_scores[i]) for i in order]
                 for row in ranking.rows(query_id, named_scores, variant):
                     yield {**row, **rank_columns}
 
@@ -247,7 +243,7 @@ def _group_by_word(positions: list[tuple[int, int]]) -> Groups:
     words: dict[int, list[int]] = {}
     for position, word in positions:
         words.setdefault(word, []).append(position)
-    return [tuple(positions_) for positions_ in words.values()]
+    return [tuple(word_positions) for word_positions in words.values()]
 
 
 def _sum_groups(groups: Groups, scores: list[float], counted_groups: Groups) -> float:

@@ -145,13 +145,13 @@ class Optiprompt(Method):
             BadInput: a prompt does not contain its subject, or is longer than the model's window.
         """
         labels = [f"query {label}" for label in queries["query_id"]]
-        slots_ = self.recipe.slots(
+        vector_slots = self.recipe.slots(
             [_recover_template(row) for _, row in queries.iterrows()], labels
         )
         masks = self.settings.masks
-        for slot, label in zip(slots_, labels, strict=True):
+        for slot, label in zip(vector_slots, labels, strict=True):
             check_window(slot, [[0] * masks], self.model.max_length, label, [f"{masks} masks"])
-        return slots_
+        return vector_slots
 
     def _examples(self, train: pd.DataFrame) -> list[soft.Example]:
         """One a subject and answer, aliases left out."""
