@@ -1,7 +1,7 @@
 """Do tests and intervals keep their promise? Simulations with known truth.
 
-    python -m bench.significance                    # the tables of docs/concepts/statistics.md
-    python -m bench.significance --simulations 20   # rough
+    python -m bench.significance                              # the tables of docs/concepts/statistics.md
+    python -m bench.significance --simulations 20 --table 2 # one of them, roughly
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
 models share, and with a knack of each model for each cluster, so that differences of two models run
@@ -55,7 +55,7 @@ def clusters(queries: int, size: int, draw: np.random.Generator) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)[:queries]
 
 
-def hits(of: np.ndarray, accuracies: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+def draw_hits(of: np.ndarray, accuracies: np.ndarray, draw: np.random.Generator) -> np.ndarray:
     """Which queries each model gets right: models x queries, as numbers."""
     models, groups = len(accuracies), of.max() + 1
     common = QUERY * draw.normal(size=len(of)) + CLUSTER * draw.normal(size=groups)[of]
@@ -64,9 +64,9 @@ def hits(of: np.ndarray, accuracies: np.ndarray, draw: np.random.Generator) -> n
     return (level[:, None] + common + knack + draw.normal(size=(models, len(of))) > 0).astype(float)
 
 
-def by_cluster(found: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_cluster(hits: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Hits of each model in each cluster, and the clusters' sizes."""
-    sums = np.stack([np.bincount(of, row) for row in found])
+    sums = np.stack([np.bincount(of, row) for row in hits])
     return sums, np.bincount(of).astype(float)
 
 
@@ -74,20 +74,20 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
     """The rates of one case, as a row of the table."""
     draw = np.random.default_rng([seed, queries, size])
     pairs = list(combinations(range(MODELS), 2))
-    apart = [(2 * one, 2 * one + 1) for one in range(MODELS // 2)]  # share no model
+    apart = [(2 * pair, 2 * pair + 1) for pair in range(MODELS // 2)]  # share no model
     level = LEVEL / len(pairs)
-    single, naive, any_alarm, held, smallest = [], [], [], [], []
+    single, naive, any_alarm, coverage, smallest = [], [], [], [], []
     for _ in range(simulations):
         of = clusters(queries, size, draw)
-        found = hits(of, np.full(MODELS, ACCURACY), draw)
-        sums, sizes = by_cluster(found, of)
+        hits = draw_hits(of, np.full(MODELS, ACCURACY), draw)
+        sums, sizes = by_cluster(hits, of)
         p = np.array([permutation(sums[a] - sums[b]) for a, b in pairs])
         single.append((p < LEVEL).mean())
         any_alarm.append((holm(p) < LEVEL).any())
         for a, b in apart:
-            naive.append(permutation(found[a] - found[b]) < LEVEL)
+            naive.append(permutation(hits[a] - hits[b]) < LEVEL)
             low, high = difference_interval(sums[a] - sums[b], sizes, 1000, 1 - LEVEL, seed)
-            held.append(low <= 0 <= high)
+            coverage.append(low <= 0 <= high)
             smallest.append(smallest_difference(sums[a] - sums[b], sizes, level))
     true = float(np.median(smallest))
     power, corrected = [], []
@@ -95,7 +95,7 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
     better = [pairs.index(pair) for pair in product(range(MODELS // 2), range(MODELS // 2, MODELS))]
     for _ in range(simulations if np.isfinite(true) else 0):  # too few clusters for any
         of = clusters(queries, size, draw)
-        sums, _ = by_cluster(hits(of, accuracies, draw), of)
+        sums, _ = by_cluster(draw_hits(of, accuracies, draw), of)
         p = np.array([permutation(sums[a] - sums[b]) for a, b in pairs])
         power.append((p[better] < level).mean())
         corrected.append((holm(p)[better] < LEVEL).mean())
@@ -105,7 +105,7 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
         "false alarms": float(np.mean(single)),
         "query by query": float(np.mean(naive)),
         "any of 120, corrected": float(np.mean(any_alarm)),
-        "intervals that hold": float(np.mean(held)),
+        "intervals that hold": float(np.mean(coverage)),
         "smallest difference": true,
         "found": float(np.mean(power)) if power else np.nan,
         "found after Holm": float(np.mean(corrected)) if power else np.nan,
@@ -183,7 +183,7 @@ def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[st
 SIZES: Final = ((40, 1), (216, 1), (200, 5), (1900, 1), (1900, 5), (19_000, 1))
 
 
-def held(queries: int, size: int, simulations: int) -> list[dict[str, float]]:
+def coverage(queries: int, size: int, simulations: int) -> list[dict[str, float]]:
     """How often single intervals hold the truth, as rows of the table, a metric each."""
     draw = np.random.default_rng([3, queries, size])
     scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
@@ -197,10 +197,15 @@ def held(queries: int, size: int, simulations: int) -> list[dict[str, float]]:
         rows = values.assign(**about, relation="r", cluster=values["cluster"].astype(str))
         numbers = summarise(rows, scoring, metrics)["default"]["all"]["micro"]
         for name in counts:
-            found = numbers[name]
-            counts[name] += "low" in found and found["low"] <= truth[name] <= found["high"]
+            number = numbers[name]
+            counts[name] += "low" in number and number["low"] <= truth[name] <= number["high"]
     return [
-        {"metric": name, "queries": queries, "of a cluster": size, "held": count / simulations}
+        {
+            "metric": name,
+            "queries": queries,
+            "of a cluster": size,
+            "interval holds": count / simulations,
+        }
         for name, count in counts.items()
     ]
 
@@ -234,15 +239,15 @@ def replicated(replicates: int, simulations: int, queries: int = 200) -> dict[st
     alone, both = [], []
     for _ in range(simulations):
         shared = QUERY * draw.normal(size=(queries, 1)) + RUN * draw.normal(size=replicates)
-        found = (level + shared + draw.normal(size=shared.shape) > 0).astype(float)
-        for held, hits_of in ((both, found), (alone, found.mean(axis=1, keepdims=True))):
-            query, replicate = np.indices(hits_of.shape).reshape(2, -1)
+        hits = (level + shared + draw.normal(size=shared.shape) > 0).astype(float)
+        for holds, values in ((both, hits), (alone, hits.mean(axis=1, keepdims=True))):
+            query, replicate = np.indices(values.shape).reshape(2, -1)
             names = query.astype(str)
             keys = {"variant": "", "replicate": replicate.astype(str), "query_id": names}
             about = {"subset": "all", "relation": "r", "cluster": names}
-            rows = pd.DataFrame({**keys, **about, "hit": hits_of.ravel()})
+            rows = pd.DataFrame({**keys, **about, "hit": values.ravel()})
             numbers = summarise(rows, scoring)["default"]["all"]["micro"]["hit"]
-            held.append(numbers["low"] <= ACCURACY <= numbers["high"])
+            holds.append(numbers["low"] <= ACCURACY <= numbers["high"])
     return {
         "replicates": replicates,
         "intervals that hold, of clusters alone": float(np.mean(alone)),
@@ -254,23 +259,30 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=400)
-    simulations = parser.parse_args().simulations
-    show([simulate(queries, size, simulations) for queries, size in CASES], 2)
-    show([on_medlama(*knacks, simulations) for knacks in KNACKS], 2)
-    show([row for size in SIZES for row in held(*size, simulations)], 3)
-    show([replicated(replicates, simulations) for replicates in REPLICATES], 1)
+    parser.add_argument("--table", type=int, choices=(1, 2, 3, 4), help="one table; default: all")
+    arguments = parser.parse_args()
+    size = arguments.simulations
+    tables = {
+        1: lambda: print_table([simulate(*case, size) for case in CASES], 2),
+        2: lambda: print_table([on_medlama(*knacks, size) for knacks in KNACKS], 2),
+        3: lambda: print_table([row for case in SIZES for row in coverage(*case, size)], 3),
+        4: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
+    }
+    for number, print_rows in tables.items():
+        if arguments.table in (None, number):
+            print_rows()
 
 
-def show(rows: list[dict[str, float]], counts: int) -> None:
+def print_table(rows: list[dict[str, float]], counts: int) -> None:
     """Print rows as a table whose first columns are counts and all others shares."""
     heads = list(rows[0])
     print("\n|", " | ".join(heads), "|")
     print("|" + " ---: |" * len(heads))
     for row in rows:
-        shown = [str(row[head]) for head in heads[:counts]]
+        cells = [str(row[head]) for head in heads[:counts]]
         shares = [row[head] for head in heads[counts:]]
-        shown += [f"{100 * share:.1f} %" if np.isfinite(share) else "–" for share in shares]
-        print("|", " | ".join(shown), "|")
+        cells += [f"{100 * share:.1f} %" if np.isfinite(share) else "–" for share in shares]
+        print("|", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":

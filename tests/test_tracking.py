@@ -17,6 +17,7 @@ from medprobe.core.params import HubModel, ModelParams, Models, Params, ScorePar
 from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
 from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.stages.baseline import baseline
 from medprobe.stages.significance import significance
 from medprobe.stages.track import track, track_one
 from medprobe.tracking import lineage, pages
@@ -273,6 +274,21 @@ def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
     assert len(paired_tests()) == 1
     track(PARAMS.model_copy(update={"seed": 1}))
     assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
+
+
+def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
+    baseline("made_up")
+    significance(PARAMS)
+    track(PARAMS)
+    tests = pd.read_parquet("outputs/significance.parquet")
+    against_prior = tests[(tests["model_b"] == "baseline") & (tests["metric"] == "acc_at_1")]
+    row = against_prior.set_index(["model_a", "method_a"]).loc[("taught", "contrastive")]
+    metrics = by_model()["taught"].data.metrics
+    assert metrics["above prior"] == pytest.approx(row["difference"])
+    assert metrics["above prior.p"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
+    track(PARAMS)
+    history = connect().get_metric_history(by_model()["taught"].info.run_id, "above prior")
+    assert len(history) == 1
 
 
 @pytest.mark.usefixtures("there")
