@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from medprobe.metrics.intervals import FEWEST
+from medprobe.metrics.intervals import FEWEST, ROUNDING
 
 POWER_QUANTILE: Final = NormalDist().inv_cdf(0.8)  # a true difference is found four times in five
 
@@ -89,7 +89,9 @@ def paired_test(
     share = weights / weights.sum()
     mean = float(share @ differences)
     columns = np.stack([share * differences, share * (differences - mean)], axis=1)
-    around_zero, around_mean = np.sqrt(variances(columns, subjects, answers)[1])
+    deviations = np.sqrt(variances(columns, subjects, answers)[1])
+    deviations[deviations < ROUNDING * np.abs(differences).max()] = 0
+    around_zero, around_mean = deviations
     p = 2 * stdtr(units - 1, -abs(mean) / around_zero) if around_zero else 1.0
     reach = stdtrit(units - 1, (1 + confidence) / 2) * around_mean
     needed = (stdtrit(units - 1, 1 - level / 2) + POWER_QUANTILE) * around_mean

@@ -6,6 +6,7 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.benchmark_statistics import FEWEST, weak_relations
 from medprobe.figures.rows import without_sweeps
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Cell, Table
@@ -29,15 +30,32 @@ def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table
         relations = relations.head(0)
     parts = pd.concat([relations, rows[is_part & (rows["relation"] == "micro")]])
     better = metric(name).better_on(subset)
+    captions = {"relation": _weak(results, benchmark, subset)}
     return {
-        TITLES.get(by, by.replace("-", " ")): _table(some, name, better == "lower")
-        for by, some in parts.groupby("by", sort=False)
-        if some["part"].nunique() > 1
+        TITLES.get(by, by.replace("-", " ")): _table(
+            rows_of_part, name, better == "lower", captions.get(by, "")
+        )
+        for by, rows_of_part in parts.groupby("by", sort=False)
+        if rows_of_part["part"].nunique() > 1
     }
 
 
-def _table(rows: pd.DataFrame, name: str, ascending: bool) -> Table:
-    """A row a system, the best first by the mean of its parts, and a column a part."""
+def _weak(results: Results, benchmark: str, subset: str) -> str:
+    """A sentence about the relations with too few answers to show anything by themselves."""
+    statistics = results.statistics.get(benchmark)
+    if statistics is None or "effective_answers" not in statistics:
+        return ""
+    names = [name.replace("_", " ") for name in weak_relations(statistics, subset)]
+    if not names:
+        return ""
+    return (
+        f". Relations with fewer than {FEWEST} effective answers, which alone can show nothing "
+        f"of a relation: {', '.join(names)}"
+    )
+
+
+def _table(rows: pd.DataFrame, name: str, ascending: bool, addition: str) -> Table:
+    """A row per system, the best first by the mean of its parts, and a column per part."""
     sizes = rows.groupby("part")["n"].max()
     columns = sorted(sizes.index, key=_in_order)
     order = rows.groupby(["model", "method"])["value"].mean()
@@ -51,7 +69,8 @@ def _table(rows: pd.DataFrame, name: str, ascending: bool) -> Table:
     ]
     heads = [f"{one.replace('_', ' ')} ({sizes[one]:,})" for one in columns]
     title = metric(name).title + (", per cent" if metric(name).share else "")
-    return Table(["model", "method", *heads], body, f"{title}; how many queries in parentheses")
+    caption = f"{title}; the number of queries in parentheses{addition}"
+    return Table(["model", "method", *heads], body, caption)
 
 
 def _in_order(part: str) -> tuple[float, str]:

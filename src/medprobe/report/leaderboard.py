@@ -12,14 +12,14 @@ from medprobe.report.numbers import MISSING, metric
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration
 from medprobe.report.standings import Standing, standing
-from medprobe.report.verdicts import verdict
+from medprobe.report.verdicts import MARK, verdict
 
 BEST: Final = "each model's best"
 COMMON: Final = "the one that asks most models"
 BY_MODEL: Final = (
     "A rank range counts only significant differences between models under one method. A model's "
     "best method is chosen by its value, which favours models with many methods, and best methods "
-    "are not tested against each other."
+    f"are not tested against each other. {MARK} not shown to beat the strongest baseline."
 )
 
 
@@ -59,11 +59,14 @@ def _summary(found: Sequence[Standing]) -> Iterator[str]:
             f"on {clear} of {len(contested)} benchmarks."
         )
     if measured := [one for one in found if one.baselines]:
-        beaten = sum(one.baselines[0].beaten for one in measured)
+        unbeaten = [one for one in measured if not one.baselines[0].beaten]
         yield (
             "The best model is shown to beat the strongest baseline on "
-            f"{beaten} of {len(measured)} benchmarks."
+            f"{len(measured) - len(unbeaten)} of {len(measured)} benchmarks."
         )
+        if unbeaten:
+            names = ", ".join(f"{one.benchmark} ({one.baselines[0].name})" for one in unbeaten)
+            yield f"No model is shown to know more than the baseline on {names}."
 
 
 def _calibration(results: Results) -> Iterator[str]:
@@ -96,7 +99,7 @@ def _read(results: Results) -> list[Drawing]:
 def _models(results: Results, found: Sequence[Standing]) -> list[Block]:
     """A row per model, a column per benchmark, under a method that can be chosen."""
     tables = {
-        BEST: _table({one.benchmark: _bests(one) for one in found}),
+        BEST: _table({one.benchmark: _bests(results, one) for one in found}),
         COMMON: _table(
             {
                 f"{one.benchmark}, {one.common_method}": _column(results, one, one.common_method)
@@ -117,21 +120,23 @@ def _table(columns: Mapping[str, Mapping[str, Cell]]) -> Table:
     return Table(["model", *columns], body)
 
 
-def _bests(one: Standing) -> dict[str, Cell]:
+def _bests(results: Results, one: Standing) -> dict[str, Cell]:
     """Each model's best row, with its method."""
     rows = one.rows.drop_duplicates("model")
     return {
-        str(row["model"]): standings.value(one.metric, row, row["method"])
+        str(row["model"]): standings.value(
+            one.metric, row, row["method"], standings.baseline_mark(results, row)
+        )
         for _, row in rows.iterrows()
     }
 
 
 def _column(results: Results, one: Standing, method: str) -> dict[str, Cell]:
     """Each model's value under a method, with the ranks that the tests allow."""
-    rows = one.rows[one.rows["method"] == method].set_index("model")
+    rows = one.rows[one.rows["method"] == method].set_index("model", drop=False)
     tests = results.tests(one.benchmark, one.subset, one.metric)
     cells = {}
-    for model, row in rows.iterrows():
+    for model, system in rows.iterrows():
         above = below = 0
         for other in rows.index:
             if (test := verdict(tests, (str(model), method), (other, method))) and test.clear:
@@ -139,5 +144,6 @@ def _column(results: Results, one: Standing, method: str) -> dict[str, Cell]:
                 above, below = above + (not better), below + better
         first, last = 1 + above, len(rows) - below
         rank = f"rank {first}" if first == last else f"rank {first}–{last}"
-        cells[str(model)] = standings.value(one.metric, row, rank if len(rows) > 1 else "")
+        note, mark = rank if len(rows) > 1 else "", standings.baseline_mark(results, system)
+        cells[str(model)] = standings.value(one.metric, system, note, mark)
     return cells

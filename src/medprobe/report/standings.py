@@ -18,7 +18,7 @@ CAPTION: Final = (
     "beaten, by the interval (chance) or the paired test. Difference: to the next model under the "
     f"same method, with the corrected p of the paired test. {MARK} not significantly better than "
     "all other models under the same method. Systems with other methods are not tested against the "
-    "best one."
+    "best one. No interval: fewer than three units, or a value that no resample moves."
 )
 
 
@@ -123,9 +123,16 @@ def _baseline(entry: Standing) -> str | Cell:
     return Cell(number.text + mark, number.sort, note=note)
 
 
-def value(name: str, row: pd.Series, note: str = "") -> Cell:
-    """A row's value, its interval and a further note below it."""
+def value(name: str, row: pd.Series, note: str = "", mark: str = "") -> Cell:
+    """A row's value with a mark behind it, its interval and a further note below it."""
     number = cell(name, row["value"])
     low, high = (format_value(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
-    notes = ["" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
-    return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))
+    notes = ["no interval" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
+    text = f"{number.text} {mark}".strip()
+    return Cell(text, number.sort, number.shade, "\n".join(filter(None, notes)))
+
+
+def baseline_mark(results: Results, row: pd.Series) -> str:
+    """The sign of a system that is not shown to beat its strongest baseline, or nothing."""
+    strongest = next(iter(baselines(results, row)), None)
+    return MARK if strongest and not strongest.beaten else ""

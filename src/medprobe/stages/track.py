@@ -38,7 +38,7 @@ def track(params: Params) -> None:
     client = store.connect()
     paths = prediction_tables(places.PREDICTIONS)
     models = [path for path in paths if path.parent.parent.name != BASELINE]
-    single = [runs.of(path, params, fresh=False) for path in models]
+    single = comparisons.above_prior([runs.of(path, params, fresh=False) for path in models])
     results = [*single, *comparisons.results(single, params)]
     with show_progress("track", len(results), "results") as now:
         for done, result in enumerate(results):

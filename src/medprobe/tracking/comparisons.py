@@ -4,6 +4,7 @@ the comparison of template-based and template-free data sets."""
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
-from medprobe.core.tables import Metadata, read_about
+from medprobe.core.tables import BASELINE, Metadata, read_about
 from medprobe.metrics import expert
 from medprobe.metrics.results import comparison, primary, subsets, where
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
@@ -47,6 +48,37 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         content = partial(_template_free, builders, params)
         entries.append(Result("template-free", "all", "comparison", key, content))
     return entries
+
+
+def above_prior(single: Sequence[Result]) -> list[Result]:
+    """Results with `above prior`, their main metric's difference to the strongest prior, and
+    `above prior.p`, the stricter corrected p of its paired test.
+
+    A benchmark whose queries have no relations has no prior, and its results no such metric.
+    """
+    if not places.SIGNIFICANCE.is_file():
+        return list(single)
+    tests = read_tests()
+    tests = tests[tests["model_b"] == BASELINE]
+    families = {
+        (str(benchmark), str(model), str(family)): rows
+        for (benchmark, model, family), rows in tests.groupby(["benchmark", "model_a", "family"])
+    }
+    return [
+        replace(result, late=_above_prior(families[place])) if place in families else result
+        for result in single
+        for place in [(result.benchmark, result.model, f"baseline under {result.method}")]
+    ]
+
+
+def _above_prior(tests: pd.DataFrame) -> dict[str, float]:
+    """The numbers of the main variant, from a method's tests against a benchmark's priors."""
+    metadata = Metadata.read(places.ABOUT / f"{tests['benchmark'].iloc[0]}.json")
+    main = where(tests, metric=primary(tests, metadata), subset=subsets(tests, metadata)[0])
+    main = main[main["method_a"] == main["method_a"].min()]
+    row = main.loc[main["difference"].idxmin()]
+    stricter = float(row[["p_holm", "p_relation_holm"]].max())
+    return {"above prior": float(row["difference"]), "above prior.p": stricter}
 
 
 def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:

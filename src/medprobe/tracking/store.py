@@ -63,6 +63,7 @@ class Result:
         key: A hash of all that the content follows from.
         content: Makes what the run holds; called only for a result that is not logged yet.
         figures: Makes the run's drawings, path -> SVG; called once, when they are asked for.
+        late: Metrics that need the results of other stages, logged with the drawings.
     """
 
     benchmark: str
@@ -71,6 +72,7 @@ class Result:
     key: str
     content: Callable[[], Content]
     figures: Callable[[], dict[str, str]] = dict
+    late: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -114,7 +116,7 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     Args:
         client: Of the store, from `connect`.
         result: What to log.
-        figures: Log the result's drawings too, where its run has none yet.
+        figures: Log the result's drawings and late metrics too, where its run has none yet.
 
     Returns:
         Whether a run was added.
@@ -129,6 +131,11 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
         for path, svg in result.figures().items():
             client.log_text(current, svg, path)
         client.set_tag(current, FIGURES, "logged")
+    if figures:
+        logged = same.data.metrics if same else {}
+        for name, value in result.late.items():
+            if logged.get(name) != value:
+                client.log_metric(current, name, value)
     for run in runs:
         state = "current" if run.info.run_id == current else "superseded"
         if run.data.tags.get(STATE) != state:

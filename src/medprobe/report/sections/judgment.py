@@ -1,12 +1,35 @@
 """True or false? Who judges right, and is as sure as it may be."""
 
+from collections.abc import Iterator
+from typing import Final
+
 from medprobe.figures import reliability
-from medprobe.report.blocks import Part, folded, part
+from medprobe.report.blocks import Part, folded, paragraph, part
 from medprobe.report.results import Results
+
+CONSTANT: Final = {1.0: "every statement true", 0.0: "every statement false"}
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """Reliability diagrams, one a model; nothing where nothing was judged."""
+    """Systems that always give the same verdict, and a reliability diagram for each model.
+
+    There is nothing where nothing was judged.
+    """
     bins = results.judged.get(benchmark)
     drawings = [] if bins is None else reliability.drawn(bins, benchmark)
-    return part("True or false", drawings[:1], folded("Other models", drawings[1:]))
+    sentences = paragraph(*constant_verdicts(results, benchmark))
+    return part("True or false", [*sentences, *drawings[:1]], folded("Others", drawings[1:]))
+
+
+def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
+    """Name the systems that give each statement the same verdict, whatever it says."""
+    for subset in results.subsets(benchmark):
+        rows = results.rows(benchmark, subset=subset, relation="micro", metric="called_true")
+        for share, verdict in CONSTANT.items():
+            systems = rows[rows["value"] == share]
+            names = sorted(f"{row.model} ({row.method})" for row in systems.itertuples())
+            if names:
+                yield (
+                    f"On {subset} these systems call {verdict}: {', '.join(names)}. Their share "
+                    "judged right follows from the statements alone."
+                )
