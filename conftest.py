@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+settings.register_profile("untimed", deadline=None)  # how fast a machine is fails no test
+settings.load_profile("untimed")
 
 STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
 SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}

@@ -1,7 +1,7 @@
 """Do tests and intervals keep their promise? Simulations with known truth.
 
-    python -m bench.significance                              # the tables of docs/concepts/statistics.md
-    python -m bench.significance --simulations 20 --table 2 # one of them, roughly
+    python -m bench.significance          # the tables of docs/concepts/statistics.md
+    python -m bench.significance --simulations 20 --table 2   # one of them, roughly
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
 models share, and with a knack of each model for each cluster, so that differences of two models run

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.engine.best_first import ENOUGH, ROUNDING, Aim, order, search
@@ -81,7 +81,6 @@ def everything(model, names, variant):
     return sorted(range(len(names)), key=lambda i: (-scores[i], i)), scores
 
 
-@settings(deadline=None)
 @given(NAMES)
 def test_a_trie_holds_each_sequence_once(names):
     trie = Trie.of(names)
@@ -96,7 +95,6 @@ def test_a_trie_holds_each_sequence_once(names):
         assert len(set(firsts)) == len(firsts)
 
 
-@settings(deadline=None)
 @given(
     names=NAMES,
     seed=st.integers(0, 2**16),
@@ -126,7 +124,6 @@ def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, 
         assert all(ranking.certain)
 
 
-@settings(deadline=None)
 @given(names=NAMES, seed=st.integers(0, 2**16), most=st.integers(1, 12))
 def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
     model = Made(seed, 2, (1,))

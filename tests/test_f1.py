@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, roc_auc_score
 
@@ -156,7 +156,6 @@ SCORES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(SCORES)
 def test_auc_is_scikit_learns(said: list[list[float]]) -> None:
     table = rows("gout", said)
@@ -166,7 +165,6 @@ def test_auc_is_scikit_learns(said: list[list[float]]) -> None:
     )
 
 
-@settings(deadline=None)
 @given(SCORES, st.data())
 def test_a_resample_is_what_its_positives_say_together(
     said: list[list[float]], data: st.DataObject

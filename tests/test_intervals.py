@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,7 +27,6 @@ def means(values: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     return resampled_means(values, np.ones(len(values)), resamples, seed)
 
 
-@settings(deadline=None)
 @given(marks, st.integers(1, 60), st.integers(0, 5))
 def test_the_interval_holds_the_estimate(values: list[float], resamples: int, seed: int) -> None:
     matrix = np.array(values)[:, None]
@@ -182,7 +181,6 @@ def test_of_heavy_tails_the_log_scale_holds_better() -> None:
     assert held("log") > max(0.9, held("plain"))
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=50))
 def test_p_is_a_chance_and_does_not_know_who_is_first(differences: list[float]) -> None:
     array = np.array(differences)
