@@ -15,7 +15,7 @@ from medprobe.core.params import Params, RankingSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
 from medprobe.metrics.results import compared
 from medprobe.metrics.significance import paired
-from medprobe.stages.probe import probe, ready
+from medprobe.stages.probe import prepare, probe
 
 RANKING = ("contrastive", "fill_mask", "generative", "likelihood", "mask_average", "xfactr")
 SUBJECTS = ("Velotrine", "hepatitis B")
@@ -137,7 +137,7 @@ def test_neutral_adds_parts_and_keeps_the_finished_ones(
 
 def test_progress_counts_a_neutral_prompt_once(project: Callable[..., pd.DataFrame]) -> None:
     project("bert", "masked", "fill_mask")
-    probing_ = ready("tiny", "fill_mask", "toy", params("masked", "fill_mask", neutral=True))
+    probing_ = prepare("tiny", "fill_mask", "toy", params("masked", "fill_mask", neutral=True))
     asked, bare = probing_.tasks
     assert len(probing_.prober.reads(asked, "") or ()) == 2
     assert len(probing_.prober.reads(bare, "") or ()) == 1

@@ -21,7 +21,7 @@ from medprobe.core.progress import (
     with_progress,
 )
 from medprobe.core.tables import BenchmarkTables
-from medprobe.stages.probe import ready
+from medprobe.stages.probe import prepare
 from medprobe.testing import tiny
 
 
@@ -147,7 +147,7 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     BenchmarkTables(queries, probing.candidates()).write(places.BENCHMARKS / "toy")
     settings = {"sets": ["set-0"]} if method == "contrastive" else {}
     named = {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
-    work = ready("mine", method, "toy", Params.model_validate(named))
+    work = prepare("mine", method, "toy", Params.model_validate(named))
     ahead = [work.prober.reads(work.tasks[n], one.pass_) for one in work.asked() for n in one.tasks]
     heard: Counter[str] = Counter()
     token = listener.set(lambda amount, unit: heard.update({unit: amount}))

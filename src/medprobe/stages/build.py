@@ -15,10 +15,18 @@ from medprobe.core.progress import show_progress
 
 
 def build(name: str, params: Params, executor: Executor = in_this_process) -> None:
-    """Write `outputs/benchmarks/<name>/`: queries, candidates, further tables, and statistics.csv;
-    and what to know of it as `outputs/about/<name>.json`.
+    """Build a benchmark from its sources.
 
-    Raises BadInput where `params.yaml` has no such benchmark or a source is missing or amiss.
+    Writes `outputs/benchmarks/<name>/` (queries, candidates, further tables, statistics.csv) and
+    the benchmark's metadata, `outputs/about/<name>.json`.
+
+    Args:
+        name: the benchmark's name in params.yaml.
+        params: the content of params.yaml.
+        executor: what scans the files of large sources.
+
+    Raises:
+        BadInput: params.yaml has no such benchmark, or a source is missing or malformed.
     """
     builder = params.builder(name)
     benchmark = benchmarks.find(builder)
@@ -27,11 +35,11 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
     for key, path in _paths(settings.model_dump(), ()):
         if not any(path.is_relative_to(source) for source in benchmark.metadata.sources):
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
-            problem = f"data/{path} is none of the sources that dvc.yaml names for it"
-            raise BadInput(f"{where}.{key}", problem, f"put it into one of {sources}")
-    more = (executor,) if benchmark.many_files else ()
+            problem = f"data/{path} is not in a source that dvc.yaml lists for this benchmark"
+            raise BadInput(f"{where}.{key}", problem, f"move it to one of {sources}")
+    executors = (executor,) if benchmark.many_files else ()
     with show_progress(f"build {name}"):
-        tables = benchmark.build(places.DATA, settings, params.seed, *more)
+        tables = benchmark.build(places.DATA, settings, params.seed, *executors)
         tables = replace(
             tables,
             queries=tables.queries.assign(benchmark=name),

@@ -34,42 +34,51 @@ from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
 from medprobe.tracking import lineage
 
-MADE: Final = [  # what the page says of how a result was made
+PROVENANCE: Final = [  # what the page says of how a result was made
     *("seconds", "tokens_per_second", "device", "precision", "python"),
     *(f"version.{name}" for name in lineage.LIBRARIES),
 ]
 
 
 def compare(params: Params, out: Path = places.REPORTS) -> None:
-    """Write `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
-    `figures/*.svg`, `queries/*.html` and `index.html` to `out`, and the pages of queries with their
-    texts to outputs/queries.
+    """Write the report.
 
-    Reads metrics/scores and the tests, predictions, benchmarks and models below outputs/; raises
-    BadInput where there are no scores or tests. The same input gives the same bytes.
+    The folder `out` gets `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
+    `figures/*.svg`, `queries/*.html` and `index.html`. The query pages that show texts go to
+    outputs/queries. Reads metrics/scores, and the tests, predictions, benchmarks and models in
+    outputs/. The same input gives the same bytes.
+
+    Args:
+        params: the content of params.yaml.
+        out: the report's folder.
+
+    Raises:
+        BadInput: there are no scores or no paired tests.
     """
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with show_progress("compare", tables, READINGS) as now:
-        now.advance_to(0)
-        _write(_results(params), out, now)
+    with show_progress("compare", tables, READINGS) as bar:
+        bar.advance_to(0)
+        _write(_collect_results(params), out, bar)
 
 
-def _write(results: Results, out: Path, now: Progress) -> None:
-    shown = chapters(results, in_processes)
-    page = render(results, shown)
-    svgs = drawings(part for chapter in shown for part in chapter.parts)
-    statistics = benchmark_numbers.rows(results.statistics, results.tokens)
+def _write(results: Results, out: Path, bar: Progress) -> None:
+    page_chapters = chapters(results, in_processes)
+    page = render(results, page_chapters)
+    svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
+    counts = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
         "comparison": pd.concat([results.comparison, results.priors]).sort_values(COMPARISON[:6]),
         "significance": results.significance,
-        "statistics": statistics,
+        "statistics": counts,
         **{f"template-free-{name}": table for name, table in results.template_free.items()},
         **{f"{name}-trajectory": table for name, table in results.trajectories.items()},
         **{f"{name}-curves": table for name, table in results.losses.items()},
         **{f"{name}-reliability": table for name, table in results.judged.items()},
-        **{f"{one.name}-ratings": t for some in results.expert.values() for one, t in some},
-        **{f"{one.name}-agreement": one.agreement for s in results.expert.values() for one, _ in s},
     }
+    for evaluations in results.expert.values():
+        for evaluation, ratings in evaluations:
+            tables[f"{evaluation.name}-ratings"] = ratings
+            tables[f"{evaluation.name}-agreement"] = evaluation.agreement
     with replacing(out) as folder, replacing(places.QUERIES) as texts:
         (folder / "figures").mkdir(parents=True)
         for name, table in tables.items():
@@ -77,54 +86,64 @@ def _write(results: Results, out: Path, now: Progress) -> None:
         for name, svg in svgs.items():
             (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
-        took = _each([*results.benchmarks], lambda name: _took(_tables(name)))
-        (folder / made.NAME).write_text(made.script(_state(), took), encoding="utf-8")
+        runs = _make_nonempty(
+            [*results.benchmarks], lambda name: _collect_provenance(_prediction_tables(name))
+        )
+        (folder / made.NAME).write_text(made.script(_describe_state(), runs), encoding="utf-8")
         pages = [(folder / "queries", "../index.html"), (texts, f"../../{out}/index.html")]
-        _queries(results, pages, now)
+        _write_query_pages(results, pages, bar)
 
 
-def _queries(results: Results, pages: list[tuple[Path, str]], now: Progress) -> None:
-    """Write two pages of queries for each benchmark that has one: into the first folder without
-    texts, into the second with them; beside each folder stands the address of the report."""
+def _write_query_pages(results: Results, pages: list[tuple[Path, str]], bar: Progress) -> None:
+    """Write two query pages for each benchmark that has queries to show.
+
+    `pages` are two pairs of a folder and the report's address, seen from it: the pages of the first
+    folder have no texts, those of the second have them.
+    """
     for folder, _ in pages:
         folder.mkdir(parents=True)
     names = sorted(results.benchmarks)
     jobs = [Job(f"the queries of {name}", name) for name in names]
-    sizes = [len(_tables(name)) for name in names]
-    for _ in with_progress(in_processes(partial(_write_queries, pages), jobs), sizes, now):
+    sizes = [len(_prediction_tables(name)) for name in names]
+    for _ in with_progress(
+        in_processes(partial(_write_pages_of_benchmark, pages), jobs), sizes, bar
+    ):
         pass
 
 
-def _write_queries(pages: list[tuple[Path, str]], name: str) -> None:
+def _write_pages_of_benchmark(pages: list[tuple[Path, str]], name: str) -> None:
     """Write the two pages of one benchmark."""
-    if found := queries.answers(places.BENCHMARKS / name, _tables(name)):
+    if answers := queries.answers(places.BENCHMARKS / name, _prediction_tables(name)):
         for text, (folder, home) in enumerate(pages):
-            shown = found.shown(text=bool(text))
-            queries.write(name, shown, folder, home, text=bool(text))
+            page = answers.shown(text=bool(text))
+            queries.write(name, page, folder, home, text=bool(text))
 
 
-def _tables(benchmark: str) -> list[Path]:
+def _prediction_tables(benchmark: str) -> list[Path]:
     """The prediction tables of a benchmark's models."""
     paths = [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
     return [path for path in paths if path.parent.parent.name != BASELINE]
 
 
-def _results(params: Params) -> Results:
-    """All that the page shows, as tables."""
-    every = comparison(places.SCORES)
-    scores = every[every["model"] != BASELINE]
+def _collect_results(params: Params) -> Results:
+    """Everything that the page shows, as tables."""
+    all_scores = comparison(places.SCORES)
+    scores = all_scores[all_scores["model"] != BASELINE]
     models = params.models.all()
     probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
     numbers, priors = (
         with_names(table, builders, text=params.track.text)
-        for table in (scores, every[every["model"] == BASELINE])
+        for table in (scores, all_scores[all_scores["model"] == BASELINE])
     )
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
-    tables = {name: systems(_tables(name)) for name in probed}
+    tables = {name: systems(_prediction_tables(name)) for name in probed}
     pages = {name: forms.on_page(paths.values()) for name, paths in tables.items()}
-    shown = {name: page[1] if page else {} for name, page in pages.items()}
+    listed_tables = {name: page[1] if page else {} for name, page in pages.items()}
+    evaluations_by_benchmark = {
+        name: expert.evaluations(places.BENCHMARKS / name) for name in probed
+    }
     return Results(
         comparison=numbers,
         priors=priors,
@@ -136,72 +155,91 @@ def _results(params: Params) -> Results:
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
         },
-        trajectories=_each(
+        trajectories=_make_nonempty(
             probed,
             lambda name: trajectory.table(
                 tables[name], places.BENCHMARKS / name, names=params.track.text
             ),
         ),
-        losses=_each(probed, lambda name: losses.table(tables[name])),
-        judged=_each(probed, lambda name: reliability.table(tables[name])),
+        losses=_make_nonempty(probed, lambda name: losses.table(tables[name])),
+        judged=_make_nonempty(probed, lambda name: reliability.table(tables[name])),
         expert={
-            name: [(one, expert.confusions(one, tables[name].values())) for one in rated]
-            for name in probed
-            if (rated := expert.evaluations(places.BENCHMARKS / name))
+            name: [(item, expert.confusions(item, tables[name].values())) for item in evaluations]
+            for name, evaluations in evaluations_by_benchmark.items()
+            if evaluations
         },
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
-        published={name: one.published for name, one in models.items() if one.published},
-        twins={name: one.untaught_twin_of for name, one in models.items() if one.untaught_twin_of},
+        published={name: model.published for name, model in models.items() if model.published},
+        twins={
+            name: model.untaught_twin_of for name, model in models.items() if model.untaught_twin_of
+        },
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
-        queries=frozenset(name for name, paths in shown.items() if paths),
+        queries=frozenset(name for name, paths in listed_tables.items() if paths),
         unlisted={
-            name: sorted({path.parent.name for path in {*paths.values()} - {*shown[name]}})
+            name: sorted({path.parent.name for path in {*paths.values()} - {*listed_tables[name]}})
             for name, paths in tables.items()
         },
         confidence=params.score.confidence,
     )
 
 
-def _state() -> list[str]:
-    """Version, day and commit, and data behind the page; the same for the same state of these."""
+def _describe_state() -> list[str]:
+    """The version, commit with its day, and data behind the page.
+
+    Two runs on the same state give the same text.
+    """
     data = lineage.hashes().get(str(places.DATA), "")
-    told = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]
-    return [*filter(None, told)]
+    parts = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]
+    return [*filter(None, parts)]
 
 
-def _took(tables: Iterable[Path]) -> pd.DataFrame:
-    """When, how fast, by which device and which libraries results were made: a row a prediction
-    table of which this is known."""
+def _collect_provenance(tables: Iterable[Path]) -> pd.DataFrame:
+    """When, how fast, on which device and with which libraries results were made.
+
+    One row per prediction table that has a run record.
+    """
     rows = []
     for path in tables:
-        about = lineage.record(
+        run = lineage.record(
             places.RUNS / path.relative_to(places.PREDICTIONS).with_suffix(".json"), path
         )
-        if about:
-            end = datetime.fromtimestamp(about["end"] / 1000, UTC)
-            own = {"model": path.parent.parent.name, "method": path.parent.name}
-            known = {name.removeprefix("version."): about.get(name) for name in MADE}
-            rows.append({**own, "finished": f"{end:%Y-%m-%d %H:%M} UTC", **known})
+        if run:
+            end = datetime.fromtimestamp(run["end"] / 1000, UTC)
+            system = {"model": path.parent.parent.name, "method": path.parent.name}
+            provenance = {name.removeprefix("version."): run.get(name) for name in PROVENANCE}
+            rows.append({**system, "finished": f"{end:%Y-%m-%d %H:%M} UTC", **provenance})
     return pd.DataFrame(rows)
 
 
 def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -> pd.DataFrame:
-    """Concepts that relations go by, such as DisKnE's diseases, by names instead of their CUIs: by
-    what a paper prints for them, so that its numbers are found; else by their preferred names where
-    `text` allows it, since names may be licensed."""
+    """Replace relations that are CUIs, such as DisKnE's diseases, by names.
+
+    A concept gets the name that a paper prints for it, so that the paper's numbers can be looked
+    up. Otherwise it gets its preferred name where `text` allows it, since names can be licensed.
+
+    Args:
+        scores: a table of scores, columns `metrics.results.COMPARISON`.
+        benchmarks: whose names are read.
+        text: whether licensed text may be shown.
+
+    Returns:
+        The scores, sorted.
+    """
     relations = scores["relation"].copy()
     for benchmark in benchmarks:
         path = places.BENCHMARKS / benchmark / "names.parquet"
         if path.is_file():
             names = read_table(path, ["cui", "name", "preferred"])
             names = names[names["preferred"]].set_index("cui")["name"]
-            shown = {**(names.to_dict() if text else {}), **concepts()}
-            own = scores["benchmark"] == benchmark
-            relations = relations.mask(own, relations.map(shown).fillna(relations))
+            printed_names = {**(names.to_dict() if text else {}), **concepts()}
+            of_benchmark = scores["benchmark"] == benchmark
+            relations = relations.mask(of_benchmark, relations.map(printed_names).fillna(relations))
     return scores.assign(relation=relations).sort_values(COMPARISON[:6], ignore_index=True)
 
 
-def _each(benchmarks: list[str], make: Callable[[str], pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables of the benchmarks that have any rows."""
-    made = {name: make(name) for name in benchmarks}
-    return {name: table for name, table in made.items() if len(table)}
+def _make_nonempty(
+    benchmarks: list[str], make: Callable[[str], pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """A table for each benchmark, without those that have no rows."""
+    tables = {name: make(name) for name in benchmarks}
+    return {name: table for name, table in tables.items() if len(table)}

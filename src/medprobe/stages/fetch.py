@@ -13,30 +13,37 @@ from medprobe.sources import hub
 
 
 def fetch(name: str, params: Params, out: Path) -> None:
-    """Put the checkpoint of model `name` into the folder `out`, whole or not at all: configuration,
-    tokenizer and weights. An adapter that is named, or lies beside it, is merged into them.
+    """Put a model's checkpoint into a folder, completely or not at all.
 
-    Raises BadInput where neither `fetch` nor `folders` says where it is, where it is no checkpoint
-    of the model's kind, and where there is no way to the hub.
+    A checkpoint is configuration, tokenizer and weights. An adapter that params.yaml names, or that
+    is in the same folder, is merged into the weights.
+
+    Args:
+        name: the model's name in params.yaml.
+        params: the content of params.yaml.
+        out: the folder to write.
+
+    Raises:
+        BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
+            the model's kind, or the hub cannot be reached.
     """
     kind = params.models.kind(name)
     if name in params.folders:
         _copy(params.folders[name], kind, out)
     elif name in params.fetch:
-        wanted, offline = params.fetch[name], params.engine.offline
+        hub_model, offline = params.fetch[name], params.engine.offline
         with show_progress(f"fetch {name}"):
-            folder = hub.fetched(wanted, offline)
-            adapter = hub.fetched(wanted.adapter, offline) if wanted.adapter else None
+            folder = hub.fetched(hub_model, offline)
+            adapter = hub.fetched(hub_model.adapter, offline) if hub_model.adapter else None
         _copy(folder, kind, out, adapter)
     else:
-        known = [*params.fetch, *params.folders]
-        problem = f"neither fetch nor folders has a model '{name}'{nearest(name, known)}"
+        names = [*params.fetch, *params.folders]
+        problem = f"neither fetch nor folders has a model '{name}'{nearest(name, names)}"
         raise BadInput("params.yaml", problem)
 
 
 def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None) -> None:
-    """Copy a checkpoint's files, and make sure that they are one of that kind; an adapter is merged
-    into the copy."""
+    """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
     files = [*hub.matching(source, hub.DESCRIPTION), *hub.weights(source)]

@@ -37,15 +37,25 @@ SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees 
 def probe(
     model: str, method: str, benchmark: str, params: Params, executor: Executor = in_this_process
 ) -> None:
-    """Write `outputs/predictions/<model>/<method>/<benchmark>.parquet`, and the method's notes
-    beside it as `<benchmark>-<note>.csv`.
+    """Probe one model by one method on one benchmark.
 
-    Each finished part is kept, so that a stopped run goes on where it stopped. Raises BadInput as
-    `ready` does, where a score is no number, with the query, and where the notes are not those that
-    the method's NOTES names, and so no outputs of the stage.
+    Writes `outputs/predictions/<model>/<method>/<benchmark>.parquet` and next to it the method's
+    notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
+    where it stopped.
+
+    Args:
+        model: its name in params.yaml.
+        method: the name of its module in `methods`.
+        benchmark: its name in params.yaml.
+        params: the content of params.yaml.
+        executor: what runs the jobs.
+
+    Raises:
+        BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
+            those of its NOTES, and so are not outputs of the stage.
     """
-    probing = ready(model, method, benchmark, params)
-    with _suited(model, method):
+    probing = prepare(model, method, benchmark, params)
+    with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
     predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
     if {*notes} != {*probing.prober.NOTES}:
@@ -58,9 +68,13 @@ def probe(
     write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
 
 
-def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
-    """All that the stage will do, finished parts too. Raises BadInput where the method cannot
-    serve the model, with those that can."""
+def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing":
+    """The work of the stage, finished parts too.
+
+    Raises:
+        BadInput: the method cannot be used with the model (with the methods that can), or the
+            benchmark has no queries.
+    """
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
@@ -68,7 +82,7 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    about = {
+    recipe = {
         "method": method,
         "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING, neutral.VARIANT}),
         "precision": params.engine.precision,
@@ -84,37 +98,37 @@ def ready(model: str, method: str, benchmark: str, params: Params) -> "Probing":
         engine=params.engine,
         seed=params.seed,
         tables=tables,
-        about=about,
+        recipe=recipe,
     )
-    with _suited(model, method):
+    with _naming_suitable_methods(model, method):
         if not probing.tasks:  # this loads the model
             raise BadInput(probing.title, "the benchmark has no queries")
     return probing
 
 
 @contextmanager
-def _suited(model: str, method: str) -> Iterator[None]:
-    """Where the checkpoint lacks a head: which methods could be used."""
+def _naming_suitable_methods(model: str, method: str) -> Iterator[None]:
+    """If the checkpoint lacks a head, name the methods that could be used."""
     try:
         yield
     except MissingHead as error:
         raise methods.mismatch_error(method, model, str(error), error.kinds) from error
 
 
-class Asked(NamedTuple):
-    """What is predicted together: one pass of tasks that share what they compute, by numbers."""
+class TaskGroup(NamedTuple):
+    """Tasks that are predicted together: one pass of tasks that share computation."""
 
     pass_: str
-    tasks: tuple[int, ...]
-    halved: int = 0  # how often the budget of tokens is to be halved at least
+    tasks: tuple[int, ...]  # their numbers
+    halved: int = 0  # how often the budget of tokens must be halved at least
 
 
 @dataclass
 class Probing:
     """A model under a method on a benchmark's tables: the work of this stage.
 
-    A copy sent to a worker is without the model, which is loaded there. Where the memory does not
-    suffice for a part, the budget of tokens is halved for it and all later ones.
+    A copy that is sent to a worker has no model; the worker loads it. If a part does not fit into
+    memory, the budget of tokens is halved for it and for all later parts.
     """
 
     title: str  # in errors and progress
@@ -124,16 +138,16 @@ class Probing:
     engine: EngineParams
     seed: int
     tables: BenchmarkTables
-    about: dict[str, Any]  # what all parts follow from
-    halved: int = 0  # how often the budget of tokens was
+    recipe: dict[str, Any]  # what the results of all parts depend on
+    halved: int = 0  # how often the budget of tokens has been halved
 
     def __reduce__(self) -> Any:
-        recipe = (self.title, self.method, self.checkpoint, self.settings)
-        return type(self), (*recipe, self.engine.for_worker, self.seed, self.tables, self.about)
+        arguments = (self.title, self.method, self.checkpoint, self.settings)
+        return type(self), (*arguments, self.engine.for_worker, self.seed, self.tables, self.recipe)
 
     @cached_property
     def prober(self) -> Method:
-        """The method, at the model."""
+        """The method with its model."""
         plugin = methods.find(self.method)
         return plugin(self.checkpoint, self.settings, self.engine.for_driver, self.seed)
 
@@ -158,58 +172,63 @@ class Probing:
         """Is this task without subjects?"""
         return number >= len(self._with_subjects)
 
-    def asked(self) -> list[Asked]:
-        """All there is to do, in order."""
-        return [
-            Asked(pass_, tuple(number for number, _ in together))
-            for pass_ in self.prober.passes()
-            for _, together in groupby(
-                (one for one in enumerate(self.tasks) if self.prober.asks(pass_, one[1])),
-                key=lambda one: (self.is_neutral(one[0]), self.prober.shares(one[1])),
-            )
-        ]
+    def task_groups(self) -> list[TaskGroup]:
+        """All groups of tasks, in the order in which they are computed."""
 
-    def parts(self) -> list[tuple[Asked, list[Path]]]:
-        """All there is to do, with where each task's table is kept."""
-        hashes = _fingerprints(self.tasks)
+        def shared_computation(number: int) -> tuple[bool, Any]:
+            return self.is_neutral(number), self.prober.shares(self.tasks[number])
+
+        groups = []
+        for pass_ in self.prober.passes():
+            numbers = [n for n, task in enumerate(self.tasks) if self.prober.asks(pass_, task)]
+            for _, together in groupby(numbers, key=shared_computation):
+                groups.append(TaskGroup(pass_, tuple(together)))
+        return groups
+
+    def parts(self) -> list[tuple[TaskGroup, list[Path]]]:
+        """All groups of tasks, each with the files that keep its tasks' tables."""
+        hashes = _fingerprint_tables(self.tasks)
         inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
-        found = []
-        for asked in self.asked():
-            key = {**self.about, "inputs": inputs[asked.pass_], "pass": asked.pass_}
-            of_tasks = [
+        groups = []
+        for group in self.task_groups():
+            key = {**self.recipe, "inputs": inputs[group.pass_], "pass": group.pass_}
+            keys = [
                 {**key, "task": self.tasks[number].name, "tables": hashes[number]}
-                for number in asked.tasks
+                for number in group.tasks
             ]
-            found.append((asked, [part_path(places.PARTS, one) for one in of_tasks]))
-        return found
+            groups.append((group, [part_path(places.PARTS, task_key) for task_key in keys]))
+        return groups
 
-    def job(self, asked: Asked) -> Job:
-        """For an executor."""
-        reads = tuple(self.prober.inputs(asked.pass_))
-        again = (asked, asked._replace(halved=2))  # two workers are not lost by chance
-        return Job(self.name(asked), asked, reads, retry_arguments=again)
+    def job(self, group: TaskGroup) -> Job:
+        """A group of tasks as a job for an executor."""
+        reads = tuple(self.prober.inputs(group.pass_))
+        attempts = (group, group._replace(halved=2))  # two workers are not lost by chance
+        return Job(self.name(group), group, reads, retry_arguments=attempts)
 
-    def name(self, asked: Asked) -> str:
-        """What it is called in errors."""
-        some = len(asked.tasks) < len(self.tasks)
-        names = (asked.pass_, self.tasks[asked.tasks[0]].name if some else "")
+    def name(self, group: TaskGroup) -> str:
+        """What a group of tasks is called in errors."""
+        is_split = len(group.tasks) < len(self.tasks)
+        names = (group.pass_, self.tasks[group.tasks[0]].name if is_split else "")
         name = " ".join(filter(None, names))
         return f"{self.title}: {name}" if name else self.title
 
-    def __call__(self, asked: Asked) -> list[pd.DataFrame]:
-        """A table for each task. Raises BadInput where the memory does not suffice for the smallest
-        batches."""
-        while self.halved < asked.halved and self._halve():
+    def __call__(self, group: TaskGroup) -> list[pd.DataFrame]:
+        """A table for each task of a group.
+
+        Raises:
+            BadInput: even the smallest batches do not fit into memory.
+        """
+        while self.halved < group.halved and self._halve():
             pass
         while True:
             try:
-                return [self._part(number, asked.pass_) for number in asked.tasks]
+                return [self._part(number, group.pass_) for number in group.tasks]
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
             if not self._halve():  # once the error has let go of what it held
-                problem = "the memory does not hold it, with the smallest batches either"
-                raise BadInput(self.name(asked), problem, "use a machine with more")
+                problem = "out of memory, even with the smallest batches"
+                raise BadInput(self.name(group), problem, "use a machine with more memory")
 
     def _part(self, number: int, pass_: str) -> pd.DataFrame:
         """The table of a task under a pass."""
@@ -217,7 +236,7 @@ class Probing:
         return neutral.as_control(table) if self.is_neutral(number) else table
 
     def _halve(self) -> bool:
-        """Load the model anew, for batches half as large, if they can be smaller."""
+        """Load the model again, for batches of half the size. False if they cannot be smaller."""
         device = device_of(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:
@@ -229,45 +248,59 @@ class Probing:
 
 
 def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
-    """One table a pass and task: the parts that a stopped run does not do again, but for those that
-    share what they compute, which are done together or not at all."""
+    """One table per pass and task. These are the parts that a stopped run keeps.
+
+    Tasks that share computation are computed together: if one table is missing, all are computed.
+    """
     parts = probing.parts()
-    missing = [one for one in parts if not all(path.is_file() for path in one[1])]
-    sizes, unit = _sizes(probing, [asked for asked, _ in missing])
-    jobs = [probing.job(asked) for asked, _ in missing]
-    with show_progress(probing.title, sum(sizes), unit) as now:
-        now.advance_to(0)
-        for number, tables in with_progress(executor(probing, jobs), sizes, now):
+    missing = [
+        (group, paths) for group, paths in parts if not all(path.is_file() for path in paths)
+    ]
+    sizes, unit = _measure_jobs(probing, [group for group, _ in missing])
+    jobs = [probing.job(group) for group, _ in missing]
+    with show_progress(probing.title, sum(sizes), unit) as bar:
+        bar.advance_to(0)
+        for number, tables in with_progress(executor(probing, jobs), sizes, bar):
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 
-def _sizes(probing: Probing, asked: list[Asked]) -> tuple[list[int], str]:
-    """How much there is to do, and of what: tokens to read where they are known beforehand, so that
-    progress is heard of batch by batch, else queries."""
+def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int], str]:
+    """The size of each job and its unit.
+
+    The unit is tokens if the method can count them beforehand, so that progress is shown batch by
+    batch. Otherwise it is queries.
+    """
     prober, tasks = probing.prober, probing.tasks
-    lengths = [[prober.reads(tasks[n], one.pass_) for n in one.tasks] for one in asked]
-    if all(some is not None for of_job in lengths for some in of_job):
-        return [sum(sum(some or ()) for some in of_job) for of_job in lengths], "tokens"
-    return [sum(len(tasks[n].queries) for n in one.tasks) for one in asked], "queries"
+    sizes = []
+    for group in groups:
+        lengths = [prober.reads(tasks[number], group.pass_) for number in group.tasks]
+        if any(task_lengths is None for task_lengths in lengths):
+            break
+        sizes.append(sum(sum(task_lengths or ()) for task_lengths in lengths))
+    else:
+        return sizes, "tokens"
+    return [sum(len(tasks[n].queries) for n in group.tasks) for group in groups], "queries"
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
-    """One part, all of whose scores are numbers. Raises BadInput with the query of the first that
-    is none."""
+    """The table of one task under one pass. Raises BadInput, with the query, if a score is not a
+    number."""
     try:
         table = prober.predict(task, pass_)
     except NotANumber as error:
-        where = f"{title}: {task.name}, query {_culprit(prober, task, pass_)}"
+        where = f"{title}: {task.name}, query {_find_unscorable_query(prober, task, pass_)}"
         raise BadInput(where, str(error)) from error
     check_scores(table, f"{title}: {task.name}")
     return table
 
 
-def _culprit(prober: Method, task: Task, pass_: str) -> str:
-    """The id of a query that the model has no number for: half of them are asked anew each time.
-    Of queries that cannot be asked apart, the first and the last."""
+def _find_unscorable_query(prober: Method, task: Task, pass_: str) -> str:
+    """The id of a query whose score is not a number, by repeated halving.
+
+    If the queries cannot be predicted apart, the ids of the first and the last.
+    """
     queries = task.queries
     while len(queries) > 1:
         half = queries.iloc[: len(queries) // 2].reset_index(drop=True)
@@ -281,9 +314,9 @@ def _culprit(prober: Method, task: Task, pass_: str) -> str:
     return " to ".join(map(str, queries["query_id"].iloc[[0, -1]].unique()))
 
 
-def _fingerprints(tasks: list[Task]) -> list[list[str]]:
-    """Those of each task's tables; of a table that tasks share, once."""
-    tables = [[one.queries, one.candidates, *one.tables.values()] for one in tasks]
-    known = {id(table): table for of_task in tables for table in of_task}
-    found = {key: table_fingerprint(table) for key, table in known.items()}
-    return [[found[id(table)] for table in of_task] for of_task in tables]
+def _fingerprint_tables(tasks: list[Task]) -> list[list[str]]:
+    """The fingerprints of each task's tables. A table that tasks share is read once."""
+    tables = [[task.queries, task.candidates, *task.tables.values()] for task in tasks]
+    distinct = {id(table): table for of_task in tables for table in of_task}
+    hashes = {key: table_fingerprint(table) for key, table in distinct.items()}
+    return [[hashes[id(table)] for table in of_task] for of_task in tables]

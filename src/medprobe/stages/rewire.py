@@ -36,18 +36,29 @@ def rewire(
     swept: tuple[str, str] | None = None,
     executor: Executor = in_this_process,
 ) -> None:
-    """Rewire a model and write `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so
-    many steps, and `outputs/losses/<model>/<set>.csv`. With `swept`, a setting and its value in a
-    sweep, these are called `<set>+<setting>-<value>`.
+    """Rewire a model on a sentence set.
 
-    A sentence set that is not meant for the model leaves the folder empty, and no losses.
+    Writes `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so many steps, and
+    `outputs/losses/<model>/<set>.csv`. If params.yaml does not use the sentence set for this model,
+    the folder stays empty and the losses have no rows.
+
+    Args:
+        model: its name in params.yaml.
+        sentence_set: the name of its file in data/sentences.
+        params: the content of params.yaml.
+        swept: a setting and its value in a sweep; the outputs are then called
+            `<set>+<setting>-<value>`.
+        executor: what runs the jobs.
+
+    Raises:
+        BadInput: as `rewire_folder`, or a setting is invalid.
     """
-    own = params.sentence_sets.get(sentence_set, SentenceSet())
-    settings = settings_of(sentence_set, params, swept)
+    sentence_set_params = params.sentence_sets.get(sentence_set, SentenceSet())
+    settings = _resolve_settings(sentence_set, params, swept)
     params.models.kind(model)
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
-    if own.models is not None and model not in own.models:
+    if sentence_set_params.models is not None and model not in sentence_set_params.models:
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
@@ -64,12 +75,12 @@ def rewire(
     )
 
 
-def settings_of(
+def _resolve_settings(
     sentence_set: str, params: Params, swept: tuple[str, str] | None = None
 ) -> RewireSettings:
-    """The settings on a sentence set, with a value of a sweep where one is meant."""
-    own = params.sentence_sets.get(sentence_set, SentenceSet())
-    choices = params.rewire | own.rewire | ({swept[0]: swept[1]} if swept else {})
+    """The settings for a sentence set; with `swept`, a setting has its value in a sweep."""
+    sentence_set_params = params.sentence_sets.get(sentence_set, SentenceSet())
+    choices = params.rewire | sentence_set_params.rewire | ({swept[0]: swept[1]} if swept else {})
     return parse_section(RewireSettings, choices, "params.yaml: rewire")
 
 
@@ -84,92 +95,109 @@ def rewire_folder(
     seed: int,
     executor: Executor = in_this_process,
 ) -> None:
-    """Rewire the checkpoint in `folder` on a file of sentences, one a line, into `target`; the
-    loss of each step goes to the file `losses`.
+    """Rewire a checkpoint on a file of sentences.
 
-    Steps done before a stop are kept under outputs/parts and not done again. Raises BadInput as
-    `ready` does.
+    Finished steps are kept in outputs/parts, so that a stopped run continues with the next step.
+
+    Args:
+        folder: the checkpoint.
+        sentences: a text file, one sentence per line.
+        target: the folder of the rewired checkpoints.
+        losses: a CSV file to write, the loss of each step.
+        settings: of the rewiring.
+        engine: device, precision and threads.
+        seed: of params.yaml.
+        executor: what runs the jobs.
+
+    Raises:
+        BadInput: as `load_for_rewiring`.
     """
-    drawn = drawn_from(seed, sentences)
+    draw_seed = make_draw_seed(seed, sentences)
     inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
-    key = [settings.model_dump(), drawn, *inputs]
+    key = [settings.model_dump(), draw_seed, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"
-    with show_progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as now:
-        now.advance_to(newest_step(parts))
+    with show_progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as bar:
+        bar.advance_to(newest_step(parts))
 
-        def done(step: int, loss: float) -> None:
-            now.advance_to(step, f"loss {loss:.3f}")
+        def report_step(step: int, loss: float) -> None:
+            bar.advance_to(step, f"loss {loss:.3f}")
 
-        work = _Steps(folder, sentences, parts, settings, engine.for_worker, drawn, done)
-        of_steps: list[float] = []
+        work = _Steps(folder, sentences, parts, settings, engine.for_worker, draw_seed, report_step)
+        step_losses: list[float] = []
         for job in _jobs(folder, sentences, parts, settings):
-            ((_, of_steps),) = executor(work, [job])
-            done(len(of_steps), of_steps[-1])
-    _write_losses(of_steps, losses)
-    finish(parts, target)
+            ((_, step_losses),) = executor(work, [job])
+            report_step(len(step_losses), step_losses[-1])
+    _write_losses(step_losses, losses)
+    _move_checkpoints(parts, target)
 
 
-def drawn_from(seed: int, sentences: Path) -> str:
-    """The seed of all draws."""
+def make_draw_seed(seed: int, sentences: Path) -> str:
+    """The seed of all draws on a sentence set, which differ between sets."""
     return f"{seed} {sentences.stem}"
 
 
-def ready(
-    folder: Path, sentences: Path, settings: RewireSettings, engine: EngineParams, drawn: str
+def load_for_rewiring(
+    folder: Path, sentences: Path, settings: RewireSettings, engine: EngineParams, seed: str
 ) -> tuple[Model, list[tuple[str, str]]]:
-    """A model, ready to be rewired on a file of sentences, and the pairs, drawn by a seed.
+    """Load a model to be rewired, and draw its pairs of sentences.
 
-    Raises BadInput for a sentence set that is not there or too small, or a model without a mask
-    token or an encoder.
+    Returns:
+        The model in float32, and pairs of two views of one sentence.
+
+    Raises:
+        BadInput: the sentence set is missing or too small, or the model has no mask token or no
+            encoder.
     """
     lines = list(read_sentences(sentences).values())
     model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
     if model.tokenizer.mask_token is None:
         raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
-    pairs = make_pairs(lines, model.tokenizer.mask_token, settings, drawn)
+    pairs = make_pairs(lines, model.tokenizer.mask_token, settings, seed)
     if len(pairs) < 2:
         raise BadInput(sentences, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
     return model, pairs
 
 
 def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
-    """A job from each checkpoint to the next, made when it is asked for: it reads what the one
-    before has written."""
-    for last in kept_steps(settings):
+    """A job from each checkpoint to the next. Each is made only when it is needed, since it reads
+    the checkpoint that the previous job wrote."""
+    for end in kept_steps(settings):
         start = newest_step(parts)
-        if start < last or last == settings.steps:
-            name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {last}"
-            before = [parts / f"step-{start}"] if start else []
-            yield Job(name, last, (folder, sentences, *before), (parts / f"step-{last}",))
+        if start < end or end == settings.steps:
+            name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {end}"
+            previous = [parts / f"step-{start}"] if start else []
+            yield Job(name, end, (folder, sentences, *previous), (parts / f"step-{end}",))
 
 
 @dataclass
 class _Steps:
-    """Rewires up to a step; the model is loaded where the first is done. A copy sent elsewhere is
-    without the model, and tells no `done`."""
+    """Rewires up to a step. The model is loaded by the process that runs the first job; a copy that
+    is sent to another process has no model and reports no progress."""
 
     folder: Path
     sentences: Path
     parts: Path
     settings: RewireSettings
     engine: EngineParams
-    drawn: str
-    done: Callable[[int, float], None] = lambda step, loss: None
+    seed: str
+    report_step: Callable[[int, float], None] = lambda step, loss: None
 
     def __reduce__(self) -> Any:
-        recipe = (self.folder, self.sentences, self.parts, self.settings, self.engine, self.drawn)
+        recipe = (self.folder, self.sentences, self.parts, self.settings, self.engine, self.seed)
         return type(self), recipe
 
     @cached_property
     def rewiring(self) -> Rewiring:
-        """The model at the newest step that is kept."""
-        model, pairs = ready(self.folder, self.sentences, self.settings, self.engine, self.drawn)
-        return Rewiring(model, pairs, self.settings, seed=self.drawn, folder=self.parts)
+        """The model at the newest kept step."""
+        model, pairs = load_for_rewiring(
+            self.folder, self.sentences, self.settings, self.engine, self.seed
+        )
+        return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
 
-    def __call__(self, last: int) -> list[float]:
+    def __call__(self, end: int) -> list[float]:
         """The losses of all steps up to `last`."""
-        return list(self.rewiring.until(last, self.done))
+        return list(self.rewiring.until(end, self.report_step))
 
 
 def _write_losses(losses: list[float], target: Path) -> None:
@@ -179,7 +207,7 @@ def _write_losses(losses: list[float], target: Path) -> None:
         writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(losses, start=1))
 
 
-def finish(parts: Path, target: Path) -> None:
+def _move_checkpoints(parts: Path, target: Path) -> None:
     """Move the finished checkpoints to `target`, all at once."""
     for state in parts.glob(f"*/{STATE}"):
         state.unlink()

@@ -29,72 +29,89 @@ from medprobe.metrics.results import (
     where,
 )
 
-Asked = tuple[Path, Path, Scoring]  # a prediction table, its benchmark's folder, how it is scored
+# A prediction table, its benchmark's folder, and how it is scored.
+ScoringInput = tuple[Path, Path, Scoring]
 
 
 def score(params: Params, executor: Executor = in_this_process) -> None:
-    """Write all scores, `metrics/scores/<model>/<method>.json`, and for `dvc metrics` and `dvc
-    plots` the main ones of them, `metrics/summary.json` and `metrics/sweeps/`.
+    """Score all predictions.
 
-    A file of scores is a map: benchmark -> variant ("default" for the main one) -> subset ->
-    relation or a mean of relations -> metric -> value, low, high, n and, over replicates, std.
-    Raises BadInput where there are no predictions, or predictions of another benchmark's queries.
+    Writes all scores, `metrics/scores/<model>/<method>.json`, and the main ones for `dvc metrics`
+    and `dvc plots`: `metrics/summary.json` and `metrics/sweeps/`. A file of scores is a map:
+    benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
+    -> metric -> value, low, high, n and, over replicates, std.
+
+    Args:
+        params: the content of params.yaml.
+        executor: what runs the jobs.
+
+    Raises:
+        BadInput: there are no predictions, or a prediction table has queries that its benchmark
+            lacks.
     """
     scores: dict[Path, dict[str, Scores]] = {}
     values: list[pd.DataFrame] = []
     paths = list(prediction_tables(places.PREDICTIONS))
-    known = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
-    asked = [_asked(path, known[path.stem], params) for path in paths]
-    parts = [scores_part(*one) for one in asked]
-    left = [number for number, part in enumerate(parts) if not part.is_file()]
-    jobs = [Job(f"score {paths[number]}", asked[number], _reads(*asked[number])) for number in left]
+    metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
+    inputs = [_scoring_input(path, metadata[path.stem], params) for path in paths]
+    parts = [scores_part(*scoring_input) for scoring_input in inputs]
+    unscored = [number for number, part in enumerate(parts) if not part.is_file()]
+    jobs = [
+        Job(f"score {paths[number]}", inputs[number], _input_files(*inputs[number]))
+        for number in unscored
+    ]
     sizes = [pq.read_metadata(path).num_rows for path in paths]
-    ahead = [sizes[number] for number in left]
-    with show_progress("score", sum(sizes), PREDICTIONS) as now:
-        now.advance_to(sum(sizes) - sum(ahead))
-        for number, found in with_progress(executor(_scored, jobs), ahead, now):
-            keep_scores(found, parts[left[number]])
+    unscored_sizes = [sizes[number] for number in unscored]
+    with show_progress("score", sum(sizes), PREDICTIONS) as bar:
+        bar.advance_to(sum(sizes) - sum(unscored_sizes))
+        for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
+            keep_scores(new_scores, parts[unscored[number]])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        own: Scores = json.loads(parts[number].read_text(encoding="utf-8"))
-        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = own
-        rows = pd.DataFrame(rows_of({benchmark: own}, model, method), columns=COMPARISON)
-        values.append(main_values(rows, known[benchmark]))
+        table_scores: Scores = json.loads(parts[number].read_text(encoding="utf-8"))
+        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
+        rows = pd.DataFrame(rows_of({benchmark: table_scores}, model, method), columns=COMPARISON)
+        values.append(_select_main_values(rows, metadata[benchmark]))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(_as_json(content), encoding="utf-8")
     with replacing(places.SUMMARY) as path:
-        path.write_text(_as_json(summary(table)), encoding="utf-8")
+        path.write_text(_as_json(_summarise(table)), encoding="utf-8")
     with replacing(places.SWEEPS) as folder:
         folder.mkdir()
-        for name, steps in sweeps(table).items():
+        for name, steps in _tabulate_sweeps(table).items():
             steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
-def _asked(path: Path, metadata: Metadata, params: Params) -> Asked:
+def _scoring_input(path: Path, metadata: Metadata, params: Params) -> ScoringInput:
     scoring = Scoring.for_model(places.MODELS / path.parent.parent.name, metadata, params)
     return path, places.BENCHMARKS / path.stem, scoring
 
 
-def _reads(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
+def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
     return (path, folder, *([scoring.facts] if scoring.facts else []))
 
 
-def _scored(asked: Asked) -> Scores:
-    return score_table(*asked)
+def _score_input(scoring_input: ScoringInput) -> Scores:
+    return score_table(*scoring_input)
 
 
-def main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Of one result's rows of the comparison, those that stand for it: a variant's macro mean of
-    the main metric over the main subset."""
+def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    """The rows of one result's main values: each variant's macro mean of the main metric over the
+    main subset.
+
+    Args:
+        rows: the result's rows, columns `metrics.results.COMPARISON`.
+        metadata: of its benchmark.
+    """
     main = where(rows, metric=primary(rows, metadata), relation="macro")
     return main[main["subset"].isin(subsets(rows, metadata)[:1])]
 
 
-def summary(values: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Benchmark -> model -> method -> value of its main variant, or of the first where none is."""
+def _summarise(values: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Benchmark -> model -> method -> value of its main variant, or of the first if it has none."""
     content: dict[str, dict[str, dict[str, float]]] = {}
     for row in values.sort_values("method").itertuples():
         method = row.method.partition(":")[0]
@@ -104,15 +121,20 @@ def summary(values: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
     return content
 
 
-def sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Tables `step, value` of variants that sweep over a setting, named
-    `<benchmark>-<model>-<method>-<setting>`."""
+def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The tables of variants that sweep over a setting.
+
+    Returns:
+        Tables `step, value` by name, `<benchmark>-<model>-<method>-<setting>`.
+    """
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in values.itertuples():
-        if at := sweep(row.method):
+        swept = sweep(row.method)
+        if swept:
+            setting, step = swept
             method = row.method.partition(":")[0]
-            name = "-".join((row.benchmark, row.model, method, at[0]))
-            lines.setdefault(name, []).append((at[1], row.value))
+            name = "-".join((row.benchmark, row.model, method, setting))
+            lines.setdefault(name, []).append((step, row.value))
     return {
         name: pd.DataFrame(sorted(steps), columns=["step", "value"])
         for name, steps in lines.items()
@@ -120,6 +142,6 @@ def sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _as_json(content: Any) -> str:
-    """JSON with a line for each innermost map, so that a change of one reads as one line in git."""
+    """JSON with one line per innermost map, so that git shows a changed result as one line."""
     text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
-    return re.sub(r"{([^{}]*)}", lambda found: f"{{{' '.join(found[1].split())}}}", text) + "\n"
+    return re.sub(r"{([^{}]*)}", lambda match: f"{{{' '.join(match[1].split())}}}", text) + "\n"

@@ -14,14 +14,21 @@ from medprobe.metrics.significance import READINGS, paired_tests
 def significance(
     params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = in_this_process
 ) -> None:
-    """Write the paired tests of every benchmark's systems to the table `out`, with the columns
-    `metrics.significance.SIGNIFICANCE`. Raises BadInput where predictions are of another
-    benchmark's queries."""
+    """Write the paired tests of every benchmark's systems.
+
+    Args:
+        params: the content of params.yaml.
+        out: the table to write, with the columns `metrics.significance.SIGNIFICANCE`.
+        executor: what runs the jobs.
+
+    Raises:
+        BadInput: a prediction table has queries that its benchmark lacks.
+    """
     tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with show_progress("significance", tables, READINGS) as now:
-        now.advance_to(0)
+    with show_progress("significance", tables, READINGS) as bar:
+        bar.advance_to(0)
         tests = paired_tests(
-            places.PREDICTIONS, places.BENCHMARKS, params, now=now, executor=executor
+            places.PREDICTIONS, places.BENCHMARKS, params, now=bar, executor=executor
         )
     with replacing(out) as path:
         tests.to_parquet(path, index=False)

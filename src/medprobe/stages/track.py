@@ -1,8 +1,8 @@
-"""Stage `track`: all results on disk into MLflow, again and again without doubling.
+"""Stage `track`: log all results on disk to MLflow; running it again adds no second copy.
 
-Each probing stage ends with `track_one`, which logs its own result. Results that came out of DVC's
-cache ran no code and logged nothing: `medprobe track` alone brings them in, fills a lost or moved
-store anew, and adds the drawings of each run.
+Each probing stage ends with `track_one`, which logs its result. Results that DVC restored from its
+cache ran no code and logged nothing: only `medprobe track` logs them, fills a lost or moved store
+again, and adds the drawings of each run.
 """
 
 from pathlib import Path
@@ -20,9 +20,16 @@ TRACKED: Final = Path("outputs/tracked.json")
 
 
 def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
-    """Log one result that was just made, without its drawings: `track` adds them.
+    """Log one new result, without its drawings, which `track` adds.
 
-    Beyond what probing has imported it imports MLflow with its SQL store, and nothing that draws.
+    This imports MLflow with its SQL store, and nothing that draws, so that a probing stage ends
+    soon.
+
+    Args:
+        model: its name in params.yaml.
+        method: the name of its module in `methods`.
+        benchmark: its name in params.yaml.
+        params: the content of params.yaml.
     """
     path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     with show_progress(f"track {model}, {method}, {benchmark}"):
@@ -30,9 +37,12 @@ def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
 
 
 def track(params: Params) -> None:
-    """Log every prediction table on disk with its drawings, each benchmark's paired tests, and the
-    comparison of template-based and template-free data sets. Write `outputs/tracked.json`, the keys
-    of all results, for DVC."""
+    """Log all results.
+
+    These are every prediction table on disk with its drawings, each benchmark's paired tests, and
+    the comparison of template-based and template-free data sets. Writes `outputs/tracked.json`, the
+    keys of all results, for DVC.
+    """
     from medprobe.tracking import comparisons
 
     client = store.connect()
@@ -40,9 +50,9 @@ def track(params: Params) -> None:
     models = [path for path in paths if path.parent.parent.name != BASELINE]
     single = comparisons.above_prior([runs.of(path, params, fresh=False) for path in models])
     results = [*single, *comparisons.results(single, params)]
-    with show_progress("track", len(results), "results") as now:
-        for done, result in enumerate(results):
-            now.advance_to(done, result.name)
+    with show_progress("track", len(results), "results") as bar:
+        for number, result in enumerate(results):
+            bar.advance_to(number, result.name)
             store.record(client, result, figures=True)
     with replacing(TRACKED) as path:
         path.write_text(runs.keys(single), encoding="utf-8")

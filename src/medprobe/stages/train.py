@@ -1,4 +1,4 @@
-"""Stage `train`: a sample model, which has read known parts of the sample world."""
+"""Stage `train`: a sample model, trained on known parts of the sample world."""
 
 import hashlib
 import json
@@ -15,33 +15,40 @@ from medprobe.engine.load import use_threads
 from medprobe.sample import training
 from medprobe.sample.settings import recipe
 
-FACTS = "facts.csv"  # how often a taught model has read which fact
+FACTS = "facts.csv"  # how often a taught model has read each fact
 
 
 def train(name: str, params: Params, out: Path) -> None:
-    """Train the sample model `name` by its recipe into the folder `out`, whole or not at all, from
-    nothing or from the model that it continues; what taught models have read stands beside its
-    weights, as facts.csv.
+    """Train a sample model by its recipe into a folder, completely or not at all.
 
-    A training that was stopped goes on where it was. Raises BadInput where there is no such recipe,
-    corpus or model to continue.
+    It starts from random weights or from the model that it continues. The folder also gets
+    facts.csv: how often taught models have read each fact. A stopped training continues where it
+    stopped.
+
+    Args:
+        name: the model's name in params.yaml: train or continued.
+        params: the content of params.yaml.
+        out: the checkpoint's folder.
+
+    Raises:
+        BadInput: there is no such recipe, corpus or model to continue.
     """
     settings, base = recipe(name, params)
-    begun = places.MODELS / base if base else None
+    base_folder = places.MODELS / base if base else None
     texts = places.DATA / "sample"
     for form in ("corpus", "cases") if settings.kind == "masked" else ("corpus",):
         corpus = texts / f"{form}-{settings.corpus}.txt"
         if not corpus.is_file():
             raise BadInput(corpus, "no such corpus", "run `medprobe sample`")
-    if begun and not begun.is_dir():
-        raise BadInput(begun, "no such model", f"run `medprobe train --model {base}`")
-    read = fingerprint([texts, *([begun] if begun else [])])
-    about = [settings.model_dump(mode="json"), params.seed, use_threads(), read]
-    key = json.dumps([*about, code_fingerprint(__name__)], sort_keys=True)
+    if base_folder and not base_folder.is_dir():
+        raise BadInput(base_folder, "no such model", f"run `medprobe train --model {base}`")
+    input_hash = fingerprint([texts, *([base_folder] if base_folder else [])])
+    key_fields = [settings.model_dump(mode="json"), params.seed, use_threads(), input_hash]
+    key = json.dumps([*key_fields, code_fingerprint(__name__)], sort_keys=True)
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
-    with show_progress(f"train {name}", settings.steps, "steps") as now:
+    with show_progress(f"train {name}", settings.steps, "steps") as bar:
         model, tokenizer = training.train(
-            settings, texts, state, base=begun, seed=params.seed, done=now.advance_to
+            settings, texts, state, base=base_folder, seed=params.seed, done=bar.advance_to
         )
     with replacing(out) as folder:
         model.save_pretrained(folder)

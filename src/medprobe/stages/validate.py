@@ -1,9 +1,9 @@
 """Stages `validate` and `validate-sentences`: the gate. Nothing is rewired or probed on data that
 fails its expectations.
 
-Both write `result.json` and `index.html`, also where a check fails, and `passed` where none does
-that must not. Later stages depend on `passed` alone, whose content is always the same: a gate that
-runs again and finds no more than a warning re-runs nothing.
+Both write `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
+fails. Later stages depend on `passed` alone, whose content is always the same. So a gate that runs
+again and only adds a warning makes no later stage run again.
 """
 
 import json
@@ -23,26 +23,38 @@ from medprobe.sources.sentences import read_sentences
 PASSED: Final = "passed"
 
 
-def validate(name: str, params: Params, below: Path = places.VALIDATION) -> None:
-    """Check a benchmark's tables against `expectations/<builder>/`, into
-    `outputs/validation/<name>/`, or another folder `below` which the result goes.
+def validate(name: str, params: Params, results: Path = places.VALIDATION) -> None:
+    """Check a benchmark's tables against its suites in `expectations/<builder>/`.
 
     Failing rows are printed, without text of the data unless `track.text` of params.yaml allows
-    it. Raises BadInput for the first failed check, and for a suite that is unknown or malformed.
+    it.
+
+    Args:
+        name: the benchmark's name in params.yaml.
+        params: the content of params.yaml.
+        results: the folder that gets the results, as `<results>/<name>/`.
+
+    Raises:
+        BadInput: a critical check failed (the first one is named), or a suite is missing or
+            malformed.
     """
-    out = below / name
+    out = results / name
     (out / PASSED).unlink(missing_ok=True)
     folder = places.BENCHMARKS / name
-    read = BenchmarkTables.read(folder)
+    benchmark_tables = BenchmarkTables.read(folder)
     builder = read_about(folder)["builder"]
     if name not in params.benchmarks.get(builder, {}):
-        problem = f"built by {builder}, which is not what params.yaml says"
-        raise BadInput(folder, problem, "run `dvc repro` to make it anew")
+        problem = f"built by {builder}, but params.yaml names another builder"
+        raise BadInput(folder, problem, "run `dvc repro` to build it again")
     where = f"params.yaml: benchmarks.{builder}.{name}"
     settings = parse_section(
         benchmarks.find(builder).settings, params.benchmarks[builder][name], where
     ).model_dump(mode="json")
-    tables = {"queries": read.queries, "candidates": read.candidates, **read.others}
+    tables = {
+        "queries": benchmark_tables.queries,
+        "candidates": benchmark_tables.candidates,
+        **benchmark_tables.others,
+    }
     _gate(
         name,
         places.EXPECTATIONS / builder,
@@ -55,10 +67,18 @@ def validate(name: str, params: Params, below: Path = places.VALIDATION) -> None
     )
 
 
-def validate_sentences(name: str, params: Params, below: Path = places.VALIDATION) -> None:
-    """Check a sentence set against `expectations/sentences/lines.json`, into
-    `outputs/validation/sentences/<name>/`, as `validate` does."""
-    out = below / "sentences" / name
+def validate_sentences(name: str, params: Params, results: Path = places.VALIDATION) -> None:
+    """Check a sentence set against `expectations/sentences/lines.json`.
+
+    Args:
+        name: the name of its file in data/sentences.
+        params: the content of params.yaml.
+        results: the folder that gets the results, as `<results>/sentences/<name>/`.
+
+    Raises:
+        BadInput: as `validate`.
+    """
+    out = results / "sentences" / name
     (out / PASSED).unlink(missing_ok=True)
     path = places.SENTENCES / f"{name}.txt"
     sentences = read_sentences(path)
@@ -103,11 +123,13 @@ def _gate(
         (folder / "index.html").write_text(page(name, reports), encoding="utf-8")
         if success:
             (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
-    _tell(name, reports, files, out)
+    _report_failures(name, reports, files, out)
 
 
-def _tell(name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path) -> None:
-    """Print what failed; raise BadInput for the first check that must not."""
+def _report_failures(
+    name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path
+) -> None:
+    """Print what failed; raise BadInput for the first critical check that failed."""
     from medprobe.quality.page import failing_rows
 
     failed = [
@@ -119,8 +141,8 @@ def _tell(name: str, reports: list[dict[str, Any]], files: dict[str, Path], out:
     for path, check in failed:
         mark = "✗" if check["severity"] == "critical" else f"{check['severity']}:"
         notes = f" ({check['notes']})" if check["notes"] else ""
-        found = f": {check['problem']}" if check["problem"] else ""
-        print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{found}")
+        problem = f": {check['problem']}" if check["problem"] else ""
+        print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{problem}")
         for line in failing_rows(check):
             print(f"    {line}")
         if check["failing"] > len(check["examples"]):
@@ -128,10 +150,10 @@ def _tell(name: str, reports: list[dict[str, Any]], files: dict[str, Path], out:
     critical = [(path, check) for path, check in failed if check["severity"] == "critical"]
     for path, check in critical[:1]:
         rows = failing_rows(check)
-        first = (
+        summary = (
             f"{check['failing']:,} rows fail, the first is {rows[0]}" if rows else check["problem"]
         )
         remedy = f"all {len(critical)} failed checks: {out}"
-        raise BadInput(path, f"{check['type']}: {first}", remedy)
+        raise BadInput(path, f"{check['type']}: {summary}", remedy)
     checks = sum(len(report["checks"]) for report in reports)
     print(f"{name}: {checks - len(failed)} checks passed, {len(failed)} warnings")
