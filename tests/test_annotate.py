@@ -130,7 +130,7 @@ def test_a_sheet_says_nothing_of_the_model_and_the_seed_draws_it(truth: Truth) -
     assert again["answer"].tolist() == items["answer"].tolist()
     another = annotate.draw("predictions", FACTS, [TABLE, other], DRAWN, 8)
     assert set(another["query_id"]) != set(again["query_id"])
-    with pytest.raises(BadInput, match="is there already; choose another name"):
+    with pytest.raises(BadInput, match="already exists; choose another name"):
         draw("anna")
 
 
@@ -263,7 +263,7 @@ def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
         ("replace:item,text:items,text", r"no column 'item' \(did you mean 'items'\?\)"),
         ("replace:,rating,:,score,", "no column 'rating'; keep the lines as they were written"),
         ("rating:6", r"line 2: rating '6'; write one of: 1, 2, 3, 4, 5"),
-        ("twice", r"line 802: item 'experts-001' stands on line 2 too; keep one"),
+        ("twice", r"line 802: item 'experts-001' is also on line 2; keep one"),
         ("other", r"line 2: item 'others-001' is of another sheet; keep what `medprobe annotate`"),
         ("empty", "no rating in any sheet; build it when a sheet is filled in"),
         ("gone", "no sheet; put the raters' sheets there"),

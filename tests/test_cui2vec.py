@@ -17,7 +17,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_vectors_and_neighbours(tmp_path: Path) -> None:
     vectors = cui2vec.read(write(tmp_path / "v.csv", GOOD), tmp_path / "cache")
-    assert np.allclose(vectors.of(["C0000001", "C0000003"]), [[0.6, 0.8], [0, 1]])
+    assert np.allclose(vectors.look_up(["C0000001", "C0000003"]), [[0.6, 0.8], [0, 1]])
     assert vectors.matrix.dtype == np.float32
     assert "C0000009" not in vectors
     others = ["C0000004", "C0000003", "C0000002"]

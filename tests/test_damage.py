@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput
 from medprobe.sources import articles, notes, pubmed
-from medprobe.sources.records import Record, json_records, objects
+from medprobe.sources.records import Record, read_json_records, read_objects
 from medprobe.testing import damage
 
 EXAMPLES = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
@@ -88,7 +88,7 @@ def test_a_line_of_json_is_refused_with_file_line_and_field(
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"name": "a"}\n' + line + b"\n")
     with pytest.raises(BadInput) as caught:
-        list(json_records(path, Row, "get it"))
+        list(read_json_records(path, Row, "get it"))
     assert f"rows.jsonl, {says}" in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -122,7 +122,7 @@ CASES = [
         triple(sub_label="\u200b \t"),
         "sub_label is '\\u200b \\t', expected a",
     ),
-    ("BioLAMA", triple(sub_label="a\0"), "expected a text that shows"),
+    ("BioLAMA", triple(sub_label="a\0"), "expected visible text"),
     ("MedNLI", NOTE.replace(b'"p"', b'["p"]'), "line 1: pairID is a list, expected a valid"),
     ("MedNLI", NOTE + b"\n\n" + NOTE + b"\xff", "line 3: not UTF-8 at byte 154"),
     ("MEDIQA", b"pair_id,label\n" + b"x" * 200_000 + b",neutral\n", "a text of 200,000"),
@@ -190,9 +190,9 @@ def test_a_text_of_ten_million_characters_is_refused(tmp_path: Path, tag: str) -
     text = f"<PubmedArticle><article><{tag}>{'x' * (10**7 + 1)}</{tag}></article></PubmedArticle>"
     path.write_text(text)
     with pytest.raises(BadInput, match="broken XML"):
-        list(articles.read(tmp_path, Counter()) if tag == "p" else pubmed.records(path))
+        list(articles.read(tmp_path, Counter()) if tag == "p" else pubmed.read_records(path))
 
 
 def test_a_file_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file; get it"):
-        list(objects(tmp_path / "rows.jsonl", "get it"))
+        list(read_objects(tmp_path / "rows.jsonl", "get it"))

@@ -10,7 +10,7 @@ from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
 from medprobe.sources import documents
-from medprobe.sources.documents import Index, Resource, index
+from medprobe.sources.documents import Index, Resource, open_index
 from remote_executor import run_remotely
 
 NAMES = [("flu", "C1"), ("influenza", "C1"), ("fever", "C2"), ("dry cough", "C3"), ("cough", "C4")]
@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
 
 def make(data: Path, names: list[tuple[str, str]] = NAMES) -> Index:
     resource = Resource(form="texts", path=Path("clinic.jsonl"))
-    return index("clinic", resource, data, names, data.parent / "documents")
+    return open_index("clinic", resource, data, names, data.parent / "documents")
 
 
 def pairs(*ids: tuple[str, str]) -> pd.DataFrame:
@@ -73,7 +73,7 @@ def test_a_document_comes_with_its_text_and_mentions(data: Path) -> None:
 
 def test_documents_of_one_entity_are_read_and_not_kept(data: Path) -> None:
     made = make(data)
-    assert {key: made.about[key] for key in ("documents", "kept", "mentions")} == {
+    assert {key: made.description[key] for key in ("documents", "kept", "mentions")} == {
         "documents": 5,
         "kept": 3,
         "mentions": 8,
@@ -91,7 +91,7 @@ def test_nothing_is_scanned_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -
     make(data, [*NAMES, ("nothing", "C5")])
     assert len(scans) == 1
     (data / "clinic.jsonl").write_text('{"id": "x", "text": "flu, fever"}', encoding="utf-8")
-    assert make(data).about["documents"] == 1
+    assert make(data).description["documents"] == 1
     assert len(scans) == 2
     monkeypatch.setattr(documents, "code_fingerprint", lambda _: "other code")
     make(data)
@@ -108,14 +108,14 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
         (data / "many" / f"d{number}.txt").write_text(text, encoding="utf-8")
     resource = Resource(form="texts", path=Path("many"))
     here, there = (
-        index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
+        open_index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
         for name, executor in (("here", in_this_process), ("there", run_remotely))
     )
     assert pack(there.folder) == pack(here.folder)
     assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all
     whole = make(data)
     counted = ("documents", "kept", "mentions", "skipped")
-    assert [here.about[key] for key in counted] == [whole.about[key] for key in counted]
+    assert [here.description[key] for key in counted] == [whole.description[key] for key in counted]
     drawn = [
         made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for made in (whole, here)
     ]

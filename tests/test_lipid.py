@@ -16,11 +16,11 @@ from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import lipid as released
-from medprobe.sources.mentions import Mentions, symbol
+from medprobe.sources.mentions import Mentions, is_symbol
 from remote_executor import run_remotely
 
 ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "LARGE", "amyloid-β"]
-FINDER = Mentions(((name, name) for name in ENTITIES), exact=symbol)
+FINDER = Mentions(((name, name) for name in ENTITIES), exact=is_symbol)
 
 
 @pytest.mark.parametrize(

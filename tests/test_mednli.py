@@ -42,7 +42,7 @@ def test_reads_both(folder: Path) -> None:
             [row("x", gold_label="-")],
             "line 1: gold_label is '-', expected",
         ),
-        (mednli.MEDNLI[1], [row("p0")], "pair p0 stands there twice"),
+        (mednli.MEDNLI[1], [row("p0")], "pair p0 occurs twice"),
         (mednli.MEDIQA_LABELS, ["pair_id,label", "r,neutral"], "pair q has no label"),
         (mednli.MEDIQA_LABELS, ["q,neutral"], "line 1: no column 'pair_id'"),
         (mednli.MEDIQA_LABELS, ["pair_id,label", "q,yes"], "line 2: label is 'yes', expected"),

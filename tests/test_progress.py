@@ -148,11 +148,15 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     settings = {"sets": ["set-0"]} if method == "contrastive" else {}
     named = {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
     work = prepare("mine", method, "toy", Params.model_validate(named))
-    ahead = [work.prober.reads(work.tasks[n], one.pass_) for one in work.asked() for n in one.tasks]
+    ahead = [
+        work.prober.reads(work.tasks[n], group.pass_)
+        for group in work.task_groups()
+        for n in group.tasks
+    ]
     heard: Counter[str] = Counter()
     token = listener.set(lambda amount, unit: heard.update({unit: amount}))
-    for asked in work.asked():
-        work(asked)
+    for group in work.task_groups():
+        work(group)
     listener.reset(token)
     known = sum(sum(lengths or ()) for lengths in ahead)
     assert known > 0

@@ -33,7 +33,7 @@ def write(path: Path, *records: str) -> Path:
 
 
 def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
-    found = list(pubmed.records(write(tmp_path / "a.xml.gz", RECORD, DELETION)))
+    found = list(pubmed.read_records(write(tmp_path / "a.xml.gz", RECORD, DELETION)))
     assert found == [
         pubmed.Article(
             pmid="77",
@@ -49,13 +49,13 @@ def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
 
 def test_the_day_received_counts_where_none_entered(tmp_path: Path) -> None:
     record = RECORD.replace('"entrez"', '"pubmed"')
-    (found,) = pubmed.records(write(tmp_path / "a.xml.gz", record))
+    (found,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
     assert isinstance(found, pubmed.Article) and found.submitted == date(2022, 1, 2)
 
 
 def test_a_record_without_a_date_that_counts_has_none(tmp_path: Path) -> None:
     record = RECORD.replace('"entrez"', '"pubmed"').replace('"received"', '"medline"')
-    (found,) = pubmed.records(write(tmp_path / "a.xml.gz", record))
+    (found,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
     assert isinstance(found, pubmed.Article) and found.submitted is None
 
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.xml.gz", *[RECORD] * 50)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(BadInput, match=r"a\.xml\.gz: broken gzip after record \d+: .*fetch"):
-        list(pubmed.records(path))
+        list(pubmed.read_records(path))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
 def test_a_bad_field_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = write(tmp_path / "a.xml.gz", RECORD, RECORD.replace(old, new))
     with pytest.raises(BadInput, match=message):
-        list(pubmed.records(path))
+        list(pubmed.read_records(path))
 
 
 def test_foreign_entities_are_never_opened(tmp_path: Path) -> None:
@@ -88,16 +88,16 @@ def test_foreign_entities_are_never_opened(tmp_path: Path) -> None:
     text = f"""<!DOCTYPE a [<!ENTITY x SYSTEM "{tmp_path}/secret">]>
     <PubmedArticleSet>{RECORD.replace("&#946;", "&x;")}</PubmedArticleSet>"""
     (tmp_path / "a.xml").write_text(text)
-    (found,) = pubmed.records(tmp_path / "a.xml")
+    (found,) = pubmed.read_records(tmp_path / "a.xml")
     assert isinstance(found, pubmed.Article) and "secret" not in found.abstract[1]
 
 
 def test_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("pubmed22n2.xml.gz", "pubmed22n1.xml.gz", "notes.txt"):
         (tmp_path / name).touch()
-    assert [path.name[9] for path in pubmed.files(tmp_path)] == ["1", "2"]
+    assert [path.name[9] for path in pubmed.list_files(tmp_path)] == ["1", "2"]
     with pytest.raises(BadInput, match="no pubmed"):
-        pubmed.files(tmp_path / "none")
+        pubmed.list_files(tmp_path / "none")
 
 
 def test_a_list_of_names(tmp_path: Path) -> None:

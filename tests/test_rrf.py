@@ -22,7 +22,7 @@ def write(folder: Path, name: str, *lines: str) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return rrf.mrconso(folder, ["STR"])["STR"].to_list()
+    return rrf.read_mrconso(folder, ["STR"])["STR"].to_list()
 
 
 def test_hostile_names_are_kept_to_the_letter(tmp_path: Path) -> None:
@@ -53,13 +53,13 @@ def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, texts: li
 
 def test_lines_and_fields_are_numbered_and_named(tmp_path: Path) -> None:
     write(tmp_path, "MRREL.RRF", RELATION.format("C1", "RO", "C2", "may_treat"))
-    (row,) = rrf.mrrel(tmp_path, rrf.MRREL).to_dicts()
+    (row,) = rrf.read_mrrel(tmp_path, rrf.MRREL).to_dicts()
     assert (row["line"], row["CUI1"], row["CUI2"], row["RELA"]) == (1, "C1", "C2", "may_treat")
     assert list(row) == ["line", *rrf.MRREL]
-    assert rrf.mrrel(tmp_path, [], relations=["may_treat"])["line"].to_list() == [1]
-    assert rrf.mrrel(tmp_path, [], relations=["NCI", "may"]).height == 0
+    assert rrf.read_mrrel(tmp_path, [], relations=["may_treat"])["line"].to_list() == [1]
+    assert rrf.read_mrrel(tmp_path, [], relations=["NCI", "may"]).height == 0
     write(tmp_path, "MRSTY.RRF", "C1|T047|B2.2.1.2.1|Disease or Syndrome|AT1||")
-    assert rrf.mrsty(tmp_path, ["STY"])["STY"].to_list() == ["Disease or Syndrome"]
+    assert rrf.read_mrsty(tmp_path, ["STY"])["STY"].to_list() == ["Disease or Syndrome"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     write(tmp_path, "MRCONSO.RRF", good, good, line, good, line)
     with pytest.raises(BadInput) as error:
         names(tmp_path)
-    expected = f"{tmp_path / 'MRCONSO.RRF'}, line 3: {problem}; fetch the file anew"
+    expected = f"{tmp_path / 'MRCONSO.RRF'}, line 3: {problem}; download the file again"
     assert str(error.value) == expected
 
 
@@ -88,14 +88,14 @@ def test_a_file_in_parts_is_put_together_first(tmp_path: Path, suffix: str, comm
     for part in ("aa", "ab"):
         (tmp_path / f"MRREL.RRF.{part}{suffix}").touch()
     whole = tmp_path / "MRREL.RRF"
-    said = f"{whole}: is there in 2 parts; put them together: {command} {whole}.a* > {whole}"
+    said = f"{whole}: exists only in 2 parts; join them: {command} {whole}.a* > {whole}"
     with pytest.raises(BadInput, match=f"^{re.escape(said)}$"):
-        rrf.mrrel(tmp_path, ["CUI1"])
+        rrf.read_mrrel(tmp_path, ["CUI1"])
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"MRSTY.RRF: no such file"):
-        rrf.mrsty(tmp_path, ["CUI"])
+        rrf.read_mrsty(tmp_path, ["CUI"])
 
 
 def test_preferred_and_english_names(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_preferred_and_english_names(tmp_path: Path) -> None:
         "C2|ENG|P|L|PF|S|Y|A6||||NCI|PT|X|retired|0|O||",
     ]
     write(tmp_path, "MRCONSO.RRF", *rows)
-    assert rrf.preferred_names(tmp_path).rows() == [("C1", "fever")]
-    assert rrf.english_names(tmp_path).rows() == [("C1", "pyrexia"), ("C1", "fever")]
+    assert rrf.read_preferred_names(tmp_path).rows() == [("C1", "fever")]
+    assert rrf.read_english_names(tmp_path).rows() == [("C1", "pyrexia"), ("C1", "fever")]
 
 
 def test_the_hierarchy_comes_from_both_directions(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_rows_are_chosen_by_an_expression_and_among_others(tmp_path: Path, end: 
     lines = [CONCEPT.format(name).replace("C0000001", cui) for cui, name in rows]
     (tmp_path / "MRCONSO.RRF").write_text("\n".join(lines) + end)
     among = pl.DataFrame({"CUI": ["C3", "C1"]})
-    chosen = rrf.mrconso(tmp_path, ["STR", "CUI"], pl.col("STR").str.contains("[ab]"), among)
+    chosen = rrf.read_mrconso(tmp_path, ["STR", "CUI"], pl.col("STR").str.contains("[ab]"), among)
     assert chosen.rows() == [(1, "ab", "C1"), (5, "b", "C1"), (6, "a", "C3")]

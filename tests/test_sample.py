@@ -188,7 +188,7 @@ def test_release_files_have_the_real_columns(data: Path, name: str, columns: int
 
 
 def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
-    concepts = rrf.mrconso(data / "umls", rrf.MRCONSO)
+    concepts = rrf.read_mrconso(data / "umls", rrf.MRCONSO)
     assert {"ENG", "SPA"} <= set(concepts["LAT"])
     assert "O" in set(concepts["SUPPRESS"])
     assert {"SNOMEDCT_US", "NCI", "MED-RT", "MSH"} <= set(concepts["SAB"])
@@ -198,11 +198,11 @@ def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
     assert any(not text.isascii() for text in strings)
     atoms = concepts["AUI"].to_list()
     assert len(set(atoms)) == len(atoms)
-    relations = rrf.mrrel(data / "umls", rrf.MRREL)
+    relations = rrf.read_mrrel(data / "umls", rrf.MRREL)
     assert set(relations["AUI1"]) - set(atoms), "some atoms have no name"
     assert {"PAR", "CHD", "RO"} == set(relations["REL"])
     assert {"may_be_treated_by", "interacts_with", ""} <= set(relations["RELA"])
-    assert {"T047", "T191", "T121"} <= set(rrf.mrsty(data / "umls", ["TUI"])["TUI"])
+    assert {"T047", "T191", "T121"} <= set(rrf.read_mrsty(data / "umls", ["TUI"])["TUI"])
 
 
 def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:

@@ -17,7 +17,7 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import biolama
-from medprobe.sources.biolama import Answer, Source, Triple
+from medprobe.sources.biolama import Source, Triple, TripleObject
 
 METADATA = Metadata(
     description="Facts with one slot from CTD, Wikidata and the UMLS; answers have aliases",
@@ -58,8 +58,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     known: list[str] = []
     for source in settings.sources:
         folder = data / "biolama" / source
-        templates = biolama.templates(folder)
-        known += (found := biolama.relations(folder))
+        templates = biolama.read_templates(folder)
+        known += (found := biolama.list_relations(folder))
         names = []
         for relation in (
             name for name in found if name in settings.relations or not settings.relations
@@ -108,14 +108,14 @@ def _query(triple: Triple, relation: str, source: str, template: str) -> dict[st
     }
 
 
-def _names(triples: list[Triple], which: str) -> Iterator[Answer]:
+def _names(triples: list[Triple], which: str) -> Iterator[TripleObject]:
     for triple in triples:
         yield from triple.answers
         if which == "entities":
-            yield Answer(triple.subject, triple.subject_id, triple.subject_type, ())
+            yield TripleObject(triple.subject, triple.subject_id, triple.subject_type, ())
 
 
-def _candidates(names: list[Answer], source: str) -> pd.DataFrame:
+def _candidates(names: list[TripleObject], source: str) -> pd.DataFrame:
     """One row a name; where a name has several ids the first by order counts."""
     rows = sorted({(answer.label, answer.id, answer.type, source) for answer in names})
     table = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)

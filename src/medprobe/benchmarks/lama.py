@@ -118,10 +118,10 @@ def _facts(
 ) -> Iterator[tuple[str, list[lama.Item], dict[str, str]]]:
     """Each data set's name, facts, and templates by relation, where it has any."""
     readers = {
-        "google-re": lama.google_re,
-        "t-rex": lama.trex,
-        "conceptnet": lama.conceptnet,
-        "squad": lama.squad,
+        "google-re": lama.read_google_re,
+        "t-rex": lama.read_trex,
+        "conceptnet": lama.read_conceptnet,
+        "squad": lama.read_squad,
     }
     for name in settings.sets:
         items = list(readers[name](folder))
@@ -133,7 +133,7 @@ def _facts(
 def _templates(name: str, folder: Path) -> dict[str, str]:
     if name == "google-re":
         return lama.GOOGLE_RE_TEMPLATES
-    return lama.templates(folder) if name == "t-rex" else {}
+    return lama.read_templates(folder) if name == "t-rex" else {}
 
 
 def _joined(item: lama.Item) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
     is amiss.
     """
     folder = data / "medlama"
-    full, _ = files.released_files(folder)
+    full, _ = files.find_released_files(folder)
     there = [relation for relation in settings.relations if relation in full]
     if not there:
         raise BadInput(folder, "none of the relations of the setting `relations` is here")

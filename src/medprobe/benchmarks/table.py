@@ -46,7 +46,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     Raises BadInput with file and line for a row without a prompt, or with one that has not one
     slot.
     """
-    templates = facts.templates(data / settings.prompts) if settings.prompts else {}
+    templates = facts.read_templates(data / settings.prompts) if settings.prompts else {}
     read = facts.read(data / settings.facts)
     return tables(read, templates, settings.facts.as_posix(), settings.normalise)
 

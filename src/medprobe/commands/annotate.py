@@ -13,7 +13,7 @@ import pandas as pd
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table
 from medprobe.sources.sheets import FOLDER, write_folder
-from medprobe.sources.sheets import shown as as_text
+from medprobe.sources.sheets import with_blank as as_text
 
 SIZE: Final = {"predictions": 15, "prompts": 200}  # queries; the papers'
 DEPTH: Final = 10  # predictions of a query

@@ -139,7 +139,7 @@ def load(
     engine = EngineParams(device=device, precision=precision, offline=offline)
     folder = Path(path_or_hub)
     if not folder.is_dir():
-        folder = hub.fetched(HubModel(hub=str(path_or_hub), revision=revision), offline)
+        folder = hub.fetch_snapshot(HubModel(hub=str(path_or_hub), revision=revision), offline)
     return Model(str(path_or_hub), folder, inspect(folder).kinds, engine, seed)
 
 

@@ -70,9 +70,11 @@ def tables_of(
     normalise: Literal["exact", "biolama"] = "exact",
 ) -> BenchmarkTables:
     """Facts as a benchmark's tables; `probe` says what they are."""
-    read = sources.of_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
+    read = (
+        sources.read_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
+    )
     if not isinstance(prompts, Mapping):
-        prompts = sources.templates(Path(prompts)) if prompts else {}
+        prompts = sources.read_templates(Path(prompts)) if prompts else {}
     return table.tables(read, prompts, _name(facts), normalise)
 
 

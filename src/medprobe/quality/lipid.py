@@ -5,7 +5,7 @@ from datetime import date
 import pandas as pd
 
 from medprobe.quality.checks import row_check, tables, value_check
-from medprobe.sources.mentions import Mentions, symbol
+from medprobe.sources.mentions import Mentions, is_symbol
 
 
 @value_check
@@ -13,7 +13,7 @@ def expect_texts_to_hold_one_candidate(texts: pd.Series) -> pd.Series:
     """Exactly one mention of any candidate of the benchmark stands in each text; a word in capitals
     is one in capitals only."""
     names = tables.get()["candidates"]["name"]
-    finder = Mentions(((name, name) for name in names.unique()), exact=symbol)
+    finder = Mentions(((name, name) for name in names.unique()), exact=is_symbol)
     return texts.map(lambda text: len(finder.find(text)) == 1)
 
 

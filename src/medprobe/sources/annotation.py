@@ -1,6 +1,6 @@
-"""DisKnE's annotation: which pairs say that the patient has a disease, and what infers it.
+"""DisKnE's annotation: which pairs say that the patient has a disease, and what it follows from.
 
-Two forms are read: the sheet that medprobe writes and a person fills in, and the files that
+Two formats are read: the sheet that medprobe writes and a person fills in, and the files that
 DisKnE's authors released, which name concepts of UMLS 2020AA. Source: Alghanmi et al. 2021,
 section 3.1.
 """
@@ -13,7 +13,16 @@ from pydantic import BeforeValidator, model_validator
 
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
-from medprobe.sources.records import ANEW, Count, Cui, Name, Record, checked, csv_records, rows
+from medprobe.sources.records import (
+    DOWNLOAD_AGAIN,
+    Count,
+    Cui,
+    Name,
+    Record,
+    read_csv_records,
+    read_csv_rows,
+    validate,
+)
 
 Category = Literal["symptoms", "treatments", "tests", "procedures", "terminological"]
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
@@ -29,7 +38,7 @@ RELEASED_CATEGORIES: Final[dict[ReleasedCategory, Category]] = {
 MARKS: Final = (",ng", ",neg")  # end a negative's pair id: in the files, in the released reader
 COLUMNS: Final = ["pair_id", "cui", "label", "category", "original_cui", "start", "end"]
 SHEET: Final = ["pair_id", "premise", "hypothesis", "disease", "cui", "start", "end", "category"]
-KEEP: Final = "keep"  # the sheet's last column: yes, no, or empty where nobody has looked yet
+KEEP: Final = "keep"  # the sheet's last column: yes, no, or empty if not annotated yet
 OF_POSITIVE: Final = ["pair_id", "category", "original_cui"]  # what a positive's negatives share
 GET: Final = "put the annotation there"
 FRESH: Final = "correct the row or start from a fresh sheet"
@@ -48,7 +57,7 @@ class ReleasedRow(Record):
 
 
 class Span(Record):
-    """Where the disease stands."""
+    """Where the disease is in the hypothesis."""
 
     start: Count
     end: Count
@@ -60,13 +69,13 @@ class Span(Record):
         return self
 
 
-class Answer(Record):
+class Decision(Record):
     """Whether a row of the sheet is kept."""
 
     keep: Annotated[Literal["yes", "no"], BeforeValidator(lambda text: text.strip().lower())]
 
 
-class KeptRow(Span):
+class SheetRow(Span):
     """A row of the sheet that is kept."""
 
     pair_id: Name
@@ -75,28 +84,35 @@ class KeptRow(Span):
 
 
 def read_released(path: Path) -> pd.DataFrame:
-    """A released `DisknE_*_annotation.csv`, row for row.
+    """Read a released `DisknE_*_annotation.csv`.
 
-    Columns `pair_id, cui, label` (1 or 0), `category, original_cui, start, end`: the disease is
-    `hypothesis[start:end]`, and -1 in negatives. Files without a category are terminological.
-    Raises BadInput with the line of the first row that is amiss: a positive that is of another
-    disease than it says, a negative that is of its positive's, a label that the pair id's mark
-    belies, a negative of a pair that has no positive.
+    Files without a category are terminological.
+
+    Returns:
+        One row per row of the file, columns `pair_id, cui, label` (1 or 0), `category,
+        original_cui, start, end`: the disease is `hypothesis[start:end]`; both are -1 in negatives.
+
+    Raises:
+        BadInput: a row is malformed; a positive's two CUIs differ or a negative's are the same; a
+            label contradicts the mark in the pair id; a negative's pair has no positive.
     """
-    numbered = list(csv_records(path, ReleasedRow, GET))
+    numbered = list(read_csv_records(path, ReleasedRow, GET))
     rows = pd.DataFrame([_released_row(where, row) for where, row in numbered], columns=COLUMNS)
-    known = set(rows.loc[rows["label"] == 1, "pair_id"])
-    for place in rows.index[~rows["pair_id"].isin(known)][:1]:
-        problem = f"pair {quote(rows.loc[place, 'pair_id'])} has a negative and no positive"
-        raise BadInput(numbered[place][0], problem, ANEW)
+    positive_pairs = set(rows.loc[rows["label"] == 1, "pair_id"])
+    for place in rows.index[~rows["pair_id"].isin(positive_pairs)][:1]:
+        problem = f"pair {quote(rows.loc[place, 'pair_id'])} has a negative but no positive"
+        raise BadInput(numbered[place][0], problem, DOWNLOAD_AGAIN)
     return rows
 
 
 def oddities(rows: pd.DataFrame) -> pd.DataFrame:
-    """What is odd about each row of a released file, and no reason to refuse it. Booleans, a row
-    each: `twice`, a row like an earlier one; `alone`, a positive without negatives, or a negative
-    whose disease is not that of a positive of its pair and category; `by_premise`, a premise's text
-    in place of a pair's id."""
+    """Find rows of a released file that are odd, but no reason to refuse the file.
+
+    Returns:
+        Booleans, one row per row: `twice`, a row like an earlier one; `alone`, a positive without
+        negatives, or a negative whose disease is not that of a positive of its pair and category;
+        `by_premise`, a premise's text in place of a pair's id.
+    """
     key = pd.MultiIndex.from_frame(rows[OF_POSITIVE])
     positive = rows["label"] == 1
     paired = key.isin(key[~positive]) & key.isin(key[positive])
@@ -110,7 +126,7 @@ def oddities(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_premise(ids: pd.Series) -> pd.Series:
-    """Which ids hold a blank: they are no ids but the text of a premise, as two of the release."""
+    """Which ids contain a blank: they are the text of a premise, as two of the release are."""
     return ids.str.contains(" ", regex=False)
 
 
@@ -120,33 +136,39 @@ def _released_row(where: str, row: ReleasedRow) -> tuple[object, ...]:
     category = RELEASED_CATEGORIES[row.category] if row.category else "terminological"
     if pair.endswith(MARKS) == positive:
         problem = f"pair id {quote(pair)} {'ends' if positive else 'does not end'} in ,ng"
-        raise BadInput(where, f"{problem}, but the label is {row.label}", ANEW)
+        raise BadInput(where, f"{problem}, but the label is {row.label}", DOWNLOAD_AGAIN)
     if (cui == original) != positive:
         problem = f"CUI {cui} and original_cui {original} are {'not ' * positive}the same"
-        raise BadInput(where, f"{problem}, but the label is {row.label}", ANEW)
+        raise BadInput(where, f"{problem}, but the label is {row.label}", DOWNLOAD_AGAIN)
     if not positive:
         return pair.rpartition(",")[0], cui, 0, category, original, -1, -1
-    span = checked(where, {"start": row.start_index, "end": row.end_index}, Span)
+    span = validate(where, {"start": row.start_index, "end": row.end_index}, Span)
     return pair, cui, 1, category, original, span.start, span.end + 1
 
 
 def read_sheet(path: Path) -> pd.DataFrame:
-    """The rows of a filled-in sheet that are kept, as positives: columns as of `read_released`.
+    """Read the rows of a filled-in sheet whose `keep` is yes, as positives.
 
-    Raises BadInput for the first row that is amiss, and where nobody has said yes or no.
+    Returns:
+        Columns as of `read_released`.
+
+    Raises:
+        BadInput: a row is malformed, or its `keep` is neither yes nor no.
     """
-    found = []
-    for where, row in rows(path, GET, needed=[*SHEET, KEEP], remedy=FRESH):
-        if checked(where, row, Answer, "write yes or no").keep == "yes":
-            kept = checked(where, row, KeptRow, FRESH)
-            span = (kept.start, kept.end)
-            found.append((kept.pair_id, kept.cui, 1, kept.category, kept.cui, *span))
-    return pd.DataFrame(found, columns=COLUMNS)
+    positives = []
+    for where, row in read_csv_rows(path, GET, needed=[*SHEET, KEEP], remedy=FRESH):
+        if validate(where, row, Decision, "write yes or no").keep == "yes":
+            pair = validate(where, row, SheetRow, FRESH)
+            span = (pair.start, pair.end)
+            positives.append((pair.pair_id, pair.cui, 1, pair.category, pair.cui, *span))
+    return pd.DataFrame(positives, columns=COLUMNS)
 
 
 def write_sheet(candidates: pd.DataFrame, path: Path) -> None:
-    """Write candidates (the columns of SHEET) for a person to fill in: `keep` is empty, and the
-    category a suggestion to correct."""
+    """Write candidates (the columns of SHEET) for a person to fill in.
+
+    `keep` is empty; the category is a suggestion that can be corrected.
+    """
     with replacing(path) as scratch:
         sheet = candidates[SHEET].assign(**{KEEP: ""})
         sheet.to_csv(scratch, index=False, lineterminator="\n")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import text
-from medprobe.sources.texts import GET, Document, files, kept
+from medprobe.sources.records import read_text
+from medprobe.sources.texts import GET, Document, files, keep_nonempty
 
-LEFT_OUT: Final = {  # parts of a paragraph that are no running text
+LEFT_OUT: Final = {  # parts of a paragraph that are not running text
     "disp-formula",
     "fig",
     "inline-formula",
@@ -20,19 +20,26 @@ LEFT_OUT: Final = {  # parts of a paragraph that are no running text
 
 
 def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """The articles of a folder of `.xml`, `.nxml` and `.txt` files (or of one file): titles,
-    abstract and body, paragraph by paragraph. An id is the article's PMC or PubMed number, else
-    the file's name.
+    """Read articles: titles, abstract and body, paragraph by paragraph.
 
-    Articles without text are left out and counted in `skipped`. Raises BadInput with the file and
-    line of broken XML.
+    Args:
+        path: a folder of `.xml`, `.nxml` and `.txt` files, or one file.
+        skipped: counts articles without text, which are left out.
+
+    Yields:
+        Documents. An id is the article's PMC or PubMed number, otherwise the file's name.
+
+    Raises:
+        BadInput: broken XML, with file and line.
     """
     for file in files(path, (".xml", ".nxml", ".txt")):
         if file.suffix.lower() == ".txt":
-            yield from kept(Document(file.stem, _plain(file)), skipped)
+            yield from keep_nonempty(Document(file.stem, _plain(file)), skipped)
             continue
         for article in _root(file).iter("{*}article"):
-            yield from kept(Document(_identifier(article) or file.stem, _text(article)), skipped)
+            yield from keep_nonempty(
+                Document(_identifier(article) or file.stem, _text(article)), skipped
+            )
 
 
 def _root(file: Path) -> Any:
@@ -43,13 +50,13 @@ def _root(file: Path) -> Any:
     )
     try:
         return etree.parse(file, parser).getroot()
-    except OSError as error:  # so lxml says that an encoding is broken
+    except OSError as error:  # lxml's error for a broken encoding
         reason = str(error).rpartition(": ")[2]
-        raise BadInput(file, f"cannot be read ({reason})", "fetch the article anew") from None
+        raise BadInput(file, f"cannot be read ({reason})", "download the article again") from None
     except etree.XMLSyntaxError as error:
         where = f"{file}, line {error.lineno or 1}"
         reason = str(error.msg).split(", line ", maxsplit=1)[0]
-        raise BadInput(where, f"broken XML ({reason})", "fetch the article anew") from None
+        raise BadInput(where, f"broken XML ({reason})", "download the article again") from None
 
 
 def _identifier(article: Any) -> str:
@@ -70,7 +77,7 @@ def _text(article: Any) -> str:
 
 
 def _blocks(part: Any) -> Iterator[str]:
-    """The text of each title and paragraph; one inside another is read once."""
+    """The text of each title and paragraph; nested ones are read once."""
     name = _name(part)
     if name in ("p", "title", "article-title"):
         yield "".join(_running(part))
@@ -93,7 +100,7 @@ def _name(node: Any) -> str:
 
 
 def _plain(file: Path) -> str:
-    """A text file; of PubMed Central's own text form the part between `Body` and `Refs`."""
-    content = text(file, GET)
+    """A text file; in PubMed Central's text format only the part between `Body` and `Refs`."""
+    content = read_text(file, GET)
     body = content.partition("\n==== Body\n")[2] or content
     return body.partition("\n==== Refs\n")[0]

@@ -1,4 +1,4 @@
-"""The files of BioLAMA as released (Sung et al., 2021): a folder a source, a folder a relation.
+"""The files of BioLAMA as released (Sung et al., 2021): one folder per source and relation.
 
 `<source>/triples_processed/<relation>/{train,dev,test}.jsonl` and `<source>/prompts/manual.jsonl`.
 """
@@ -10,45 +10,45 @@ from typing import Final, Literal, Self, TypeGuard, get_args
 from pydantic import Field, model_validator
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, Template, json_records
+from medprobe.sources.records import Name, Record, Template, read_json_records
 
 Source = Literal["ctd", "wikidata", "umls"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 SPLITS: Final = ("train", "dev", "test")
 GET: Final = "put BioLAMA's files there"
-Kind = str | list[str] | None  # one type, as files give it: a name, a list of names, or nothing
+TypeField = str | list[str] | None  # a type in the files: a name, a list of names, or null
 
 
-class Prompt(Record):
+class ManualPrompt(Record):
     """A line of the manual prompts."""
 
     relation: Name
     template: Template
 
 
-class Row(Record):
-    """A line of triples: a subject and all objects of a relation."""
+class TripleLine(Record):
+    """A line of triples: a subject, a relation and all its objects."""
 
     uuid: Name
     predicate_id: Name
     sub_label: Name
     sub_uri: Name
-    sub_type: Kind = None
+    sub_type: TypeField = None
     obj_labels: list[str | None] = Field(min_length=1)
     obj_uris: list[Name] = Field(min_length=1)
-    obj_types: list[Kind] | None = None
+    obj_types: list[TypeField] | None = None
     obj_aliases: list[list[str | None] | None] | None = None
 
     @model_validator(mode="after")
     def _aligned(self) -> Self:
         for name in ("obj_uris", "obj_types", "obj_aliases"):
-            if (found := getattr(self, name)) and len(found) != len(self.obj_labels):
+            if (values := getattr(self, name)) and len(values) != len(self.obj_labels):
                 raise ValueError(f"{name} must be as long as obj_labels")
         return self
 
 
 @dataclass(frozen=True)
-class Answer:
+class TripleObject:
     """One object of a triple; `type` is "" in CTD."""
 
     label: str
@@ -59,40 +59,46 @@ class Answer:
 
 @dataclass(frozen=True)
 class Triple:
-    """One row: a subject, a relation and all objects it holds for."""
+    """One row: a subject, a relation and all its objects."""
 
     uuid: str
     relation: str
     subject: str
     subject_id: str
     subject_type: str
-    answers: tuple[Answer, ...]
+    answers: tuple[TripleObject, ...]
 
 
-def relations(folder: Path) -> list[str]:
-    """The relations of one source, by name. Raises BadInput where the folder has none."""
+def list_relations(folder: Path) -> list[str]:
+    """List the relations of one source, sorted. Raises BadInput if the folder has none."""
     triples = folder / "triples_processed"
-    found = sorted(path.name for path in triples.glob("*") if path.is_dir())
-    if not found:
+    names = sorted(path.name for path in triples.glob("*") if path.is_dir())
+    if not names:
         remedy = "put BioLAMA's files there, or leave it out of benchmarks.biolama.sources"
         raise BadInput(triples, "no relations", remedy)
-    return found
+    return names
 
 
-def templates(folder: Path) -> dict[str, str]:
-    """The manual template of each relation. Raises BadInput unless it has one [X] and one [Y]."""
-    rows = json_records(folder / "prompts" / "manual.jsonl", Prompt, GET)
+def read_templates(folder: Path) -> dict[str, str]:
+    """Read the manual template of each relation.
+
+    Raises:
+        BadInput: a template does not have one [X] and one [Y].
+    """
+    rows = read_json_records(folder / "prompts" / "manual.jsonl", ManualPrompt, GET)
     return {row.relation: row.template for _, row in rows}
 
 
 def read(folder: Path, relation: str, split: str) -> list[Triple]:
-    """The triples of one relation and split, in the file's order. Objects and aliases whose name is
-    null or blank are left out: a triple may be left without an object."""
+    """Read the triples of one relation and split, in the file's order.
+
+    Objects and aliases whose name is null or blank are left out, so a triple can have no object.
+    """
     path = folder / "triples_processed" / relation / f"{split}.jsonl"
-    return [_triple(row) for _, row in json_records(path, Row, GET)]
+    return [_triple(row) for _, row in read_json_records(path, TripleLine, GET)]
 
 
-def _triple(row: Row) -> Triple:
+def _triple(row: TripleLine) -> Triple:
     types = row.obj_types or [None] * len(row.obj_labels)
     aliases = row.obj_aliases or [None] * len(row.obj_labels)
     answers = zip(row.obj_labels, row.obj_uris, types, aliases, strict=True)
@@ -101,18 +107,23 @@ def _triple(row: Row) -> Triple:
         row.predicate_id,
         row.sub_label,
         row.sub_uri,
-        _type(row.sub_type),
+        _join_types(row.sub_type),
         tuple(
-            Answer(label, uri, _type(kind), tuple(name for name in names or [] if _named(name)))
+            TripleObject(
+                label,
+                uri,
+                _join_types(kind),
+                tuple(name for name in names or [] if _has_name(name)),
+            )
             for label, uri, kind, names in answers
-            if _named(label)
+            if _has_name(label)
         ),
     )
 
 
-def _named(name: str | None) -> TypeGuard[str]:
+def _has_name(name: str | None) -> TypeGuard[str]:
     return name is not None and bool(name.strip())
 
 
-def _type(kind: Kind) -> str:
+def _join_types(kind: TypeField) -> str:
     return "|".join(kind) if isinstance(kind, list) else kind or ""

@@ -1,7 +1,7 @@
 """cui2vec: a vector for each of 109,053 medical concepts (Beam et al. 2020).
 
 The released file is a CSV of 1 GB. It is converted once; the copy is memory-mapped, so that reading
-it again takes no time and only the rows that are asked for.
+it again takes no time, and only rows that are used are loaded.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
-from medprobe.sources.records import ANEW, CUI
+from medprobe.sources.records import CUI, DOWNLOAD_AGAIN
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,27 @@ class Vectors:
     def __contains__(self, cui: str) -> bool:
         return cui in self.rows
 
-    def of(self, cuis: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of these concepts, [cuis, dimensions]; all must be there."""
+    def look_up(self, cuis: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of these concepts, [cuis, dimensions]. Raises KeyError for an unknown one."""
         return np.asarray(self.matrix[[self.rows[cui] for cui in cuis]])
 
     def nearest(self, cui: str, among: Sequence[str], n: int) -> list[str]:
         """The `n` concepts of `among` most similar to `cui` by cosine, ties by CUI."""
-        cosines = self.of(among) @ self.of([cui])[0]
+        cosines = self.look_up(among) @ self.look_up([cui])[0]
         order = np.lexsort((np.array(among), -cosines))
         return [among[place] for place in order[:n]]
 
 
 def read(path: Path, cache: Path) -> Vectors:
-    """Read `cui2vec_pretrained.csv`, by way of a copy in the folder `cache`.
+    """Read `cui2vec_pretrained.csv`.
 
-    The copy is made anew when the file changes. Raises BadInput for a file that is not there, a
-    first column that is no CUI, a CUI twice, and values that are no numbers.
+    Args:
+        path: the CSV file.
+        cache: the folder of a converted copy, which is made again when the file changes.
+
+    Raises:
+        BadInput: the file is missing, a first column is not a CUI, a CUI occurs twice, or a value
+            is not a number.
     """
     if not path.is_file():
         raise BadInput(path, "no such file", "get cui2vec_pretrained.csv and put it there")
@@ -59,25 +64,27 @@ def _convert(path: Path, copy: Path) -> None:
     try:
         table = pl.read_csv(path, infer_schema=False)
         if CUI.fullmatch(table.columns[0]) or table.is_empty():
-            raise BadInput(f"{path}, line 1", "expected a header, and a concept a line below", ANEW)
+            raise BadInput(
+                f"{path}, line 1", "expected a header, then one concept per line", DOWNLOAD_AGAIN
+            )
         cuis = table.to_series(0).to_list()
         values = table.select(pl.exclude(table.columns[0]).cast(pl.Float32))
     except pl.exceptions.PolarsError as error:
         problem = str(error).splitlines()[0]
-        raise BadInput(path, f"not a table of numbers: {problem}", ANEW) from None
-    seen: set[str] = set()
+        raise BadInput(path, f"not a table of numbers: {problem}", DOWNLOAD_AGAIN) from None
+    cuis_so_far: set[str] = set()
     for line, cui in enumerate(cuis, start=2):
         if not CUI.fullmatch(cui or ""):
             raise BadInput(
-                f"{path}, line {line}", f"{quote(cui)} is no CUI", "expected C and 7 digits"
+                f"{path}, line {line}", f"{quote(cui)} is not a CUI", "expected C and 7 digits"
             )
-        if cui in seen:
-            raise BadInput(f"{path}, line {line}", f"{cui} stands there twice")
-        seen.add(cui)
+        if cui in cuis_so_far:
+            raise BadInput(f"{path}, line {line}", f"{cui} occurs twice")
+        cuis_so_far.add(cui)
     matrix = values.to_numpy()
-    bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-    if bad.size:
-        raise BadInput(f"{path}, line {bad[0] + 2}", "a value is missing or no number")
+    invalid_rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if invalid_rows.size:
+        raise BadInput(f"{path}, line {invalid_rows[0] + 2}", "a value is missing or not a number")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     with replacing(copy) as folder:
         folder.mkdir()

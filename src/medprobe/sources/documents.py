@@ -1,10 +1,9 @@
-"""Which documents of a text resource mention which entities, found in one pass and kept.
+"""An index of a text resource: which documents mention which entities.
 
 An index is a folder: `index.json` (what it was made from, and counts), and for each share of the
 resource's files a folder with `documents.parquet` (`document, id, text`: those that mention two
-entities or more) and `mentions.parquet` (`document, start, end, cui`). A resource is scanned anew
-only where its files, the names looked for or the code have changed, so that another resource or
-other triples cost a look-up. Memory does not grow with a resource.
+or more entities) and `mentions.parquet` (`document, start, end, cui`). A resource is scanned
+again only if its files, the names or the code have changed. Memory does not grow with a resource.
 """
 
 import hashlib
@@ -59,32 +58,43 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.about: dict[str, Any] = json.loads((folder / "index.json").read_text("utf-8"))
+        self.description: dict[str, Any] = json.loads((folder / "index.json").read_text("utf-8"))
 
     def shared(self, pairs: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
-        """Documents that mention both entities of a pair: at most `most` a pair, drawn with the
-        seed; the draw of one pair depends on no other and not on the order of documents.
+        """Draw documents that mention both entities of a pair.
 
-        `pairs` has `subject_id, fact_id`; the result `subject_id, fact_id, document`.
+        The draw of one pair depends neither on other pairs nor on the order of documents.
+
+        Args:
+            pairs: columns `subject_id, fact_id`.
+            most: the largest number of documents per pair.
+            seed: of the draw.
+
+        Returns:
+            Columns `subject_id, fact_id, document`.
         """
         postings = self._postings({*pairs["subject_id"], *pairs["fact_id"]})
-        known = self._table("documents").select("document", "id").collect().sort("document")
+        identifiers = self._table("documents").select("document", "id").collect().sort("document")
         rows = []
         for subject, fact in sorted({*zip(pairs["subject_id"], pairs["fact_id"], strict=True)}):
-            both = np.intersect1d(postings[subject], postings[fact], assume_unique=True)
-            ids = known["id"].gather(known["document"].search_sorted(both))
+            common = np.intersect1d(postings[subject], postings[fact], assume_unique=True)
+            ids = identifiers["id"].gather(identifiers["document"].search_sorted(common))
             keys = (_digest(f"{seed}|{subject}|{fact}|{name}") for name in ids)
-            drawn = heapq.nsmallest(most, zip(keys, ids, both.tolist(), strict=True))
-            rows += [(document, subject, fact) for _, _, document in drawn]
+            sample = heapq.nsmallest(most, zip(keys, ids, common.tolist(), strict=True))
+            rows += [(document, subject, fact) for _, _, document in sample]
         table = pd.DataFrame(sorted(rows), columns=["document", "subject_id", "fact_id"])
         return table[["subject_id", "fact_id", "document"]].astype(SHARED)
 
     def read(self, documents: Iterable[int]) -> Iterator[tuple[int, Document, pd.DataFrame]]:
-        """These documents by their numbers, each with its mentions in the order of the text
-        (`start, end, cui`; a mention of several entities has a row for each)."""
-        wanted = sorted(set(documents))
-        for begin in range(0, len(wanted), BATCH):
-            batch = wanted[begin : begin + BATCH]
+        """Read documents by their numbers.
+
+        Yields:
+            `(number, document, mentions)`; mentions have the columns `start, end, cui` in the order
+            of the text, and one row per entity.
+        """
+        numbers = sorted(set(documents))
+        for begin in range(0, len(numbers), BATCH):
+            batch = numbers[begin : begin + BATCH]
             rows = self._rows("mentions", batch).sort("document", "start", "cui").to_pandas()
             mentions = dict(iter(rows.groupby("document")[["start", "end", "cui"]]))
             for number, name, text in self._rows("documents", batch).sort("document").rows():
@@ -101,8 +111,8 @@ class Index:
         mentions = self._table("mentions").filter(pl.col("cui").is_in(list(cuis)))
         documents = pl.col("document").unique().sort()
         table = mentions.group_by("cui").agg(documents).collect(engine="streaming")
-        found = {cui: some.to_numpy() for cui, some in zip(*table, strict=True)}
-        return {cui: found.get(cui, np.empty(0, np.int64)) for cui in cuis}
+        documents_by_cui = {cui: numbers.to_numpy() for cui, numbers in zip(*table, strict=True)}
+        return {cui: documents_by_cui.get(cui, np.empty(0, np.int64)) for cui in cuis}
 
     def _table(self, name: str) -> pl.LazyFrame:
         """The documents or mentions of all shares."""
@@ -119,7 +129,7 @@ def _digest(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-def index(
+def open_index(
     name: str,
     resource: Resource,
     data: Path,
@@ -128,19 +138,27 @@ def index(
     *,
     executor: Executor = in_this_process,
 ) -> Index:
-    """The index of a resource at `folder/name`: the one that is there where it was made from the
-    same files and names by the same code, else made now. `names` are pairs of a name and its CUI.
+    """Open the index of a resource; it is built first unless it has the same inputs and code.
 
-    Raises BadInput where the resource is missing, broken or empty.
+    Args:
+        name: the resource's name.
+        resource: its format and path.
+        data: the folder that the path is relative to.
+        names: pairs of a name and its CUI.
+        folder: the folder of indexes; this one is `folder/name`.
+        executor: what scans shares of the files.
+
+    Raises:
+        BadInput: the resource is missing, broken or empty.
     """
     path = data / resource.path
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
-    spelled = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+    names_hash = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     files, code = fingerprint([path]), code_fingerprint(__name__)
-    made_from = {"form": resource.form, "files": files, "names": spelled, "code": code}
+    inputs = {"form": resource.form, "files": files, "names": names_hash, "code": code}
     target = folder / name
-    if (target / "index.json").is_file() and Index(target).about["made_from"] == made_from:
+    if (target / "index.json").is_file() and Index(target).description["made_from"] == inputs:
         return Index(target)
     with replacing(target) as scratch:
         scratch.mkdir()
@@ -150,18 +168,18 @@ def index(
             jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
         counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
         skipped: Counter[str] = Counter()
-        for _, (counted, passed_over) in executor(_Scanner(resource.form, names), jobs):
-            counts.update(counted)
-            skipped.update(passed_over)
+        for _, (new_counts, new_skipped) in executor(_Scanner(resource.form, names), jobs):
+            counts.update(new_counts)
+            skipped.update(new_skipped)
         if not counts["documents"]:
             raise BadInput(path, f"no document in resource {name}", "correct its path or form")
-        about = {"made_from": made_from, **counts, "skipped": dict(sorted(skipped.items()))}
-        (scratch / "index.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+        description = {"made_from": inputs, **counts, "skipped": dict(sorted(skipped.items()))}
+        (scratch / "index.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return Index(target)
 
 
 def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
-    """Files in their order, so many together as make a share."""
+    """Files in their order, grouped into shares of about SHARE bytes."""
     shares: list[tuple[Path, ...]] = []
     room = 0
     for file in files:
@@ -175,7 +193,7 @@ def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
 
 
 class _Scanner:
-    """Scans shares of a resource's files. A copy sent elsewhere makes its own finder of names."""
+    """Scans shares of a resource's files. A copy in another process makes its own finder."""
 
     def __init__(self, form: str, names: list[tuple[str, str]]) -> None:
         self.form, self.names = form, names
@@ -185,28 +203,42 @@ class _Scanner:
 
     @cached_property
     def finder(self) -> "Mentions":
-        """Of all names."""
+        """The finder of all names."""
         from medprobe.sources.mentions import Mentions
 
         return Mentions(self.names)
 
     def __call__(
-        self, asked: tuple[tuple[Path, ...], Path, int]
+        self, job: tuple[tuple[Path, ...], Path, int]
     ) -> tuple[Counter[str], Counter[str]]:
-        """Of some files, with the folder to write and the share's number: the counts, as of `scan`,
-        and of what was skipped."""
-        files, folder, share = asked
+        """Scan one share, given its files, the folder to write and its number.
+
+        Returns:
+            The counts of `scan`, and counts of skipped documents.
+        """
+        files, folder, share = job
         folder.mkdir(parents=True)
         skipped: Counter[str] = Counter()
-        documents = (one for file in files for one in READERS[self.form][0](file, skipped))
+        documents = (
+            document for file in files for document in READERS[self.form][0](file, skipped)
+        )
         return scan(documents, self.finder, folder, share * NUMBERS), skipped
 
 
 def scan(
-    documents: Iterator[Document], finder: "Mentions", folder: Path, first: int = 0
+    documents: Iterator[Document], finder: "Mentions", folder: Path, first_number: int = 0
 ) -> Counter[str]:
-    """Find all mentions in one pass; write both tables into `folder`, with documents numbered from
-    `first`. Returns the counts of `documents` read, of those `kept`, and of `mentions` in these."""
+    """Find all mentions in one pass and write both tables.
+
+    Args:
+        documents: to scan.
+        finder: of the names.
+        folder: where the tables go.
+        first_number: the number of the first document.
+
+    Returns:
+        Counts of `documents` read, of those `kept`, and of `mentions` in these.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -215,23 +247,27 @@ def scan(
     mention_type = pa.schema([*fields, ("cui", pa.string())])
     counts: Counter[str] = Counter()
     with (
-        pq.ParquetWriter(folder / "documents.parquet", text_type, compression="zstd") as held,
-        pq.ParquetWriter(folder / "mentions.parquet", mention_type, compression="zstd") as found,
+        pq.ParquetWriter(
+            folder / "documents.parquet", text_type, compression="zstd"
+        ) as text_writer,
+        pq.ParquetWriter(
+            folder / "mentions.parquet", mention_type, compression="zstd"
+        ) as mention_writer,
     ):
         while batch := list(islice(documents, BATCH)):
-            kept, mentions = [], []
-            for number, document in enumerate(batch, start=first + counts["documents"]):
+            texts_of_interest, mentions = [], []
+            for number, document in enumerate(batch, start=first_number + counts["documents"]):
                 rows = [
                     (number, mention.start, mention.end, cui)
                     for mention in finder.find(document.text)
                     for cui in mention.ids
                 ]
                 if len({row[3] for row in rows}) > 1:
-                    kept.append((number, document.id, document.text))
+                    texts_of_interest.append((number, document.id, document.text))
                     mentions += rows
-            counts.update(documents=len(batch), kept=len(kept), mentions=len(mentions))
-            held.write_table(_columns(kept, text_type))
-            found.write_table(_columns(mentions, mention_type))
+            counts.update(documents=len(batch), kept=len(texts_of_interest), mentions=len(mentions))
+            text_writer.write_table(_columns(texts_of_interest, text_type))
+            mention_writer.write_table(_columns(mentions, mention_type))
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Entity lists: a text file with one name a line, or the mentions of CHEMDNER annotations.
+"""Entity lists: a text file with one name per line, or the mentions of CHEMDNER annotations.
 
 A list may hold no name twice. Names of up to three characters are told apart by case ("CAT" and
 "cat"), longer ones are not.
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core.errors import BadInput, quote
-from medprobe.sources.records import Count, Name, Record, checked, lines
+from medprobe.sources.records import Count, Name, Record, read_lines, validate
 
 CASE_MATTERS_UP_TO: Final = 3  # characters of a name
-GET: Final = "put a list there, one name a line"
+GET: Final = "put a list there, one name per line"
 
 
 class Entity(Record):
@@ -43,26 +43,28 @@ def key(name: str) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """The names of an entity list, in its order. Blank lines are passed over.
+    """Read the names of an entity list, in its order. Blank lines are skipped.
 
     A file called `*.annotations.txt` is read as CHEMDNER's annotations: its distinct mentions,
-    each in its most frequent spelling. Raises BadInput for a missing or empty list and, with both
-    lines, for a name that stands twice in a list.
+    each in its most frequent spelling.
+
+    Raises:
+        BadInput: the list is missing or empty, or a name occurs twice (with both lines).
     """
     names = _chemdner(path) if path.name.endswith(".annotations.txt") else _plain(path)
     if not names:
-        raise BadInput(path, "no name in it", "expected an entity list, one name a line")
+        raise BadInput(path, "contains no names", "expected an entity list, one name per line")
     return names
 
 
 def _plain(path: Path) -> list[str]:
-    seen: dict[str, str] = {}
+    first_places: dict[str, str] = {}
     names = []
-    for where, line in _filled(path):
-        name = checked(where, {"name": line.strip()}, Entity, "correct the line").name
-        if (first := seen.setdefault(key(name), where)) != where:
-            number = first.rpartition(" ")[2]
-            raise BadInput(where, f"{quote(name)} is on line {number} too", "drop one")
+    for where, line in _nonblank_lines(path):
+        name = validate(where, {"name": line.strip()}, Entity, "correct the line").name
+        if (first_place := first_places.setdefault(key(name), where)) != where:
+            number = first_place.rpartition(" ")[2]
+            raise BadInput(where, f"{quote(name)} is also on line {number}", "drop one")
         names.append(name)
     return names
 
@@ -70,11 +72,11 @@ def _plain(path: Path) -> list[str]:
 def _chemdner(path: Path) -> list[str]:
     spellings: dict[str, Counter[str]] = {}
     columns = list(Annotation.model_fields)
-    for where, line in _filled(path):
+    for where, line in _nonblank_lines(path):
         fields = [field.strip() for field in line.split("\t")]
         if len(fields) != len(columns):
             raise BadInput(where, f"{len(fields)} fields, expected {len(columns)}")
-        name = checked(where, dict(zip(columns, fields, strict=True)), Annotation).mention
+        name = validate(where, dict(zip(columns, fields, strict=True)), Annotation).mention
         spellings.setdefault(key(name), Counter())[name] += 1
     return [
         min(counts.items(), key=lambda item: (-item[1], item[0]))[0]
@@ -82,5 +84,5 @@ def _chemdner(path: Path) -> list[str]:
     ]
 
 
-def _filled(path: Path) -> Iterator[tuple[str, str]]:
-    return ((where, line) for where, line in lines(path, GET) if line.strip())
+def _nonblank_lines(path: Path) -> Iterator[tuple[str, str]]:
+    return ((where, line) for where, line in read_lines(path, GET) if line.strip())

@@ -1,4 +1,4 @@
-"""Facts in a table of one's own, a row a fact: CSV, TSV, JSONL or parquet, or a folder of such
+"""Facts in a user's table, one row per fact: CSV, TSV, JSONL or parquet, or a folder of such
 files. The columns' names are ours (`subject, relation, object`), or those of LAMA, BioLAMA and
 lm-pub-quiz (`sub_label, predicate_id, obj_label`).
 """
@@ -16,14 +16,14 @@ from medprobe.sources.records import (
     Name,
     Record,
     Template,
-    checked,
-    json_object,
-    objects,
-    rows,
-    text,
+    parse_json_object,
+    read_csv_rows,
+    read_objects,
+    read_text,
+    validate,
 )
 
-Row = tuple[str, dict[str, Any]]  # file and line, and its fields
+SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 
 CORRECT: Final = "correct its path in params.yaml"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
@@ -53,7 +53,7 @@ class Fact(Record):
         (), validation_alias=_either("aliases", "obj_aliases")
     )
     type: str = ""  # of the object
-    prompt: str = ""  # with [Y]; where it is empty, the relation's template serves
+    prompt: str = ""  # with [Y]; if empty, the relation's template is used
 
 
 class RelationTemplate(Record):
@@ -65,60 +65,74 @@ class RelationTemplate(Record):
     template: Template = Field(validation_alias=_either("template", "prompt"))
 
 
-class Listed(Record):
+class TemplateList(Record):
     """The templates of a relation as lm-pub-quiz lists them."""
 
     templates: list[str] = Field(min_length=1)
 
 
 def read(path: Path) -> Iterator[tuple[str, Fact]]:
-    """`(file and line, fact)` in the order of the files' names and rows. In a folder, a row that
-    names no relation is of its file's.
+    """Read facts.
 
-    Raises BadInput with file, line and field.
+    Args:
+        path: a file, or a folder of files. In a folder, a row without a relation has the relation
+            that its file is named after.
+
+    Yields:
+        `(file and line, fact)` in the order of the files' names and rows.
+
+    Raises:
+        BadInput: a file or field is missing or wrong, with file, line and field.
     """
     for file in _files(path):
-        for where, row in _rows(file):
+        for where, row in _table_rows(file):
             yield where, _fact(where, row if path.is_file() else {"relation": file.stem, **row})
 
 
-def of_frame(table: pd.DataFrame) -> Iterator[tuple[str, Fact]]:
-    """`(row, fact)` of a data frame with the columns of a file of facts, rows counted from 1.
+def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, Fact]]:
+    """Read the facts of a data frame with the columns of a file of facts.
 
-    Raises BadInput with row and field.
+    Yields:
+        `(row, fact)`; rows are counted from 1.
+
+    Raises:
+        BadInput: a field is missing or wrong, with its row.
     """
     for where, row in _records(table, "facts"):
         yield where, _fact(where, row)
 
 
-def templates(path: Path) -> dict[str, str]:
-    """The template of each relation: rows `relation, template` (or `prompt`) in one of the forms of
-    facts; or a `.json` map from relations to `{"templates": [...]}`, as lm-pub-quiz has it, of
-    which the first is taken.
+def read_templates(path: Path) -> dict[str, str]:
+    """Read the template of each relation.
 
-    Raises BadInput unless each has one [X] and one [Y], and for a relation with two.
+    Args:
+        path: rows `relation, template` (or `prompt`) in a file as for facts; or a `.json` map from
+            relations to `{"templates": [...]}`, as of lm-pub-quiz, whose first one is taken.
+
+    Raises:
+        BadInput: a template does not have one [X] and one [Y], or a relation has two templates.
     """
-    found: dict[str, str] = {}
-    for where, row in _templates(path):
-        one = checked(where, row, RelationTemplate, "give each relation one template")
-        if one.relation in found:
-            raise BadInput(where, f"relation {one.relation} has a template already", "leave one")
-        found[one.relation] = one.template
-    return found
+    templates: dict[str, str] = {}
+    for where, fields in _template_rows(path):
+        row = validate(where, fields, RelationTemplate, "give each relation one template")
+        if row.relation in templates:
+            raise BadInput(where, f"relation {row.relation} already has a template", "leave one")
+        templates[row.relation] = row.template
+    return templates
 
 
 def _fact(where: str, row: dict[str, Any]) -> Fact:
-    return checked(where, row, Fact, "a row needs subject, relation and object")
+    return validate(where, row, Fact, "a row needs subject, relation and object")
 
 
-def _templates(path: Path) -> Iterator[Row]:
+def _template_rows(path: Path) -> Iterator[SourceRow]:
     if path.suffix.lower() != ".json":
-        yield from _rows(path)
+        yield from _table_rows(path)
         return
-    for relation, about in json_object(path, text(path, CORRECT)).items():
+    for relation, content in parse_json_object(path, read_text(path, CORRECT)).items():
         where = f"{path}, relation {relation}"
-        listed = checked(where, about, Listed, 'expected {"templates": [...]}')
-        yield where, {"relation": relation, "template": listed.templates[0]}
+        template_list = validate(where, content, TemplateList, 'expected {"templates": [...]}')
+        yield where, {"relation": relation, "template": template_list.templates[0]}
 
 
 def _files(path: Path) -> list[Path]:
@@ -126,11 +140,13 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = sorted(file for file in path.glob("*") if file.suffix.lower() in FORMS)
     if not files:
-        raise BadInput(path, "no such file, or no facts in it", f"one of {', '.join(FORMS)}")
+        raise BadInput(
+            path, "no such file, or a folder without facts", f"one of {', '.join(FORMS)}"
+        )
     return files
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def _table_rows(file: Path) -> Iterator[SourceRow]:
     if not file.is_file():
         raise BadInput(file, "no such file", CORRECT)
     form = FORMS.get(file.suffix.lower())
@@ -139,36 +155,36 @@ def _rows(file: Path) -> Iterator[Row]:
     return form(file)
 
 
-def _delimited(file: Path) -> Iterator[Row]:
+def _delimited(file: Path) -> Iterator[SourceRow]:
     delimiter = "\t" if file.suffix.lower() == ".tsv" else ","
     remedy = "quote fields that hold the separator"
-    return rows(file, CORRECT, delimiter=delimiter, remedy=remedy)
+    return read_csv_rows(file, CORRECT, delimiter=delimiter, remedy=remedy)
 
 
-def _jsonl(file: Path) -> Iterator[Row]:
-    return objects(file, CORRECT)
+def _jsonl(file: Path) -> Iterator[SourceRow]:
+    return read_objects(file, CORRECT)
 
 
-def _parquet(file: Path) -> Iterator[Row]:
-    """A small file may hold billions of rows, or of characters: neither is read."""
+def _parquet(file: Path) -> Iterator[SourceRow]:
+    """Rows of parquet. A small file can contain billions of rows or characters: it is refused."""
     try:
         with ParquetFile(file) as table:
             groups = map(table.metadata.row_group, range(table.num_row_groups))
             size, count = sum(group.total_byte_size for group in groups), table.metadata.num_rows
             if size > LARGEST or count > MOST_ROWS:
                 problem = f"{count:,} rows of {size:,} bytes unzipped"
-                most = f"expected at most {MOST_ROWS:,} rows of {LARGEST:,} bytes"
-                raise BadInput(file, f"{problem}, {most}", "save it as several files in a folder")
-            listed = (row for batch in table.iter_batches(1000) for row in batch.to_pylist())
-            for number, row in enumerate(listed, start=1):
+                limit = f"expected at most {MOST_ROWS:,} rows of {LARGEST:,} bytes"
+                raise BadInput(file, f"{problem}, {limit}", "save it as several files in a folder")
+            table_rows = (row for batch in table.iter_batches(1000) for row in batch.to_pylist())
+            for number, row in enumerate(table_rows, start=1):
                 yield f"{file}, row {number}", _fields(row)
     except BadInput:
         raise
     except Exception as error:  # a damaged file fails in many ways
-        raise BadInput(file, f"not parquet ({type(error).__name__})", "save it anew") from None
+        raise BadInput(file, f"not parquet ({type(error).__name__})", "save it again") from None
 
 
-def _records(table: pd.DataFrame, name: object) -> Iterator[Row]:
+def _records(table: pd.DataFrame, name: object) -> Iterator[SourceRow]:
     for number, row in enumerate(table.to_dict("records"), start=1):
         yield f"{name}, row {number}", _fields(row)
 
@@ -179,13 +195,13 @@ def _fields(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as JSON would have it; a missing one is None."""
+    """A cell as JSON would represent it; a missing one is None."""
     if pd.api.types.is_list_like(value):
         return list(value)
     return None if pd.isna(value) else value
 
 
-FORMS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
+FORMS: Final[dict[str, Callable[[Path], Iterator[SourceRow]]]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
     ".jsonl": _jsonl,

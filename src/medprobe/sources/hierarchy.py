@@ -6,12 +6,14 @@ from pathlib import Path
 
 import polars as pl
 
-from medprobe.sources.rrf import mrrel
+from medprobe.sources.rrf import read_mrrel
 
 
 class Hierarchy:
-    """Concepts (CUIs) above and below each other. A concept may have many parents; a circle, as
-    UMLS has where two codes share a concept, does no harm.
+    """Concepts (CUIs) above and below each other.
+
+    A concept can have many parents. Cycles are allowed: UMLS has them where two codes share a
+    concept.
 
     >>> tree = Hierarchy([("C3", "C2"), ("C2", "C1")])
     >>> sorted(tree.ancestors("C3")), sorted(tree.descendants("C1"))
@@ -31,7 +33,7 @@ class Hierarchy:
         """From the PAR and CHD rows of `folder/MRREL.RRF` whose SAB is `vocabulary`."""
         where = (pl.col("SAB") == vocabulary) & pl.col("REL").is_in(["PAR", "CHD"])
         where &= pl.col("CUI1") != pl.col("CUI2")
-        rows = mrrel(folder, ["CUI1", "CUI2", "REL"], where)
+        rows = read_mrrel(folder, ["CUI1", "CUI2", "REL"], where)
         up = rows.filter(pl.col("REL") == "PAR").select(child="CUI1", parent="CUI2")
         down = rows.filter(pl.col("REL") == "CHD").select(child="CUI2", parent="CUI1")
         return cls(pl.concat([up, down]).unique().iter_rows())
@@ -46,11 +48,11 @@ class Hierarchy:
 
 
 def _reach(steps: dict[str, list[str]], start: str) -> frozenset[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = [start]
     while waiting:
         for cui in steps.get(waiting.pop(), ()):
-            if cui not in found:
-                found.add(cui)
+            if cui not in reached:
+                reached.add(cui)
                 waiting.append(cui)
-    return frozenset(found - {start})
+    return frozenset(reached - {start})

@@ -18,11 +18,21 @@ ADAPTER: Final = ("adapter_config.json", "adapter_model.safetensors")  # as PEFT
 HUB_WAIT: Final = 5  # seconds for the hub's first answer
 
 
-def fetched(model: HubModel, offline: bool) -> Path:
-    """The folder of a hub model in the hub's local cache, downloaded if need be.
+def fetch_snapshot(model: HubModel, offline: bool) -> Path:
+    """Find a hub model in the hub's local cache, or download it.
 
-    The cache is looked at first, and the hub is asked once before anything is downloaded, so that
-    a machine without a network is told so at once.
+    One quick request comes before the download, so that a machine without a network fails at once.
+
+    Args:
+        model: the hub's name, and a revision if it is pinned.
+        offline: use the cache alone.
+
+    Returns:
+        The folder in the cache.
+
+    Raises:
+        BadInput: the model is not in the cache while working offline, is gated, or cannot be
+            downloaded.
     """
     from huggingface_hub import HfApi, constants, snapshot_download
     from huggingface_hub.errors import GatedRepoError
@@ -39,17 +49,17 @@ def fetched(model: HubModel, offline: bool) -> Path:
         info: Any = HfApi().model_info(name, revision=model.revision, timeout=HUB_WAIT)
         files = [file.rfilename for file in info.siblings or []]
         safe = any(file.endswith(".safetensors") and "/" not in file for file in files)
-        wanted = [*DESCRIPTION, *ADAPTER, *(WEIGHTS if safe else OLD_WEIGHTS)]
-        return Path(snapshot_download(name, revision=info.sha, allow_patterns=wanted))
+        patterns = [*DESCRIPTION, *ADAPTER, *(WEIGHTS if safe else OLD_WEIGHTS)]
+        return Path(snapshot_download(name, revision=info.sha, allow_patterns=patterns))
     except GatedRepoError as error:
         page = f"{constants.ENDPOINT}/{name}"
-        problem = "gated: the hub gives it to those alone who accepted its licence"
+        problem = "gated: only users who accepted its licence can download it"
         remedy = f"accept it at {page}, and set HF_TOKEN to a token of your account"
         raise BadInput(name, problem, remedy) from error
     except Exception as error:  # of the hub's client and of several libraries below it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         remedy = "check its name and the network, or give a folder instead"
-        raise BadInput(name, f"cannot be fetched from the hub: {reason}", remedy) from error
+        raise BadInput(name, f"cannot be downloaded from the hub: {reason}", remedy) from error
 
 
 def _cached(name: str, revision: str | None) -> Path | None:
@@ -60,15 +70,17 @@ def _cached(name: str, revision: str | None) -> Path | None:
         folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
     except (LocalEntryNotFoundError, ValueError):
         return None
-    whole = ((folder / "config.json").is_file() and weights(folder)) or matching(folder, ADAPTER)
-    return folder if whole else None
+    is_complete = ((folder / "config.json").is_file() and find_weights(folder)) or match_files(
+        folder, ADAPTER
+    )
+    return folder if is_complete else None
 
 
-def matching(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """The files of a folder that these patterns name, in order."""
+def match_files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    """The files of a folder that match one of the patterns, sorted."""
     return sorted(file for pattern in patterns for file in folder.glob(pattern))
 
 
-def weights(folder: Path) -> list[Path]:
-    """The files of a checkpoint's weights: safetensors, or where there are none the older form."""
-    return matching(folder, WEIGHTS) or matching(folder, OLD_WEIGHTS)
+def find_weights(folder: Path) -> list[Path]:
+    """The files of a checkpoint's weights: safetensors, or the older format if there are none."""
+    return match_files(folder, WEIGHTS) or match_files(folder, OLD_WEIGHTS)

@@ -1,7 +1,7 @@
-"""The files of LAMA as released (Petroni et al., 2019): one reader a data set.
+"""The files of LAMA as released (Petroni et al., 2019): one reader per data set.
 
-Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` where the object stood, each
-with the words that stood there: T-REx has one an evidence, the others have a list of them.
+Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` in the object's
+place, each with the words that it replaces: T-REx has one per evidence, the others have a list.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, Template, json_records
+from medprobe.sources.records import Name, Record, Template, read_json_records
 
 MASK = "[MASK]"
 GET = "unpack LAMA's data there"
 
-# Google-RE's templates stand in LAMA's code, not in a file of its data.
+# Google-RE's templates are in LAMA's code, not in a file of its data.
 GOOGLE_RE_TEMPLATES = {
     "place_of_birth": "[X] was born in [Y] .",
     "date_of_birth": "[X] (born [Y]).",
@@ -23,7 +23,7 @@ GOOGLE_RE_TEMPLATES = {
 
 
 class Judgment(Record):
-    """What one rater says of a fact of Google-RE."""
+    """One rater's judgment of a fact of Google-RE."""
 
     judgment: str
 
@@ -94,17 +94,19 @@ class Item:
     subject_id: str
     object: str
     object_id: str
-    sentences: tuple[tuple[str, str], ...]  # (text with [MASK], what stood there)
+    sentences: tuple[tuple[str, str], ...]  # (text with [MASK], the words it replaces)
     accepted: bool = True
 
 
-def google_re(folder: Path) -> Iterator[Item]:
-    """Google-RE: `Google_RE/<relation>_test.jsonl` for the three relations, those that exist. Not
-    every sentence of a fact holds a mask."""
+def read_google_re(folder: Path) -> Iterator[Item]:
+    """Read Google-RE: `Google_RE/<relation>_test.jsonl` of those of the three relations that exist.
+
+    A fact can have sentences without a mask.
+    """
     paths = [folder / "Google_RE" / f"{relation}_test.jsonl" for relation in GOOGLE_RE_TEMPLATES]
     for path in _existing(paths, folder / "Google_RE"):
         relation = path.name.removesuffix("_test.jsonl")
-        for _, row in json_records(path, GoogleRE, GET):
+        for _, row in read_json_records(path, GoogleRE, GET):
             answer = row.obj_label
             yes = sum(vote.judgment == "yes" for vote in row.judgments)
             yield Item(
@@ -114,49 +116,51 @@ def google_re(folder: Path) -> Iterator[Item]:
                 row.sub,
                 answer,
                 row.obj or answer,
-                _each(row.masked_sentences, answer),
+                _with_answer(row.masked_sentences, answer),
                 2 * yes >= len(row.judgments),
             )
 
 
-def trex(folder: Path) -> Iterator[Item]:
-    """T-REx: `TREx/P*.jsonl`, a file a relation."""
+def read_trex(folder: Path) -> Iterator[Item]:
+    """Read T-REx: `TREx/P*.jsonl`, one file per relation."""
     paths = sorted((folder / "TREx").glob("P*.jsonl"), key=lambda path: (len(path.stem), path.stem))
     for path in _existing(paths, folder / "TREx"):
-        for _, row in json_records(path, TREx, GET):
-            texts = tuple((one.masked_sentence, one.obj_surface) for one in row.evidences)
+        for _, row in read_json_records(path, TREx, GET):
+            texts = tuple(
+                (evidence.masked_sentence, evidence.obj_surface) for evidence in row.evidences
+            )
             subject, answer = (row.sub_label, row.sub_uri), (row.obj_label, row.obj_uri)
             yield Item(row.uuid, path.stem, *subject, *answer, texts)
 
 
-def conceptnet(folder: Path) -> Iterator[Item]:
-    """ConceptNet: `ConceptNet/test.jsonl`; a fact may lack its subject."""
-    for _, row in json_records(folder / "ConceptNet" / "test.jsonl", ConceptNet, GET):
+def read_conceptnet(folder: Path) -> Iterator[Item]:
+    """Read ConceptNet: `ConceptNet/test.jsonl`; a fact can lack its subject."""
+    for _, row in read_json_records(folder / "ConceptNet" / "test.jsonl", ConceptNet, GET):
         subject, answer = row.sub or "", row.obj_label
-        texts = _each(row.masked_sentences, answer)
+        texts = _with_answer(row.masked_sentences, answer)
         yield Item(row.uuid, row.pred, subject, subject, answer, answer, texts)
 
 
-def squad(folder: Path) -> Iterator[Item]:
-    """SQuAD: `Squad/test.jsonl`; all of it is one relation, `squad`."""
-    for _, row in json_records(folder / "Squad" / "test.jsonl", SQuAD, GET):
+def read_squad(folder: Path) -> Iterator[Item]:
+    """Read SQuAD: `Squad/test.jsonl`; all facts have one relation, `squad`."""
+    for _, row in read_json_records(folder / "Squad" / "test.jsonl", SQuAD, GET):
         subject, answer = row.sub_label, row.obj_label
-        texts = _each(row.masked_sentences, answer)
+        texts = _with_answer(row.masked_sentences, answer)
         yield Item(str(row.id), "squad", subject, subject, answer, answer, texts)
 
 
-def templates(folder: Path) -> dict[str, str]:
-    """The template of each relation of `relations.jsonl`, `[X]` the subject, `[Y]` the object."""
-    rows = json_records(folder / "relations.jsonl", Relation, GET)
+def read_templates(folder: Path) -> dict[str, str]:
+    """Read the template of each relation of `relations.jsonl`: `[X]` subject, `[Y]` object."""
+    rows = read_json_records(folder / "relations.jsonl", Relation, GET)
     return {row.relation: row.template for _, row in rows}
 
 
-def _each(texts: list[str], answer: str) -> tuple[tuple[str, str], ...]:
+def _with_answer(texts: list[str], answer: str) -> tuple[tuple[str, str], ...]:
     return tuple((text, answer) for text in texts)
 
 
 def _existing(paths: list[Path], folder: Path) -> list[Path]:
-    found = [path for path in paths if path.is_file()]
-    if not found:
+    files = [path for path in paths if path.is_file()]
+    if not files:
         raise BadInput(folder, "no file of this data set", GET)
-    return found
+    return files

@@ -1,7 +1,7 @@
 """LIPID's prompts as released (Shaier et al., 2024), `LIPID.json`: 88,666 of them.
 
-The paper does not say how its JSON is built. One form is read: objects with `type`, `prompt` and
-`answer`, in a list or one per line. Another form is an error that says so; convert it first.
+The paper does not say how its JSON is built. One format is read: objects with `type`, `prompt` and
+`answer`, in a list or one per line. Convert other formats first.
 """
 
 import re
@@ -11,13 +11,13 @@ from typing import Final, Literal
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, checked, json_value, text
+from medprobe.sources.records import Name, Record, parse_json, read_text, validate
 
 MASK: Final = "[MASK]"
 FORM: Final = "expected objects with type (chem or gene), prompt (a text with [MASK]) and answer"
 
 
-class Row(Record):
+class LipidPrompt(Record):
     """One prompt, of a chemical or a gene."""
 
     kind: Literal["chem", "gene"] = Field(alias="type")
@@ -25,18 +25,21 @@ class Row(Record):
     entity: Name = Field(alias="answer")
 
 
-def read(path: Path) -> list[Row]:
-    """The prompts of a JSON or JSONL file, in its order.
+def read(path: Path) -> list[LipidPrompt]:
+    """Read the prompts of a JSON or JSONL file, in its order.
 
-    Raises BadInput for a file without prompts and for the first one of another form.
+    Raises:
+        BadInput: the file has no prompts, or a prompt has another format.
     """
-    content = text(path, "run `medprobe import lipid` on LIPID.json").strip()
+    content = read_text(path, "run `medprobe import lipid` on LIPID.json").strip()
     if content.startswith("["):
-        values = json_value(path, content)
+        values = parse_json(path, content)
     else:
         lines = [line for line in content.split("\n") if line.strip()]
-        values = [json_value(f"{path}, prompt {n}", line) for n, line in enumerate(lines, 1)]
-    rows = [checked(f"{path}, prompt {n}", row, Row, FORM) for n, row in enumerate(values, 1)]
-    if not rows:
-        raise BadInput(path, "no prompt in it", FORM)
-    return rows
+        values = [parse_json(f"{path}, prompt {n}", line) for n, line in enumerate(lines, 1)]
+    prompts = [
+        validate(f"{path}, prompt {n}", row, LipidPrompt, FORM) for n, row in enumerate(values, 1)
+    ]
+    if not prompts:
+        raise BadInput(path, "contains no prompts", FORM)
+    return prompts

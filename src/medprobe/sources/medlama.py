@@ -15,11 +15,19 @@ import pandas as pd
 from pydantic import BeforeValidator, model_validator
 
 from medprobe.core.errors import BadInput, quote
-from medprobe.sources.records import ANEW, Count, Name, Number, Record, checked, rows
+from medprobe.sources.records import (
+    DOWNLOAD_AGAIN,
+    Count,
+    Name,
+    Number,
+    Record,
+    read_csv_rows,
+    validate,
+)
 
 
 def _literal(text: Any) -> Any:
-    """A list as Python writes it."""
+    """A list in Python's notation."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -29,8 +37,8 @@ def _literal(text: Any) -> Any:
 Names = Annotated[list[Name], BeforeValidator(_literal)]
 
 
-class Row(Record):
-    """A row of a released file; its joins and lengths are what its lists say."""
+class ReleasedQuery(Record):
+    """A row of a released file; its joined fields and lengths match its lists."""
 
     head_cui: Name
     head_name: Name
@@ -62,50 +70,55 @@ class Row(Record):
         }
         for column, value in expected.items():
             if getattr(self, column) != value:
-                raise ValueError(f"{column} is not what the lists say")
+                raise ValueError(f"{column} does not match the lists")
         return self
 
 
-COLUMNS: Final = list(Row.model_fields)
+COLUMNS: Final = list(ReleasedQuery.model_fields)
 GET: Final = "put MedLAMA's released files there"
 JOIN: Final = " || "
 FILE_NAME: Final = re.compile(r"(?P<relation>.+?)_(?P<rows>\d+)(?P<hard>_hard)?\.csv")
 
 
-def released_files(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The full and the hard file of each relation, by its name. Raises BadInput for none."""
+def find_released_files(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Find the full and the hard file of each relation, by its name. Raises BadInput for none."""
     if not folder.is_dir():
         raise BadInput(folder, "no such folder", "give the folder of MedLAMA's released files")
     full: dict[str, Path] = {}
     hard: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        if found := FILE_NAME.fullmatch(path.name):
-            (hard if found["hard"] else full)[found["relation"]] = path
+        if match := FILE_NAME.fullmatch(path.name):
+            (hard if match["hard"] else full)[match["relation"]] = path
     if not full:
         raise BadInput(folder, "no file <relation>_<number of rows>.csv", "give another folder")
     return full, hard
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """A released file's rows, each value as the text that stands there.
+    """Read a released file's rows, each value as text.
 
-    Raises BadInput for a missing column, bad UTF-8, or another number of rows than its name says.
+    Raises:
+        BadInput: a column is missing, a line is not UTF-8, or the number of rows is not the one in
+            the file's name.
     """
     return pd.DataFrame([row for _, row in _rows(path)], columns=COLUMNS, dtype=str)
 
 
 def read_queries(path: Path, relation: str) -> pd.DataFrame:
-    """A released file as queries, its joins and lengths checked.
+    """Read a released file as queries; its joined fields and lengths are checked.
 
-    Columns: relation, subject_id, subject, answers and answer_ids (lists, aligned), avg_match,
-    avg_rouge_l. Raises BadInput for the first row that contradicts itself, or is of another
-    relation.
+    Returns:
+        Columns relation, subject_id, subject, answers and answer_ids (lists, aligned), avg_match,
+        avg_rouge_l.
+
+    Raises:
+        BadInput: a row contradicts itself, or has another relation.
     """
     queries = []
     for where, fields in _rows(path):
-        row = checked(where, fields, Row)
+        row = validate(where, fields, ReleasedQuery)
         if row.rel != relation:
-            raise BadInput(where, f"rel is {quote(row.rel)}, expected {relation!r}", ANEW)
+            raise BadInput(where, f"rel is {quote(row.rel)}, expected {relation!r}", DOWNLOAD_AGAIN)
         queries.append(
             {
                 "relation": relation,
@@ -121,9 +134,9 @@ def read_queries(path: Path, relation: str) -> pd.DataFrame:
 
 
 def _rows(path: Path) -> list[tuple[str, dict[str, str]]]:
-    found = list(rows(path, GET, needed=COLUMNS))
-    named = FILE_NAME.fullmatch(path.name)
-    if named and int(named["rows"]) != len(found):
-        problem = f"{len(found)} rows, expected {named['rows']} by the file's name"
-        raise BadInput(path, problem, ANEW)
-    return found
+    numbered = list(read_csv_rows(path, GET, needed=COLUMNS))
+    match = FILE_NAME.fullmatch(path.name)
+    if match and int(match["rows"]) != len(numbered):
+        problem = f"{len(numbered)} rows, expected {match['rows']} according to the file's name"
+        raise BadInput(path, problem, DOWNLOAD_AGAIN)
+    return numbered

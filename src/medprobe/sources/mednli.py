@@ -1,7 +1,7 @@
 """MedNLI and MEDIQA-NLI: pairs of a clinical note's sentence and a statement about the patient.
 
 Sources: Romanov and Shivade 2018 (MedNLI); Ben Abacha et al. 2019 (MEDIQA-NLI). Both are licensed
-and are read from where the user put them. Parses that stand beside the sentences are ignored.
+and are read from where the user put them. The parses of the sentences are ignored.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Final, Literal
 import pandas as pd
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, csv_records, json_records
+from medprobe.sources.records import Name, Record, read_csv_records, read_json_records
 
 Label = Literal["entailment", "neutral", "contradiction"]
 MEDNLI: Final = ("mli_train_v1.jsonl", "mli_dev_v1.jsonl", "mli_test_v1.jsonl")
@@ -21,7 +21,7 @@ GET: Final = "get it from PhysioNet and put it there"
 
 
 class Pair(Record):
-    """A line of MedNLI, or of MEDIQA-NLI, where labels stand in a file of their own."""
+    """A line of MedNLI, or of MEDIQA-NLI, which has its labels in a separate file."""
 
     pairID: Name
     sentence1: str
@@ -29,7 +29,7 @@ class Pair(Record):
     gold_label: Label | None = None
 
 
-class Truth(Record):
+class GoldLabel(Record):
     """A row of MEDIQA-NLI's ground truth."""
 
     pair_id: Name
@@ -37,24 +37,32 @@ class Truth(Record):
 
 
 def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
-    """All pairs of MedNLI's three files in `mednli` and of MEDIQA-NLI's in `mediqa`.
+    """Read all pairs of MedNLI and MEDIQA-NLI.
 
-    Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral, contradiction.
-    Raises BadInput with the file and line of the first row that is amiss, and for an id twice.
+    Args:
+        mednli: the folder of MedNLI's three files.
+        mediqa: the folder of MEDIQA-NLI's two files.
+
+    Returns:
+        Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral,
+        contradiction.
+
+    Raises:
+        BadInput: a row is malformed (with file and line), or a pair's id occurs twice.
     """
     tables = [_rows(mednli / name, {}) for name in MEDNLI]
-    truths = csv_records(mediqa / MEDIQA_LABELS, Truth, GET)
-    tables.append(_rows(mediqa / MEDIQA, {row.pair_id: row.label for _, row in truths}))
+    gold_labels = read_csv_records(mediqa / MEDIQA_LABELS, GoldLabel, GET)
+    tables.append(_rows(mediqa / MEDIQA, {row.pair_id: row.label for _, row in gold_labels}))
     pairs = pd.concat(tables, ignore_index=True)
     for pair in pairs.loc[pairs["pair_id"].duplicated(), "pair_id"].head(1):
-        raise BadInput(mednli, f"pair {pair} stands there twice", "fetch the files anew")
+        raise BadInput(mednli, f"pair {pair} occurs twice", "download the files again")
     return pairs
 
 
 def _rows(path: Path, labels: dict[str, Label]) -> pd.DataFrame:
     """The pairs of a JSONL file; `labels` are those of pairs without a gold_label."""
     rows = []
-    for where, row in json_records(path, Pair, GET):
+    for where, row in read_json_records(path, Pair, GET):
         label = row.gold_label or labels.get(row.pairID)
         if label is None:
             raise BadInput(where, f"pair {row.pairID} has no label", f"look in {MEDIQA_LABELS}")

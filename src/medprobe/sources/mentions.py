@@ -1,10 +1,10 @@
 """Where names occur in texts: whole words, the longest name, exact spans, half a million names.
 
 A text is read as *tokens*: words (runs of letters, digits and `_`) and single marks such as `,` or
-`+`. White space and hyphens only separate tokens. A name occurs where its tokens stand in a row:
-"Type-2  diabetes" holds "type 2 diabetes", "type 2, diabetes" does not, and "mi" is not in
+`+`. White space and hyphens only separate tokens. A name occurs where its tokens follow each other:
+"Type-2  diabetes" contains "type 2 diabetes", "type 2, diabetes" does not, and "mi" is not in
 "family". Case does not matter, except in names of three characters or fewer, or in those that the
-caller says are written in one way only.
+caller declares to be exact.
 
 Each token becomes a code of three bytes, and an Aho-Corasick automaton (Aho and Corasick 1975,
 doi:10.1145/360825.360855) searches all names at once in these codes. The first byte of a code is
@@ -36,18 +36,18 @@ MARKS: Final = [chr(place) for place, kind in enumerate(KINDS) if kind == 2]
 Ids = tuple[str, ...]
 
 
-def short(name: str) -> bool:
-    """Does a name match in its own case only, being of three characters or fewer?"""
+def is_short(name: str) -> bool:
+    """Whether a name matches in its own case only because it has three characters or fewer."""
     return len(name) <= SHORT
 
 
-def symbol(name: str) -> bool:
-    """Does it, being short or a word in capitals: a gene's symbol, such as LARGE and REST?
+def is_symbol(name: str) -> bool:
+    """Whether a name is short or a word in capitals: a gene's symbol, such as LARGE and REST.
 
-    >>> [name for name in ("REST", "aspirin", "BRX2", "CAT") if symbol(name)]
+    >>> [name for name in ("REST", "aspirin", "BRX2", "CAT") if is_symbol(name)]
     ['REST', 'CAT']
     """
-    return short(name) or (name.isalpha() and name.isupper())
+    return is_short(name) or (name.isalpha() and name.isupper())
 
 
 class Mention(NamedTuple):
@@ -80,7 +80,7 @@ class Mentions:
     """
 
     def __init__(
-        self, names: Iterable[tuple[str, str]], exact: Callable[[str], bool] = short
+        self, names: Iterable[tuple[str, str]], exact: Callable[[str], bool] = is_short
     ) -> None:
         self._codes: dict[str, bytes] = {}  # folded token → code
         self._rows: dict[bytes, int] = {}  # name in codes → its row
@@ -101,15 +101,12 @@ class Mentions:
                 self._ids[row] = _with(self._ids[row], identifier)
 
     def find(self, text: str) -> list[Mention]:
-        """The mentions that a reader from left to right finds who always takes the longest name.
-
-        They do not overlap.
-        """
-        return _Reading(self, text).longest()
+        """The mentions found from left to right, always the longest name. They do not overlap."""
+        return _TextSearch(self, text).longest()
 
     def every(self, text: str) -> list[Mention]:
-        """All mentions, those inside of longer ones too, in the order of their ends."""
-        return _Reading(self, text).every()
+        """All mentions, also those inside longer ones, in the order of their ends."""
+        return _TextSearch(self, text).every()
 
     def _code(self, token: str) -> bytes:
         """The code of a name's token, a new one for a new token."""
@@ -127,7 +124,7 @@ class Mentions:
         return BytesAhoCorasick(list(self._rows), matchkind=MatchKind.Standard)
 
 
-class _Reading:
+class _TextSearch:
     """One text, searched for the names."""
 
     def __init__(self, names: Mentions, text: str) -> None:
@@ -137,34 +134,34 @@ class _Reading:
         self.codes = b"".join(map(names._codes.get, self.tokens, repeat(UNKNOWN)))
 
     def longest(self) -> list[Mention]:
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         begin: int | None = 0
         while begin is not None:
-            begin = self._pass(begin, found)
-        return found
+            begin = self._pass(begin, mentions)
+        return mentions
 
     def every(self) -> list[Mention]:
         matches = self.names._overlapping.find_matches_as_indexes(self.codes, overlapping=True)
         return [mention for mention in self._mentions(matches) if mention.ids]
 
-    def _pass(self, begin: int, found: list[Mention]) -> int | None:
-        """Append what is found from byte `begin` on; where to search anew, None at the end."""
+    def _pass(self, begin: int, mentions: list[Mention]) -> int | None:
+        """Append the mentions from byte `begin` on; return where to search next, or None."""
         matches = self.names._longest.find_matches_as_indexes(self.codes[begin:])
         if begin:
             matches = [(row, start + begin, end + begin) for row, start, end in matches]
         for mention, (_, start, end) in zip(self._mentions(matches), matches, strict=True):
             if mention.ids:
-                found.append(mention)
+                mentions.append(mention)
             elif end - start > STEP:  # a short name in another case hides no other name
-                return self._shorter(start, end, found)
+                return self._shorter(start, end, mentions)
         return None
 
-    def _shorter(self, start: int, end: int, found: list[Mention]) -> int:
-        """Append the longest name at `start` that ends before `end`; where to search on."""
+    def _shorter(self, start: int, end: int, mentions: list[Mention]) -> int:
+        """Append the longest name at `start` that ends before `end`; return where to go on."""
         for stop in range(end - STEP, start, -STEP):
             row = self.names._rows.get(self.codes[start:stop])
             if row is not None and (mention := self._mentions([(row, start, stop)])[0]).ids:
-                found.append(mention)
+                mentions.append(mention)
                 return stop
         return start + STEP
 
@@ -172,22 +169,22 @@ class _Reading:
         """The mention of each match `(row, first byte, byte after the last)`, without ids where a
         short name is in another case."""
         ids, tokens, starts = self.names._ids, self.tokens, self.starts
-        found = [
+        mentions = [
             Mention(
-                starts[first // STEP],
-                starts[(last := end // STEP - 1)] + len(tokens[last]),
+                starts[first_byte // STEP],
+                starts[(last_token := end // STEP - 1)] + len(tokens[last_token]),
                 ids[row],
             )
-            for row, first, end in matches
+            for row, first_byte, end in matches
         ]
-        short = self.names._short
-        for place, (row, _, _) in enumerate(matches):
-            if row in short:
-                found[place] = self._with_short(found[place], short[row])
-        return found
+        exact_spellings = self.names._short
+        for number, (row, _, _) in enumerate(matches):
+            if row in exact_spellings:
+                mentions[number] = self._with_short(mentions[number], exact_spellings[row])
+        return mentions
 
     def _with_short(self, mention: Mention, spellings: dict[str, Ids]) -> Mention:
-        """The mention with the ids of the short names that are spelt so."""
+        """The mention with the ids of the short names of this spelling."""
         ids = mention.ids
         for identifier in spellings.get(_spelling(self.text[mention.start : mention.end]), ()):
             ids = _with(ids, identifier)
@@ -201,7 +198,7 @@ def _tokens(text: str) -> tuple[list[str], list[int]]:
 
 
 def _ascii_tokens(text: str) -> tuple[list[str], list[int]]:
-    """The same of an ASCII text, twice as fast."""
+    """As `_tokens`, for an ASCII text, twice as fast."""
     kinds = np.frombuffer(text.encode().translate(KINDS), np.uint8)
     starts = kinds.copy()
     starts[1:] -= kinds[1:] & kinds[:-1] & 1  # a word goes on
@@ -213,7 +210,7 @@ def _ascii_tokens(text: str) -> tuple[list[str], list[int]]:
 
 
 def _fold(text: str) -> str:
-    """Case-folded text of the same length: a letter that would become two stays as it is."""
+    """Case-folded text of the same length: a letter that would become two is not changed."""
     folded = text.casefold()
     if len(folded) == len(text):
         return folded

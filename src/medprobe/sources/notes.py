@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from medprobe.sources.records import Name, Record, csv_records
-from medprobe.sources.texts import Document, kept
+from medprobe.sources.records import Name, Record, read_csv_records
+from medprobe.sources.texts import Document, keep_nonempty
 
 COLUMNS: Final = [
     "ROW_ID",
@@ -32,15 +32,22 @@ class Note(Record):
 
 
 def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """The notes of `NOTEEVENTS.csv` (or `.csv.gz`); a document's id is its ROW_ID.
+    """Read the notes of `NOTEEVENTS.csv` (or `.csv.gz`).
 
-    Notes marked as errors (ISERROR 1) and empty ones are left out and counted in `skipped`.
-    Raises BadInput with the line of a broken quote or a row of the wrong length; no message holds
-    text of a note.
+    Args:
+        path: the file.
+        skipped: counts notes that are left out: empty ones and those marked as errors (ISERROR 1).
+
+    Yields:
+        Documents; an id is a note's ROW_ID.
+
+    Raises:
+        BadInput: a quote is broken or a row has a wrong length, with the line. No message contains
+            text of a note.
     """
     get = "put NOTEEVENTS.csv there or correct its path"
-    for _, note in csv_records(path, Note, get):
+    for _, note in read_csv_records(path, Note, get):
         if note.ISERROR == "1":
             skipped["marked as an error"] += 1
         else:
-            yield from kept(Document(note.ROW_ID, note.TEXT), skipped)
+            yield from keep_nonempty(Document(note.ROW_ID, note.TEXT), skipped)

@@ -16,7 +16,7 @@ from lxml import etree
 from pydantic import BeforeValidator, Field
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import ANEW, Count, Record, checked
+from medprobe.sources.records import DOWNLOAD_AGAIN, Count, Record, validate
 
 DATES = ("entrez", "received")  # by preference
 
@@ -25,7 +25,7 @@ Number = Annotated[str, Field(pattern="^[0-9]{1,12}$")]
 
 
 def _day(parts: Any) -> Any:
-    """Year, month and day as they stand in the file, as a date."""
+    """Year, month and day of the file, as a date."""
     try:
         return date(*map(int, parts)) if isinstance(parts, list) else parts
     except (ValueError, OverflowError):
@@ -44,24 +44,25 @@ class Article(Record):
 
 
 class Deletion(Record):
-    """A record that PubMed took back."""
+    """A record that PubMed deleted."""
 
     pmid: Number
 
 
-def files(folder: Path) -> list[Path]:
-    """The update files of a folder, oldest first. Raises BadInput where there is none."""
-    found = sorted([*folder.glob("*.xml.gz"), *folder.glob("*.xml")], key=lambda path: path.name)
-    if not found:
-        raise BadInput(folder, "no pubmed*.xml.gz in it", "put PubMed's update files there")
-    return found
+def list_files(folder: Path) -> list[Path]:
+    """List the update files of a folder, oldest first. Raises BadInput if there are none."""
+    paths = sorted([*folder.glob("*.xml.gz"), *folder.glob("*.xml")], key=lambda path: path.name)
+    if not paths:
+        raise BadInput(folder, "contains no pubmed*.xml.gz", "put PubMed's update files there")
+    return paths
 
 
-def records(path: Path) -> Iterator[Article | Deletion]:
-    """The records of one file in its order.
+def read_records(path: Path) -> Iterator[Article | Deletion]:
+    """Read the records of one file, in its order.
 
-    Raises BadInput with the file and the record where the file is broken: cut or damaged gzip,
-    XML that is not well formed, a record without a PMID, a date that does not exist.
+    Raises:
+        BadInput: truncated or damaged gzip, XML that is not well formed, a record without a PMID,
+            or a date that does not exist; with the file and the record.
     """
     count = 0
     opener: Any = gzip.open if path.suffix == ".gz" else open
@@ -69,15 +70,17 @@ def records(path: Path) -> Iterator[Article | Deletion]:
         with opener(path, "rb") as stream:
             for element in _elements(stream):
                 count += 1
-                yield from _read(element, f"{path}, record {count}")
+                yield from _parse(element, f"{path}, record {count}")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(path, f"broken gzip after record {count}: {error}", ANEW) from None
+        raise BadInput(path, f"broken gzip after record {count}: {error}", DOWNLOAD_AGAIN) from None
     except etree.XMLSyntaxError as error:
-        raise BadInput(path, f"broken XML after record {count}: {error.msg}", ANEW) from None
+        raise BadInput(
+            path, f"broken XML after record {count}: {error.msg}", DOWNLOAD_AGAIN
+        ) from None
 
 
 def _elements(stream: Any) -> Iterator[etree._Element]:
-    """Each record's element, forgotten as soon as the next one is asked for."""
+    """Each record's element; it is freed when the next one is read."""
     parsed = etree.iterparse(
         stream,
         events=("end",),
@@ -94,10 +97,10 @@ def _elements(stream: Any) -> Iterator[etree._Element]:
             del element.getparent()[0]
 
 
-def _read(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
+def _parse(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
     if element.tag == "DeleteCitation":
         for pmid in element.iterfind("PMID"):
-            yield checked(where, {"pmid": _text(pmid)}, Deletion)
+            yield validate(where, {"pmid": _text(pmid)}, Deletion)
         return
     pmid, article = (element.find(f"MedlineCitation/{name}") for name in ("PMID", "Article"))
     sections: list[Any] = [] if article is None else article.findall("Abstract/AbstractText")
@@ -109,7 +112,7 @@ def _read(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
         "abstract": tuple(text for part in sections if (text := _text(part))),
         "submitted": _submitted(element),
     }
-    yield checked(f"{where}, PMID {row['pmid'] or 'none'}", row, Article)
+    yield validate(f"{where}, PMID {row['pmid'] or 'none'}", row, Article)
 
 
 def _text(element: etree._Element) -> str:
@@ -119,8 +122,8 @@ def _text(element: etree._Element) -> str:
 
 def _submitted(element: etree._Element) -> list[str] | None:
     """Year, month and day of the date that counts."""
-    found = {entry.get("PubStatus"): entry for entry in element.iterfind("PubmedData/History/*")}
-    entry = next((found[status] for status in DATES if status in found), None)
+    entries = {entry.get("PubStatus"): entry for entry in element.iterfind("PubmedData/History/*")}
+    entry = next((entries[status] for status in DATES if status in entries), None)
     if entry is None:
         return None
     return [entry.findtext(part, "1").strip() for part in ("Year", "Month", "Day")]

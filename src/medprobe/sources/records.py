@@ -1,8 +1,7 @@
-"""Rows of foreign files: read as text of bounded length, held against one schema a format, and
-refused in one way.
+"""Rows of other people's files: text of bounded length, one schema per format, one kind of error.
 
-A reader names a `Record` with a kind a field, and gets it by `json_records` or `csv_records`; what
-is neither JSON nor CSV is taken apart by the reader and held against its schema by `checked`.
+A reader declares a `Record` with a type per field and reads rows by `read_json_records` or
+`read_csv_records`. A reader of another format splits its rows itself and calls `validate`.
 """
 
 import csv
@@ -26,7 +25,7 @@ KINDS: Final[dict[type, str]] = {
     **{list: "a list", dict: "an object"},
 }
 SHOWN: Final = 80  # characters of a wrong field that an error shows
-ANEW: Final = "fetch the file anew"
+DOWNLOAD_AGAIN: Final = "download the file again"
 INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 CUI: Final = re.compile(r"C\d{7}")
 
@@ -40,24 +39,24 @@ def _kind(expected: str, holds: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _visible(text: str) -> bool:
+def _is_visible(text: str) -> bool:
     return not INVISIBLE.fullmatch(text) and "\0" not in text and len(text) <= LONGEST_NAME
 
 
-def _slots(text: str) -> bool:
+def _has_both_slots(text: str) -> bool:
     return text.count("[X]") == text.count("[Y]") == 1
 
 
-# The kinds of field. Labels are a `Literal`, texts of any length and content `str`.
-Name = Annotated[str, _kind(f"a text that shows, of at most {LONGEST_NAME:,} characters", _visible)]
+# The types of field. Labels are a `Literal`, texts of any length and content `str`.
+Name = Annotated[str, _kind(f"visible text of at most {LONGEST_NAME:,} characters", _is_visible)]
 Cui = Annotated[str, _kind("C and 7 digits", CUI.fullmatch)]
-Template = Annotated[str, _kind("one [X] and one [Y]", _slots)]
+Template = Annotated[str, _kind("one [X] and one [Y]", _has_both_slots)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]  # also as a text
 Count = Annotated[int, Field(strict=False, ge=0, lt=10**9)]  # also as a text
 
 
 class Record(BaseModel):
-    """The schema of a row: fields of the wrong kind are errors, further ones are passed over."""
+    """The schema of a row. A field of the wrong type is an error; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -65,33 +64,56 @@ class Record(BaseModel):
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
 
-def checked(where: str, row: Any, schema: type[RecordType], remedy: str = ANEW) -> RecordType:
-    """A row held against its schema. Raises BadInput with the field, what it is, and what was
-    expected; of a field that is no text, or a long one, its type or length only."""
+def validate(
+    where: str, row: Any, schema: type[RecordType], remedy: str = DOWNLOAD_AGAIN
+) -> RecordType:
+    """Check a row against its schema.
+
+    Args:
+        where: file and line, for the error.
+        row: the fields by name.
+        schema: the record's class.
+        remedy: what the user can do, for the error.
+
+    Returns:
+        The record.
+
+    Raises:
+        BadInput: a field is missing or wrong. The error has the field, its value and what was
+            expected; for a value that is not text, or is long, only its type or length.
+    """
     try:
         return schema.model_validate(row)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    field, found = ".".join(str(part) for part in first["loc"]), first["input"]
-    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    if first["type"] == "missing":
+        detail = error.errors(include_url=False)[0]
+    field, value = ".".join(str(part) for part in detail["loc"]), detail["input"]
+    expected = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    if detail["type"] == "missing":
         raise BadInput(where, f"no field '{field}'", remedy)
     if not field:
         raise BadInput(where, expected, remedy)
-    shown = KINDS.get(type(found), "of another kind")
-    if isinstance(found, str):
-        known = re.findall(r"'(\w+)'", expected) if first["type"] == "literal_error" else []
-        short = quote(found) + nearest(found, known) if len(found) <= SHOWN else ""
-        shown = short or f"a text of {len(found):,} characters"
-    raise BadInput(where, f"{field} is {shown}, expected {expected}", remedy)
+    description = KINDS.get(type(value), "of another type")
+    if isinstance(value, str):
+        labels = re.findall(r"'(\w+)'", expected) if detail["type"] == "literal_error" else []
+        quotation = quote(value) + nearest(value, labels) if len(value) <= SHOWN else ""
+        description = quotation or f"a text of {len(value):,} characters"
+        description = description if value else "empty"
+    raise BadInput(where, f"{field} is {description}, expected {expected}", remedy)
 
 
-def lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
-    """`(file and line, text)` for each line of a file, `.gz` too, its end (LF or CRLF) as LF; `get`
-    says how to get the file.
+def read_lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
+    """Read a text file, or a `.gz` of one, line by line.
 
-    Raises BadInput for a file that is not there or no gzip, and with its line for bytes that are
-    not UTF-8 (counted from 0 in the file, unzipped) and for what is longer than LONGEST.
+    Args:
+        path: the file.
+        get: how to get the file, for the error.
+
+    Yields:
+        `(file and line, text)`; the text ends in LF, also where the file has CRLF.
+
+    Raises:
+        BadInput: the file is missing or is not gzip; a line is not UTF-8 (with the byte, counted
+            from 0 in the unzipped file) or is longer than LONGEST.
     """
     if not path.is_file():
         raise BadInput(path, "no such file", get)
@@ -103,7 +125,7 @@ def lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
                 number += 1
                 where = f"{path}, line {number}"
                 if len(line) > LONGEST:
-                    raise BadInput(where, f"longer than {LONGEST:,} bytes", ANEW)
+                    raise BadInput(where, f"longer than {LONGEST:,} bytes", DOWNLOAD_AGAIN)
                 text = line.decode("utf-8").replace("\r\n", "\n")
                 yield where, text.removeprefix("\ufeff") if number == 1 else text
                 offset += len(line)
@@ -112,74 +134,91 @@ def lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
             where, f"not UTF-8 at byte {offset + error.start}", "save it as UTF-8"
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(f"{path}, after line {number}", f"broken gzip ({error})", ANEW) from None
+        raise BadInput(
+            f"{path}, after line {number}", f"broken gzip ({error})", DOWNLOAD_AGAIN
+        ) from None
 
 
-def text(path: Path, get: str) -> str:
-    """All of a file's text. Raises BadInput as `lines` does."""
-    return "".join(line for _, line in lines(path, get))
+def read_text(path: Path, get: str) -> str:
+    """Read a whole text file. Raises BadInput as `read_lines`."""
+    return "".join(line for _, line in read_lines(path, get))
 
 
-def objects(path: Path, get: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """`(file and line, object)` for each line of a JSONL file that is not blank.
+def read_objects(path: Path, get: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the objects of a JSONL file; blank lines are skipped.
 
-    Raises BadInput as `lines` does, for a file without any, and for what is no JSON object: broken,
-    nested two hundred deep, with half a surrogate pair, or NaN. No message holds text.
+    Yields:
+        `(file and line, object)`.
+
+    Raises:
+        BadInput: as `read_lines`; the file has no object; a line is not a JSON object: broken,
+            nested two hundred deep, with half a surrogate pair, or with NaN. No message contains
+            text of the file.
     """
     empty = True
-    for where, line in lines(path, get):
+    for where, line in read_lines(path, get):
         if line.strip():
             empty = False
-            yield where, json_object(where, line)
+            yield where, parse_json_object(where, line)
     if empty:
-        raise BadInput(path, "empty", ANEW)
+        raise BadInput(path, "empty", DOWNLOAD_AGAIN)
 
 
-def json_object(where: object, content: str) -> dict[str, Any]:
-    """A JSON object. Raises BadInput as `objects` does."""
-    value = json_value(where, content)
+def parse_json_object(where: object, content: str) -> dict[str, Any]:
+    """Parse a JSON object. Raises BadInput as `read_objects`."""
+    value = parse_json(where, content)
     if not isinstance(value, dict):
-        raise BadInput(where, "not a JSON object", ANEW)
+        raise BadInput(where, "not a JSON object", DOWNLOAD_AGAIN)
     return value
 
 
-def json_value(where: object, content: str) -> Any:
-    """What a text of JSON holds. Raises BadInput as `objects` does."""
+def parse_json(where: object, content: str) -> Any:
+    """Parse a JSON value. Raises BadInput as `read_objects`."""
     try:
         return from_json(content.strip(), allow_inf_nan=False)
     except ValueError as error:
         problem = str(error).replace(" at line 1 column ", ", column ")
-        raise BadInput(where, f"not JSON: {problem}", ANEW) from None
+        raise BadInput(where, f"not JSON: {problem}", DOWNLOAD_AGAIN) from None
 
 
-def rows(
+def read_csv_rows(
     path: Path,
     get: str,
     *,
     needed: Iterable[str] = (),
     delimiter: str = ",",
-    remedy: str = ANEW,
+    remedy: str = DOWNLOAD_AGAIN,
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """`(file and first line, fields by name)` for each row of a table that is not blank; the first
-    row holds the names, the `needed` ones among them.
+    """Read the rows of a CSV file whose first row has the column names; blank rows are skipped.
 
-    Raises BadInput as `lines` does, for an empty file, a column that is missing or named twice, a
-    broken quote, a row of another length than the first, and a field longer than LONGEST_FIELD. No
-    message holds text.
+    Args:
+        path: the file, or a `.gz` of it.
+        get: how to get the file, for the error.
+        needed: columns that it must have.
+        delimiter: what separates fields.
+        remedy: how to correct a row, for the error.
+
+    Yields:
+        `(file and first line, fields by name)`.
+
+    Raises:
+        BadInput: as `read_lines`; the file is empty; a column is missing or occurs twice; a quote
+            is broken; a row has another length than the first; a field is longer than
+            LONGEST_FIELD. No message contains text of the file.
     """
     csv.field_size_limit(LONGEST_FIELD)
-    begun: list[str] = []  # where the lines begin of the row that is being read
+    row_places: list[str] = []  # file and line of each line of the current row
 
-    def read() -> Iterator[str]:
-        for where, line in lines(path, get):
-            begun.append(where)
+    def note_places() -> Iterator[str]:
+        for where, line in read_lines(path, get):
+            row_places.append(where)
             yield line
 
     names: list[str] = []
     try:
-        for row in csv.reader(read(), delimiter=delimiter, strict=True):
-            where = begun[0]
-            begun.clear()
+        for row in csv.reader(note_places(), delimiter=delimiter, strict=True):
+            where = row_places[0]
+            row_places.clear()
             if not row:
                 continue
             if names and len(row) != len(names):
@@ -189,7 +228,7 @@ def rows(
             else:
                 names = _names(where, row, needed, remedy)
     except csv.Error as error:
-        raise BadInput(begun[0], f"not CSV: {error}", remedy) from None
+        raise BadInput(row_places[0], f"not CSV: {error}", remedy) from None
     if not names:
         raise BadInput(path, "empty", remedy)
 
@@ -200,22 +239,22 @@ def _names(where: str, row: list[str], needed: Iterable[str], remedy: str) -> li
         if name not in names:
             raise BadInput(where, f"no column '{name}'{nearest(name, names)}", remedy)
     if len(set(filter(None, names))) < len(list(filter(None, names))):
-        raise BadInput(where, "two columns of one name", remedy)
+        raise BadInput(where, "two columns have the same name", remedy)
     return names
 
 
-def json_records(
+def read_json_records(
     path: Path, schema: type[RecordType], get: str
 ) -> Iterator[tuple[str, RecordType]]:
-    """`(file and line, record)` for each line of JSONL; errors as of `objects`, `checked`."""
-    for where, row in objects(path, get):
-        yield where, checked(where, row, schema)
+    """Yield `(file and line, record)` of JSONL; errors as of `read_objects` and `validate`."""
+    for where, row in read_objects(path, get):
+        yield where, validate(where, row, schema)
 
 
-def csv_records(
-    path: Path, schema: type[RecordType], get: str, remedy: str = ANEW
+def read_csv_records(
+    path: Path, schema: type[RecordType], get: str, remedy: str = DOWNLOAD_AGAIN
 ) -> Iterator[tuple[str, RecordType]]:
-    """`(file and first line, record)` for each row of a table; errors as of `rows`, `checked`."""
+    """Yield `(file and first line, record)` of CSV; errors as of `read_csv_rows`, `validate`."""
     needed = [name for name, field in schema.model_fields.items() if field.is_required()]
-    for where, row in rows(path, get, needed=needed, remedy=remedy):
-        yield where, checked(where, row, schema, remedy)
+    for where, row in read_csv_rows(path, get, needed=needed, remedy=remedy):
+        yield where, validate(where, row, schema, remedy)

@@ -1,8 +1,8 @@
 """UMLS release files (RRF): MRCONSO (names), MRREL (relations), MRSTY (semantic types).
 
 RRF has no quoting: `|` alone separates fields (and ends the last one), `\\n` alone ends a line, and
-any value is text, also `NA`, `"`, or an empty field. Files are read as a stream and only what a
-query asks for is kept, so that a full release needs minutes and a few GiB at most.
+any value is text, also `NA`, `"`, or an empty field. Files are read as a stream and only the
+rows of a query are kept, so that a full release needs minutes and a few GiB at most.
 
 Source: UMLS Reference Manual, chapter "Metathesaurus, Rich Release Format".
 """
@@ -15,8 +15,7 @@ from typing import Final
 import polars as pl
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import ANEW
-from medprobe.sources.records import lines as read_lines
+from medprobe.sources.records import DOWNLOAD_AGAIN, read_lines
 
 GET: Final = "put a UMLS release's RRF files there, or run `medprobe sample`"
 ALL: Final = pl.lit(True)  # rows
@@ -34,33 +33,42 @@ MRSTY: Final = ["CUI", "TUI", "STN", "STY", "ATUI", "CVF"]
 # fmt: on
 
 
-def mrconso(
+def read_mrconso(
     folder: Path,
     columns: Sequence[str],
     where: pl.Expr = ALL,
     among: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Rows of `folder/MRCONSO.RRF`: their `line` from 1 and these of its 18 `columns`, all text, in
-    the file's order. Of the rows, those for which `where` holds, and, with `among`, those whose
-    fields in its columns are together a row of it.
+    """Read rows of `folder/MRCONSO.RRF`.
 
-    Raises BadInput with file and line for a wrong number of fields, an empty CUI, or bad UTF-8,
-    anywhere in the file.
+    Args:
+        folder: of the RRF files.
+        columns: which of its 18 columns are returned.
+        where: a condition on rows.
+        among: with it, only rows whose fields in its columns are together one of its rows.
 
-    >>> mrconso(Path("data/umls"), ["CUI", "STR"], pl.col("LAT") == "ENG")  # doctest: +SKIP
+    Returns:
+        The rows in the file's order: `line`, from 1, and the columns, all text.
+
+    Raises:
+        BadInput: a wrong number of fields, an empty CUI, or bad UTF-8 anywhere in the file; with
+            file and line.
+
+    >>> read_mrconso(Path("data/umls"), ["CUI", "STR"], pl.col("LAT") == "ENG")  # doctest: +SKIP
     """
     query = _Query(MRCONSO, ["CUI"], columns, where, among)
     return query.read(folder / "MRCONSO.RRF")
 
 
-def mrrel(
+def read_mrrel(
     folder: Path,
     columns: Sequence[str],
     where: pl.Expr = ALL,
     relations: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Rows of `folder/MRREL.RRF`, with `relations` those only whose RELA is one of them, which is
-    faster than to say so by `where`. Otherwise as `mrconso`; there are 16 columns.
+    """Read rows of `folder/MRREL.RRF`, which has 16 columns. Otherwise as `read_mrconso`.
+
+    With `relations` only rows whose RELA is one of them, which is faster than by `where`.
 
     A relation (RELA) holds *from CUI2 to CUI1*: CUI2 is its head, CUI1 its tail. REL=PAR says that
     CUI2 is the parent of CUI1, REL=CHD that CUI2 is its child.
@@ -71,15 +79,21 @@ def mrrel(
     return query.read(folder / "MRREL.RRF")
 
 
-def mrsty(folder: Path, columns: Sequence[str], where: pl.Expr = ALL) -> pl.DataFrame:
-    """Rows of `folder/MRSTY.RRF`, as of `mrconso`; there are 6 columns, and STY is the semantic
-    type's name."""
+def read_mrsty(folder: Path, columns: Sequence[str], where: pl.Expr = ALL) -> pl.DataFrame:
+    """Read rows of `folder/MRSTY.RRF`, which has 6 columns; STY is the semantic type's name.
+
+    Otherwise as `read_mrconso`.
+    """
     return _Query(MRSTY, ["CUI"], columns, where).read(folder / "MRSTY.RRF")
 
 
-def preferred_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
-    """`CUI, STR`: the preferred English name of each concept `among` (`CUI`) these, or of all;
-    concepts without one have no row."""
+def read_preferred_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Read preferred English names, columns `CUI, STR`.
+
+    Args:
+        folder: of the RRF files.
+        among: the concepts, column `CUI`; otherwise all. A concept without a name has no row.
+    """
     english_preferred = (
         (pl.col("LAT") == "ENG")
         & (pl.col("TS") == "P")
@@ -87,23 +101,27 @@ def preferred_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataF
         & (pl.col("ISPREF") == "Y")
         & (pl.col("SUPPRESS") == "N")
     )
-    named = mrconso(folder, ["CUI", "STR"], english_preferred, among)
-    return named.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).sort("CUI")
+    names = read_mrconso(folder, ["CUI", "STR"], english_preferred, among)
+    return names.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).sort("CUI")
 
 
-def english_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
-    """`CUI, STR`: all English names in use (not suppressed) of the concepts `among` (`CUI`) these,
-    or of all, each once, in the file's order."""
+def read_english_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Read all English names that are not suppressed, columns `CUI, STR`, in the file's order.
+
+    Args:
+        folder: of the RRF files.
+        among: the concepts, column `CUI`; otherwise all.
+    """
     in_use = (pl.col("LAT") == "ENG") & (pl.col("SUPPRESS") == "N")
-    named = mrconso(folder, ["CUI", "STR"], in_use, among)
-    return named.group_by("CUI", "STR").agg(pl.col("line").min()).sort("line").drop("line")
+    names = read_mrconso(folder, ["CUI", "STR"], in_use, among)
+    return names.group_by("CUI", "STR").agg(pl.col("line").min()).sort("line").drop("line")
 
 
-def _there(path: Path) -> None:
+def _require_file(path: Path) -> None:
     if not path.is_file():
-        if some := sorted(path.parent.glob(f"{path.name}.a[a-z]*")):
-            join = f"{'z' if some[0].suffix == '.gz' else ''}cat {path}.a* > {path}"
-            raise BadInput(path, f"is there in {len(some)} parts", f"put them together: {join}")
+        if pieces := sorted(path.parent.glob(f"{path.name}.a[a-z]*")):
+            join = f"{'z' if pieces[0].suffix == '.gz' else ''}cat {path}.a* > {path}"
+            raise BadInput(path, f"exists only in {len(pieces)} parts", f"join them: {join}")
         raise BadInput(path, "no such file", GET)
     if not path.stat().st_size:
         raise BadInput(path, "empty", GET)
@@ -111,8 +129,10 @@ def _there(path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Query:
-    """Checks all lines of a file, and finds the rows that are wanted. With a `sieve` only lines
-    that have one of its texts as any of their fields are split."""
+    """Checks all lines of a file and selects rows.
+
+    With a `sieve`, only lines that have one of its texts as one of their fields are split.
+    """
 
     fields: Sequence[str]
     keys: Sequence[str]  # fields that must not be empty
@@ -122,17 +142,19 @@ class _Query:
     sieve: Sequence[str] = ()
 
     def read(self, path: Path) -> pl.DataFrame:
-        """The rows. Raises BadInput with the first line that is wrong."""
-        _there(path)
+        """Read the rows. Raises BadInput for the first wrong line."""
+        _require_file(path)
         lines = pl.scan_lines(
             path, name="text", row_index_name="line", row_index_offset=1, glob=False
         )
         try:
             self._check(lines, path)
         except pl.exceptions.ComputeError as error:
-            for _ in read_lines(path, GET):  # which names the bytes that are not UTF-8
+            for _ in read_lines(
+                path, GET
+            ):  # this raises an error with the bytes that are not UTF-8
                 pass
-            raise BadInput(path, f"cannot be read: {error}", ANEW) from None
+            raise BadInput(path, f"cannot be read: {error}", DOWNLOAD_AGAIN) from None
         return self._rows(lines).collect(engine="streaming")
 
     def _rows(self, lines: pl.LazyFrame) -> pl.LazyFrame:
@@ -147,22 +169,22 @@ class _Query:
         return rows.select("line", *self.columns)
 
     def _check(self, lines: pl.LazyFrame, path: Path) -> None:
-        """Raise BadInput for the first line that is no row of such a file."""
+        """Raise BadInput for the first line that is not a row of such a file."""
         text = pl.col("text").str
         last_key = max(self.fields.index(key) for key in self.keys)
         keys_filled = r"\|".join(
             "[^|]+" if name in self.keys else "[^|]*" for name in self.fields[: last_key + 1]
         )
-        good = (
+        well_formed = (
             (text.count_matches("|", literal=True) == len(self.fields))
             & text.ends_with("|")
             & text.contains(f"^{keys_filled}")
         )
-        found = lines.filter(~good).bottom_k(1, by="line").collect(engine="streaming")
-        for number, row in found.rows():
+        wrong_lines = lines.filter(~well_formed).bottom_k(1, by="line").collect(engine="streaming")
+        for number, row in wrong_lines.rows():
             *fields, end = row.split("|")
             problem = f"{len(fields)} fields ending in |, expected {len(self.fields)}"
             if len(fields) == len(self.fields):
                 empty = [key for key in self.keys if not fields[self.fields.index(key)]]
                 problem = "the last field does not end in |" if end else f"empty {empty[0]}"
-            raise BadInput(f"{path}, line {number}", problem, ANEW)
+            raise BadInput(f"{path}, line {number}", problem, DOWNLOAD_AGAIN)

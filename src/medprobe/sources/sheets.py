@@ -1,8 +1,8 @@
-"""Sheets for experts: a folder with the items that were drawn, and a sheet for each rater.
+"""Sheets for experts: a folder with the drawn items, and one sheet per rater.
 
 An item is a prediction to rate from 1 to 5, or a prompt that states a fact or does not. The items
-stand in `items.parquet`, which no rater needs to see; a sheet, CSV or a spreadsheet, shows what is
-asked and nothing of the models. Source of the scale: Meng et al., ACL 2022, section 5.3.
+are in `items.parquet`, which raters do not need; a sheet, CSV or a spreadsheet, shows the question
+and hides the models. Source of the scale: Meng et al., ACL 2022, section 5.3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,12 +17,12 @@ from pydantic import AfterValidator
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table, write_table
-from medprobe.sources.records import Record, checked, lines, rows
+from medprobe.sources.records import Record, read_csv_rows, read_lines, validate
 
-FOLDER: Final = "annotations"  # below data/, a folder an evaluation
+FOLDER: Final = "annotations"  # in data/, one folder per evaluation
 ITEMS: Final = "items.parquet"
 FORMS: Final = ("xlsx", "csv")
-SCALES: Final = {  # what is asked: the labels, and what they mean; the last one is right
+SCALES: Final = {  # question: its labels and their meanings; the last label means right
     "predictions": {
         "1": "completely unrelated",
         "2": "same domain or slight relation",
@@ -41,17 +41,26 @@ KEEP: Final = "keep the lines as they were written"
 
 
 class Rating(Record):
-    """What a filled sheet must have: a rating is a label of its scale, or empty."""
+    """A row of a filled-in sheet. A rating is a label of its scale, or empty."""
 
     item: Annotated[str, AfterValidator(str.strip)]
     rating: Annotated[str, AfterValidator(lambda text: text.strip().lower().removesuffix(".0"))]
 
 
 def write_folder(items: pd.DataFrame, raters: Sequence[str], form: str, folder: Path) -> None:
-    """Write items (columns ITEM_COLUMNS, in the order of the sheets) and an empty sheet a rater.
-    Raises BadInput where the folder is there already: it may hold somebody's work."""
+    """Write the items of an evaluation and an empty sheet per rater.
+
+    Args:
+        items: columns ITEM_COLUMNS, in the order of the sheets.
+        raters: their names.
+        form: one of FORMS.
+        folder: the folder to write.
+
+    Raises:
+        BadInput: the folder exists, since it can contain finished ratings.
+    """
     if folder.exists():
-        raise BadInput(folder, "is there already", "choose another name")
+        raise BadInput(folder, "already exists", "choose another name")
     with replacing(folder) as path:
         path.mkdir()
         write_table(items, path / ITEMS, ITEM_COLUMNS)
@@ -74,7 +83,7 @@ def _write(items: pd.DataFrame, path: Path) -> None:
     for row in [SHEET, *rows.to_numpy().tolist()]:
         sheet.append(row)
     for cell in (cell for line in sheet.iter_rows() for cell in line if cell.value):
-        cell.data_type = "s"  # "=…" is no formula
+        cell.data_type = "s"  # so that "=…" is not a formula
     allowed = DataValidation("list", formula1=f'"{",".join(scale)}"', allow_blank=True)
     allowed.add(f"D2:D{len(rows) + 1}")
     sheet.add_data_validation(allowed)
@@ -88,18 +97,25 @@ def _write(items: pd.DataFrame, path: Path) -> None:
 
 
 def read_items(folder: Path) -> pd.DataFrame:
-    """The items that were drawn, columns ITEM_COLUMNS."""
+    """Read the drawn items, columns ITEM_COLUMNS."""
     if not (folder / ITEMS).is_file():
         raise BadInput(folder, f"no {ITEMS}", "make the sheets by `medprobe annotate`")
     return read_table(folder / ITEMS, ITEM_COLUMNS)
 
 
 def read_ratings(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
-    """What all raters of a folder said so far: columns `rater, item, rating`, a row a rating; rows
-    of a sheet that are still empty are left out.
+    """Read all raters' ratings so far. Rows without a rating are left out.
 
-    Raises BadInput for the first sheet that lacks a column, or holds an unknown rating, an item
-    twice, or an item of another sheet.
+    Args:
+        folder: of the sheets.
+        items: the drawn items.
+
+    Returns:
+        One row per rating, columns `rater, item, rating`.
+
+    Raises:
+        BadInput: a sheet lacks a column, or has an unknown rating, an item twice, or an item that
+            was not drawn.
     """
     paths = sorted(
         path
@@ -108,47 +124,52 @@ def read_ratings(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
     )
     if not paths:
         raise BadInput(folder, "no sheet", "put the raters' sheets there, .csv or .xlsx")
-    for path, after in pairwise(paths):
-        if path.stem == after.stem:
-            raise BadInput(after, f"{path.name} is there too", "keep one sheet a rater")
+    for path, next_path in pairwise(paths):
+        if path.stem == next_path.stem:
+            raise BadInput(next_path, f"{path.name} is also there", "keep one sheet per rater")
     labels = list(SCALES[str(items["asked"].iloc[0])])
     parts = [_ratings(path, set(items["item"]), labels) for path in paths]
     return pd.concat(parts, ignore_index=True)
 
 
 def _ratings(path: Path, items: set[str], labels: list[str]) -> pd.DataFrame:
-    seen: dict[str, str] = {}
-    found = []
+    first_places: dict[str, str] = {}
+    ratings = []
     for where, fields in _workbook(path) if path.suffix == ".xlsx" else _table(path):
-        row = checked(where, fields, Rating, KEEP)
+        row = validate(where, fields, Rating, KEEP)
         if not row.item and not row.rating:
             continue
         if row.item not in items:
-            problem = f"item {quote(row.item)} is of another sheet"
+            problem = f"item {quote(row.item)} is from another sheet"
             raise BadInput(where, problem, f"keep what `medprobe annotate` wrote to {path.parent}")
-        if row.item in seen:
-            raise BadInput(where, f"item '{row.item}' stands on {seen[row.item]} too", "keep one")
-        seen[row.item] = where.rpartition(", ")[2]
+        if row.item in first_places:
+            raise BadInput(
+                where, f"item '{row.item}' is also on {first_places[row.item]}", "keep one"
+            )
+        first_places[row.item] = where.rpartition(", ")[2]
         if row.rating and row.rating not in labels:
             raise BadInput(
                 where, f"rating {quote(row.rating)}", f"write one of: {', '.join(labels)}"
             )
         if row.rating:
-            found.append((path.stem, row.item, row.rating))
-    return pd.DataFrame(found, columns=["rater", "item", "rating"])
+            ratings.append((path.stem, row.item, row.rating))
+    return pd.DataFrame(ratings, columns=["rater", "item", "rating"])
 
 
 def _table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """A sheet's rows. Programs that use a comma in numbers save CSV with semicolons."""
-    _, head = next(lines(path, KEEP), ("", ""))
-    return rows(
+    _, head = next(read_lines(path, KEEP), ("", ""))
+    return read_csv_rows(
         path, KEEP, needed=Rating.model_fields, delimiter=max(",;\t", key=head.count), remedy=KEEP
     )
 
 
 def _workbook(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a workbook's first sheet. A small file may hold gigabytes, and a sheet a cell far
-    out: neither is read."""
+    """The rows of a workbook's first sheet.
+
+    A small file can unzip to gigabytes, and a sheet can have a single cell far out: both are
+    refused.
+    """
     from openpyxl import load_workbook
 
     try:
@@ -159,20 +180,20 @@ def _workbook(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         sheet = load_workbook(path, read_only=True, data_only=True).worksheets[0]
         head, *table = sheet.iter_rows(1, MOST_ROWS + 1, 1, MOST_COLUMNS, values_only=True)
         if len(table) == MOST_ROWS:
-            raise BadInput(path, f"{MOST_ROWS:,} lines and more", KEEP)
+            raise BadInput(path, f"{MOST_ROWS:,} lines or more", KEEP)
     except BadInput:
         raise
     except Exception:  # a damaged workbook fails in many ways
-        raise BadInput(path, "no spreadsheet", "save it as .xlsx or .csv") from None
+        raise BadInput(path, "not a spreadsheet", "save it as .xlsx or .csv") from None
     for number, row in enumerate(table, start=2):
         cells = ("" if cell is None else str(cell) for cell in row)
         yield f"{path}, line {number}", dict(zip(map(str, head), cells, strict=True))
 
 
-def shown(prompt: str) -> str:
-    """A prompt as a person reads it.
+def with_blank(prompt: str) -> str:
+    """A prompt for people, with a blank line to fill in.
 
-    >>> shown("aspirin might treat [Y] .")
+    >>> with_blank("aspirin might treat [Y] .")
     'aspirin might treat ___ .'
     """
     return prompt.replace(SLOT, "___")

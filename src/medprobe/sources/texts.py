@@ -1,4 +1,4 @@
-"""Plain documents: folders of text files and JSONL files. `Document` is what every reader gives."""
+"""Plain documents: folders of text files and JSONL files. Every reader yields `Document`s."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, json_records, text
+from medprobe.sources.records import Name, Record, read_json_records, read_text
 
 GET: Final = "put the resource there or correct its path"
 
@@ -18,7 +18,7 @@ class Document(NamedTuple):
     text: str
 
 
-class Row(Record):
+class TextLine(Record):
     """A line of a JSONL file of texts."""
 
     id: Name | int
@@ -26,21 +26,25 @@ class Row(Record):
 
 
 def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """The documents of a `.jsonl` file (`id`, `text` in each row), of a `.txt` file, or of a folder
-    of such files, in the order of their names. Counts in `skipped` what is left out, by rule.
+    """Read documents, in the order of the files' names.
 
-    Raises BadInput with the file and line of a row that is no such object.
+    Args:
+        path: a `.jsonl` file (`id`, `text` in each row), a `.txt` file, or a folder of such files.
+        skipped: counts documents that are left out, by rule.
+
+    Raises:
+        BadInput: a row is not such an object, with file and line.
     """
     for file in files(path, (".txt", ".jsonl")):
         if file.suffix == ".jsonl":
-            for _, row in json_records(file, Row, GET):
-                yield from kept(Document(str(row.id), row.text), skipped)
+            for _, row in read_json_records(file, TextLine, GET):
+                yield from keep_nonempty(Document(str(row.id), row.text), skipped)
         else:
-            yield from kept(Document(file.stem, text(file, GET)), skipped)
+            yield from keep_nonempty(Document(file.stem, read_text(file, GET)), skipped)
 
 
 def files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """The file itself, or the files with these endings anywhere below a folder, sorted by name."""
+    """List a file, or the files with these endings anywhere in a folder, sorted by name."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -48,8 +52,8 @@ def files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes)
 
 
-def kept(document: Document, skipped: Counter[str]) -> Iterator[Document]:
-    """The document with its blanks made single, or nothing where it is empty."""
+def keep_nonempty(document: Document, skipped: Counter[str]) -> Iterator[Document]:
+    """Yield the document with its blanks made single, or nothing if it is empty."""
     text = " ".join(document.text.split())
     if text:
         yield Document(document.id, text)

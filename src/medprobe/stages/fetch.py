@@ -33,8 +33,8 @@ def fetch(name: str, params: Params, out: Path) -> None:
     elif name in params.fetch:
         hub_model, offline = params.fetch[name], params.engine.offline
         with show_progress(f"fetch {name}"):
-            folder = hub.fetched(hub_model, offline)
-            adapter = hub.fetched(hub_model.adapter, offline) if hub_model.adapter else None
+            folder = hub.fetch_snapshot(hub_model, offline)
+            adapter = hub.fetch_snapshot(hub_model.adapter, offline) if hub_model.adapter else None
         _copy(folder, kind, out, adapter)
     else:
         names = [*params.fetch, *params.folders]
@@ -46,7 +46,7 @@ def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None)
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
-    files = [*hub.matching(source, hub.DESCRIPTION), *hub.weights(source)]
+    files = [*hub.match_files(source, hub.DESCRIPTION), *hub.find_weights(source)]
     with replacing(out) as folder:
         folder.mkdir()
         for file in files:

@@ -48,12 +48,12 @@ def _medlama(folder: Path) -> object:
 
 def _biolama(data: Path) -> object:
     folder = data / "biolama/ctd"
-    relation = biolama.relations(folder)[0]
+    relation = biolama.list_relations(folder)[0]
     return biolama.read(folder, relation, "test")
 
 
 def _pubmed(folder: Path) -> object:
-    return [list(pubmed.records(path)) for path in pubmed.files(folder)]
+    return [list(pubmed.read_records(path)) for path in pubmed.list_files(folder)]
 
 
 def _facts(ending: str) -> tuple[str, Read]:
@@ -63,7 +63,7 @@ def _facts(ending: str) -> tuple[str, Read]:
 
 def _templates(ending: str) -> tuple[str, Read]:
     name = f"tables/templates.{ending}"
-    return name, lambda data: facts.templates(data / name)
+    return name, lambda data: facts.read_templates(data / name)
 
 
 def _ratings(ending: str) -> tuple[str, Read]:
@@ -73,24 +73,27 @@ def _ratings(ending: str) -> tuple[str, Read]:
 
 
 READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
-    "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.english_names(d / "umls")),
-    "MRREL": ("umls/MRREL.RRF", lambda d: rrf.mrrel(d / "umls", ["CUI1"], relations=["may_treat"])),
-    "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.mrsty(d / "umls", rrf.MRSTY)),
+    "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.read_english_names(d / "umls")),
+    "MRREL": (
+        "umls/MRREL.RRF",
+        lambda d: rrf.read_mrrel(d / "umls", ["CUI1"], relations=["may_treat"]),
+    ),
+    "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.read_mrsty(d / "umls", rrf.MRSTY)),
     "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
     "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
     "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),
     "BioLAMA's prompts": (
         "biolama/ctd/prompts/manual.jsonl",
-        lambda d: biolama.templates(d / "biolama/ctd"),
+        lambda d: biolama.read_templates(d / "biolama/ctd"),
     ),
     "Google-RE": (
         "lama/Google_RE/place_of_birth_test.jsonl",
-        lambda d: list(lama.google_re(d / "lama")),
+        lambda d: list(lama.read_google_re(d / "lama")),
     ),
-    "T-REx": ("lama/TREx/P19.jsonl", lambda d: list(lama.trex(d / "lama"))),
-    "ConceptNet": ("lama/ConceptNet/test.jsonl", lambda d: list(lama.conceptnet(d / "lama"))),
-    "SQuAD": ("lama/Squad/test.jsonl", lambda d: list(lama.squad(d / "lama"))),
-    "LAMA's templates": ("lama/relations.jsonl", lambda d: lama.templates(d / "lama")),
+    "T-REx": ("lama/TREx/P19.jsonl", lambda d: list(lama.read_trex(d / "lama"))),
+    "ConceptNet": ("lama/ConceptNet/test.jsonl", lambda d: list(lama.read_conceptnet(d / "lama"))),
+    "SQuAD": ("lama/Squad/test.jsonl", lambda d: list(lama.read_squad(d / "lama"))),
+    "LAMA's templates": ("lama/relations.jsonl", lambda d: lama.read_templates(d / "lama")),
     "PubMed": ("pubmed/*.xml.gz", lambda d: _pubmed(d / "pubmed")),
     "an entity list": (
         "entities/chemicals.txt",

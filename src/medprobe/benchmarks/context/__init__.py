@@ -25,7 +25,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.params import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
-from medprobe.sources.documents import Index, Resource, index
+from medprobe.sources.documents import Index, Resource, open_index
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF", "umls/MRSTY.RRF")
 METADATA = Metadata(
@@ -69,7 +69,7 @@ def build(
     dropped: Counter[str] = Counter()
     known = load(data / "umls", settings.relations, dropped)
     indexes = {
-        name: index(name, resource, data, known.terms, INDEXES, executor=executor)
+        name: open_index(name, resource, data, known.terms, INDEXES, executor=executor)
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
@@ -191,7 +191,7 @@ def _documents(indexes: dict[str, Index], settings: Settings) -> Iterator[counts
     for name, found in indexes.items():
         path = settings.resources[name].path.as_posix()
         for what in ("documents", "mentions"):
-            yield path, what, name, found.about[what]
+            yield path, what, name, found.description[what]
 
 
 def _evidence_tables(held: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
@@ -210,8 +210,8 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     counts = ["documents", "kept", "mentions"]
     rows = [
         {"resource": name}
-        | {count: found.about[count] for count in counts}
-        | {"skipped": "; ".join(f"{k}: {v}" for k, v in found.about["skipped"].items())}
+        | {count: found.description[count] for count in counts}
+        | {"skipped": "; ".join(f"{k}: {v}" for k, v in found.description["skipped"].items())}
         for name, found in indexes.items()
     ]
     return pd.DataFrame(rows)

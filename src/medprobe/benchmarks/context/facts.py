@@ -60,10 +60,10 @@ def load(
             raise BadInput(where, f"the prompt needs one {SUBJECT} and one {SLOT}")
     typed = _typed(folder, relations)
     concepts = typed.select("CUI").unique()
-    preferred = rrf.preferred_names(folder, concepts)
+    preferred = rrf.read_preferred_names(folder, concepts)
     one = dict(preferred.select("CUI", pl.col("CUI").min().over("STR").alias("one")).iter_rows())
     names = {cui: name for cui, name in preferred.iter_rows() if one[cui] == cui}
-    rows = rrf.english_names(folder, concepts).iter_rows()
+    rows = rrf.read_english_names(folder, concepts).iter_rows()
     terms = sorted({(name, one[cui]) for cui, name in rows if cui in one})
     of_type = {
         kind: {one[cui] for cui in part["CUI"] if cui in one}
@@ -82,7 +82,7 @@ def load(
 
 def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
     """`CUI, STY` of all concepts of the types that the relations name."""
-    types = rrf.mrsty(folder, ["CUI", "STY"])
+    types = rrf.read_mrsty(folder, ["CUI", "STY"])
     known = types["STY"].unique().to_list()
     wanted = {kind for about in relations.values() for kind in about.subjects + about.objects}
     for kind in sorted(wanted - set(known)):
@@ -101,7 +101,7 @@ def _facts(
 ) -> pd.DataFrame:
     """`relation, subject_id, fact_id`, each once, sorted."""
     columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
-    rows = rrf.mrrel(folder, columns, relations=list(objects))
+    rows = rrf.read_mrrel(folder, columns, relations=list(objects))
     found = rows.select(columns).unique()
     facts = set()
     for relation, head, tail in found.iter_rows():

@@ -57,7 +57,7 @@ def _suggest(premise: str, disease: str, finder: Mentions, signs: Mentions) -> s
 
 def _names(umls: Path, types: tuple[str, ...], by_type: bool = False) -> list[tuple[str, str]]:
     """`(name, CUI)`, or `(name, TUI)`, of all English names of concepts of these types."""
-    kinds = rrf.mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types))
+    kinds = rrf.read_mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types))
     key = "TUI" if by_type else "CUI"
-    named = rrf.english_names(umls, kinds.select("CUI").unique())
+    named = rrf.read_english_names(umls, kinds.select("CUI").unique())
     return named.join(kinds, on="CUI").select("STR", key).unique().sort("STR", key).rows()

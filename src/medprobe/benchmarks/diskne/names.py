@@ -26,10 +26,10 @@ def read(
     """
     cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    english = rrf.mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted)
+    english = rrf.read_mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted)
     listed = english.select(cui="CUI", name="STR").unique(maintain_order=True)
-    first = rrf.preferred_names(umls, wanted).to_pandas()
-    used = rrf.english_names(umls, wanted).to_pandas()
+    first = rrf.read_preferred_names(umls, wanted).to_pandas()
+    used = rrf.read_english_names(umls, wanted).to_pandas()
     said = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
     said = said[said["name"] != ""]
     best = said.groupby("cui")["name"].agg(lambda own: own.mode().iloc[0]).to_dict()
@@ -51,5 +51,5 @@ def labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
     """What a vocabulary calls these concepts: its first preferred term (TTY=PT) in the file."""
     own = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    rows = rrf.mrconso(umls, ["CUI", "STR"], own, wanted)
+    rows = rrf.read_mrconso(umls, ["CUI", "STR"], own, wanted)
     return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())

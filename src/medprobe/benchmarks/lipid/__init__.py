@@ -23,7 +23,7 @@ from medprobe.core.params import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
-from medprobe.sources.mentions import Mentions, symbol
+from medprobe.sources.mentions import Mentions, is_symbol
 
 METADATA = Metadata(
     description="which chemical or gene a sentence of PubMed is about",
@@ -63,7 +63,7 @@ def build(
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     dropped: Counter[str] = Counter()
     records: Counter[str] = Counter()
-    files = pubmed.files(data / "pubmed")
+    files = pubmed.list_files(data / "pubmed")
     period = (settings.submitted_after, settings.submitted_before)
     if period[1] is not None and period[1] <= period[0]:
         where = "params.yaml: benchmarks.lipid: submitted_before"
@@ -120,11 +120,11 @@ class Harvester:
     def finder(self) -> Mentions:
         """Of all names, which go by `<subset>:<name>`."""
         names = ((name, f"{subset}:{name}") for subset, some in self.lists.items() for name in some)
-        return Mentions(names, exact=symbol)
+        return Mentions(names, exact=is_symbol)
 
     def __call__(self, path: Path) -> list[Found]:
         """What stands in the file, in its order."""
-        return [self._found(record) for record in pubmed.records(path)]
+        return [self._found(record) for record in pubmed.read_records(path)]
 
     def _found(self, record: pubmed.Article | pubmed.Deletion) -> Found:
         if isinstance(record, pubmed.Deletion):

@@ -85,11 +85,11 @@ def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
     """
     columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA"]
     known = pl.col("SAB").is_in(settings.vocabularies)
-    triples = rrf.mrrel(umls, columns, known, settings.relations)
+    triples = rrf.read_mrrel(umls, columns, known, settings.relations)
     triples = triples.rename({"RELA": "relation"})
     if settings.names == "preferred":
         ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().rename("CUI").to_frame()
-        names = rrf.preferred_names(umls, ids)
+        names = rrf.read_preferred_names(umls, ids)
         for end, name in [("CUI2", "subject"), ("CUI1", "answer")]:
             triples = triples.join(names.rename({"CUI": end, "STR": name}), on=end)
     else:
@@ -103,7 +103,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     missing by the last name listed for its concept.
     """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
-    own = rrf.mrconso(umls, ["AUI", "STR"], among=used)
+    own = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)
     names = own.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in [("2", "subject"), ("1", "answer")]:
         own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
@@ -113,7 +113,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     if not any(map(len, bare)):
         return triples
     concepts = pl.concat(bare).unique().rename("CUI").to_frame()
-    listed = rrf.mrconso(umls, ["CUI", "STR"], among=concepts)
+    listed = rrf.read_mrconso(umls, ["CUI", "STR"], among=concepts)
     last = listed.group_by("CUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in ends:
         triples = triples.join(last.rename({"CUI": end, "STR": "last"}), on=end, how="left")

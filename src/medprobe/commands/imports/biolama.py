@@ -27,8 +27,8 @@ def find(path: Path) -> Found:
         if folder not in places:
             missing.append(f"{name}; {LICENCE}" if name == "umls" else name)
             continue
-        templates = biolama.templates(folder)
-        relations = biolama.relations(folder)
+        templates = biolama.read_templates(folder)
+        relations = biolama.list_relations(folder)
         missing += [f"{name}: a template of {one}" for one in relations if one not in templates]
         counts = {
             split: sum(len(biolama.read(folder, one, split)) for one in relations)

@@ -9,10 +9,10 @@ from medprobe.core.errors import BadInput
 from medprobe.sources import lama
 
 SETS = {  # folder: name in params.yaml, reader
-    "Google_RE": ("google-re", lama.google_re),
-    "TREx": ("t-rex", lama.trex),
-    "ConceptNet": ("conceptnet", lama.conceptnet),
-    "Squad": ("squad", lama.squad),
+    "Google_RE": ("google-re", lama.read_google_re),
+    "TREx": ("t-rex", lama.read_trex),
+    "ConceptNet": ("conceptnet", lama.read_conceptnet),
+    "Squad": ("squad", lama.read_squad),
 }
 
 
@@ -36,7 +36,7 @@ def find(path: Path) -> Found:
         files |= {f"{folder}/{file.name}": file for file in sorted((root / folder).glob("*.jsonl"))}
     if (root / "TREx").is_dir():
         files["relations.jsonl"] = root / "relations.jsonl"
-        codes = (name for name in lama.templates(root) if name[0] == "P")
+        codes = (name for name in lama.read_templates(root) if name[0] == "P")
         if lacking := sorted(code for code in codes if f"TREx/{code}.jsonl" not in files):
             missing.append(f"T-REx's relations {', '.join(lacking)}")
     sets = ", ".join(row[0] for row in rows)

@@ -9,7 +9,7 @@ from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS
 from medprobe.commands.imports import Found, folders, one_of
 from medprobe.core.errors import BadInput
 from medprobe.sources import medlama
-from medprobe.sources.records import Name, Record, csv_records
+from medprobe.sources.records import Name, Record, read_csv_records
 
 
 class Prompt(Record):
@@ -28,9 +28,9 @@ def find(path: Path) -> Found:
     bit, `hard_set` row for row. A relation that does not is an error: what would be built from it
     is not what was released.
     """
-    places = [one for one in folders(path, "*_hard.csv") if medlama.released_files(one)]
+    places = [one for one in folders(path, "*_hard.csv") if medlama.find_released_files(one)]
     folder = one_of(places, "relations") if places else path
-    full, hard = medlama.released_files(folder)
+    full, hard = medlama.find_released_files(folder)
     if strays := sorted(set(full) ^ set(hard)):
         raise BadInput(folder, f"{strays[0]}: full and hard file are not both there")
     report = pd.DataFrame([_compare(name, full[name], hard[name]) for name in full])
@@ -62,7 +62,7 @@ def find(path: Path) -> Found:
 
 def _held(path: Path) -> str:
     """The prompts of the file held against those that the package has."""
-    rows = {row.pid: row.human_prompt for _, row in csv_records(path, Prompt, "fetch it anew")}
+    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, Prompt, "fetch it anew")}
     ours = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
     other = [name for name, prompt in ours.items() if rows[name].strip() != prompt]
     if other:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from medprobe.commands.imports import Found, folders
 from medprobe.core.errors import BadInput
-from medprobe.sources.sentences import read_lines
+from medprobe.sources.sentences import read_numbered_lines
 
 SENTENCES = 10_000  # of a set of the paper
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -21,7 +21,7 @@ def find(path: Path) -> Found:
     for file in files:
         if not NAME.fullmatch(file.stem):
             raise BadInput(file, "a set's name is letters, digits, _ and -", "rename the file")
-        sentences = list(read_lines(file).values())
+        sentences = list(read_numbered_lines(file).values())
         if not sentences:
             raise BadInput(file, "no sentence in it", "give a text with a sentence a line")
         words = sum(len(text.split()) for text in sentences) / len(sentences)
