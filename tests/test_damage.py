@@ -120,7 +120,7 @@ CASES = [
     (
         "BioLAMA",
         triple(sub_label="\u200b \t"),
-        "sub_label is '\\u200b \\t', expected a",
+        "sub_label is '\\u200b \\t', expected visible",
     ),
     ("BioLAMA", triple(sub_label="a\0"), "expected visible text"),
     ("MedNLI", NOTE.replace(b'"p"', b'["p"]'), "line 1: pairID is a list, expected a valid"),
@@ -129,8 +129,8 @@ CASES = [
     ("MEDIQA", b"pair_id,label\n" + b"x" * 5_000_000 + b",neutral\n", "line 2: not CSV: field"),
     ("the annotation", b"", "annotation.csv: empty"),
     ("the annotation", b"pair_id\n\xe9\n", "line 1: no column 'premise'"),
-    ("cui2vec", b'"","V1"\n', "line 1: expected a header, and a concept a line below"),
-    ("cui2vec", b"C0000001,1\nC0000002,0\n", "line 1: expected a header, and a concept"),
+    ("cui2vec", b'"","V1"\n', "line 1: expected a header, then one concept per line"),
+    ("cui2vec", b"C0000001,1\nC0000002,0\n", "line 1: expected a header, then one"),
     (
         "PubMed",
         gzip.compress(VERSION, mtime=0),

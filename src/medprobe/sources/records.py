@@ -96,8 +96,7 @@ def validate(
     if isinstance(value, str):
         labels = re.findall(r"'(\w+)'", expected) if detail["type"] == "literal_error" else []
         quotation = quote(value) + nearest(value, labels) if len(value) <= SHOWN else ""
-        description = quotation or f"a text of {len(value):,} characters"
-        description = description if value else "empty"
+        description = quotation or (f"a text of {len(value):,} characters" if value else "empty")
     raise BadInput(where, f"{field} is {description}, expected {expected}", remedy)
 
 
