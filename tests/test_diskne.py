@@ -295,7 +295,7 @@ def test_splits_equal_the_rule_read_out(
         train = set()
         for row in rows:
             texts = [row["premise"], row["full_hypothesis"], row["hypothesis"]]
-            named = any(map(Diseases((name, target) for name in names).named, texts))
+            named = any(map(Diseases((name, target) for name in names).find, texts))
             if match == "substrings":
                 named = any(name.lower() in row["premise"].lower() for name in names)
             again = " ".join(row["premise"].lower().split()) in premises

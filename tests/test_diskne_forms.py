@@ -36,7 +36,7 @@ NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", 
 def test_a_name_is_found_in_any_form(text: str, found: list[str]) -> None:
     pairs = [(name, name) for name in NAMES]
     assert Forms(pairs).diseases(text) == set(found)
-    assert set(Diseases(pairs).named(text)) == set(found)
+    assert set(Diseases(pairs).find(text)) == set(found)
 
 
 PIECES = [
@@ -53,4 +53,4 @@ def test_the_gate_finds_what_the_builder_finds(names: list[str], text: str) -> N
     """Two implementations of one rule: where the gate found more, it would stop sound tables; where
     it found less, it would let a leak pass."""
     pairs = [(name, str(number)) for number, name in enumerate(names)]
-    assert set(Diseases(pairs).named(text)) == Forms(pairs).diseases(text)
+    assert set(Diseases(pairs).find(text)) == Forms(pairs).diseases(text)

@@ -20,6 +20,7 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.papers import papers
 from medprobe.quality import gate as checks
 from medprobe.quality import suites as suite_files
+from medprobe.quality.checks import Context
 from medprobe.quality.diskne import expect_no_disease_leakage
 from medprobe.stages.validate import validate
 
@@ -144,15 +145,12 @@ def leaks(clean: Path, planted: dict[str, str]) -> list[tuple[str, str]]:
     tables = {name: pd.read_parquet(built / f"{name}.parquet") for name in ("examples", "splits")}
     for target, text in planted.items():
         _put(tables, _trained(tables, target), "premise", text)
-    token, why = checks.all_tables.set(tables), checks.reasons.set({})
+    context = Context(tables)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(clean)
-        fine = expect_no_disease_leakage(tables["splits"], "forms")
-    said = checks.reasons.get()
-    checks.all_tables.reset(token)
-    checks.reasons.reset(why)
-    assert len(said) == (~fine).sum()
-    return [(row.split()[0], " ".join(reason)) for row, reason in said.items()]
+        accepted = expect_no_disease_leakage(tables["splits"], context, "forms")
+    assert len(context.reasons) == (~accepted).sum()
+    return [(row.split()[0], " ".join(reason)) for row, reason in context.reasons.items()]
 
 
 @pytest.mark.parametrize(("target", "text", "name"), LEAKS, ids=[text for _, text, _ in LEAKS])

@@ -345,7 +345,7 @@ def test_a_further_table_has_a_suite_of_its_own(tmp_path: Path) -> None:
     (check,) = reports["steps"]["checks"]
     assert [example["row"] for example in check["examples"]] == ["a 1", "b 1"]
     del tables["steps"]
-    with pytest.raises(BadInput, match=r"steps.parquet: no such table, but a suite for it"):
+    with pytest.raises(BadInput, match=r"steps.parquet: no such table, but it has a suite"):
         gate.run(suites.load(tmp_path, NEEDED, {}), tables, text=True)
 
 

@@ -73,14 +73,13 @@ def test_what_a_check_of_rows_reads_is_never_missing(
     """Such a check skips rows in which a value is missing, so that another one has to report it."""
     for path, suite in loaded.items():
         held = {
-            listed.kwargs["column"]
-            for listed in suite.listed
-            if listed.type == "expect_column_values_to_not_be_null"
-            and listed.severity == "critical"
+            entry.kwargs["column"]
+            for entry in suite.entries
+            if entry.type == "expect_column_values_to_not_be_null" and entry.severity == "critical"
         }
-        for listed in suite.listed:
-            if listed.type != "expect_compound_columns_to_be_unique":
-                assert set(listed.kwargs.get("column_list", [])) <= held, (path, listed)
+        for entry in suite.entries:
+            if entry.type != "expect_compound_columns_to_be_unique":
+                assert set(entry.kwargs.get("column_list", [])) <= held, (path, entry)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
@@ -90,17 +89,17 @@ def test_an_expectation_reports_what_breaks_it(
     builder, suite, number = next(
         (builder, suite, number)
         for (builder, _), suite in loaded.items()
-        for number, listed in enumerate(suite.listed)
-        if listed.type == name and "mostly" not in listed.kwargs
+        for number, entry in enumerate(suite.entries)
+        if entry.type == name and "mostly" not in entry.kwargs
     )
-    listed = suite.listed[number]
+    entry = suite.entries[number]
     tables = {name: rows.reset_index(drop=True) for name, rows in sound[builder][0].items()}
     if suite.table == "splits":  # to look for leaks takes time
         few = tables["splits"]["target"].isin(tables["splits"]["target"].unique()[:2])
         drop(tables, "splits", ~few)
-    MUTATIONS[name](tables, suite.table, listed.kwargs)
-    alone = replace(suite, listed=[listed], expectations=[suite.expectations[number]])
-    ((check,),) = [report["checks"] for report in gate.run([alone], tables, text=True)]
+    MUTATIONS[name](tables, suite.table, entry.kwargs)
+    single = replace(suite, entries=[entry], expectations=[suite.expectations[number]])
+    ((check,),) = [report["checks"] for report in gate.run([single], tables, text=True)]
     assert check["failing"] > 0
     assert not check["success"]
 

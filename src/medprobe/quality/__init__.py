@@ -1,8 +1,8 @@
-"""The data gate: expectation suites (JSON) run by Great Expectations on tables.
+"""The data gate: expectation suites (JSON), run by Great Expectations on tables.
 
-Every module of this package may define expectations of our own: a function under `@value_check` or
-`@row_check` (see `checks`), known to the suites by the function's name. Great Expectations is
-imported where the gate runs, and not before.
+Every module of this package can define custom expectations: a function under `@value_check` or
+`@row_check` (see `checks`), which suites call by its name. Great Expectations is imported only
+where the gate runs.
 """
 
 import importlib
@@ -15,6 +15,6 @@ logging.getLogger("great_expectations").setLevel(logging.CRITICAL)  # its traceb
 
 
 def register() -> None:
-    """Make all expectations of our own known to Great Expectations."""
+    """Register all custom expectations with Great Expectations."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")

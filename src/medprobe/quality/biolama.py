@@ -2,21 +2,23 @@
 
 import pandas as pd
 
-from medprobe.quality.checks import row_check, tables
+from medprobe.quality.checks import Context, row_check
 
 
 @row_check
-def expect_facts_to_be_absent_from_table(rows: pd.DataFrame, other: str) -> pd.Series:
-    """No fact of a row, its columns being relation, subject and answers by id, is in the other
-    table of the benchmark, of which these are columns too."""
+def expect_facts_to_be_absent_from_table(
+    rows: pd.DataFrame, context: Context, other: str
+) -> pd.Series:
+    """Columns relation, subject and answers, by id, which the other table has too: no fact of a row
+    is in that table."""
     relation, subject, answers = rows.columns
-    there = {
+    other_facts = {
         (row[relation], row[subject], answer)
-        for _, row in tables.get()[other].iterrows()
+        for _, row in context.tables[other].iterrows()
         for answer in row[answers]
     }
-    found = [
-        all((row[relation], row[subject], answer) not in there for answer in row[answers])
+    absent = [
+        all((row[relation], row[subject], answer) not in other_facts for answer in row[answers])
         for _, row in rows.iterrows()
     ]
-    return pd.Series(found, index=rows.index)
+    return pd.Series(absent, index=rows.index)

@@ -1,16 +1,19 @@
-"""How an expectation of our own is made: a function from values, or rows, to true or false each.
+"""Custom expectations: functions from values, or rows, to a boolean each.
 
 >>> @value_check
 ... def expect_texts_to_be_short(texts: pd.Series, at_most: int) -> pd.Series:
 ...     return texts.str.len() <= at_most
 
 is known to suites as `{"type": "expect_texts_to_be_short", "kwargs": {"column": …, "at_most": …}}`.
+A check with a parameter `context: Context` gets the tables of the run; suites do not name it.
 """
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pandas as pd
@@ -29,23 +32,46 @@ from great_expectations.expectations.metrics.map_metric_provider import (
     multicolumn_condition_partial,
 )
 
-# All tables that are being validated, by name, for checks that need another one.
-tables: Final[ContextVar[Mapping[str, pd.DataFrame]]] = ContextVar("tables")
+CONTEXT: Final = "context"  # the parameter of checks that need other tables
 
-# Why rows fail, by the row's id, where a check has more to say than the row's values: what may
-# always be shown, and text of the data, which may be licensed.
-reasons: Final[ContextVar[dict[str, tuple[str, str]]]] = ContextVar("reasons")
 
-# Great Expectations' classes of our own expectations, by the names that suites know them by.
+@dataclass(frozen=True)
+class Context:
+    """A run of the gate, for checks that need more than their own values.
+
+    `tables` are all validated tables, by name. A check adds to `reasons` why a row fails, by the
+    row's id: what can always be shown, and text of the data, which can be licensed.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+# Great Expectations calls a check with the arguments of the suite's file and nothing else, so the
+# context of a run reaches checks by this variable. Only this module reads it.
+_context: Final[ContextVar[Context]] = ContextVar("context")
+
+# Great Expectations' classes of custom expectations, by their names in suites.
 expectations: Final[dict[str, type]] = {}
 
 Check = Callable[..., pd.Series]
 
 
+@contextmanager
+def providing(tables: Mapping[str, pd.DataFrame]) -> Iterator[Context]:
+    """Provide checks with the context of a run on these tables."""
+    context = Context(tables)
+    token = _context.set(context)
+    try:
+        yield context
+    finally:
+        _context.reset(token)
+
+
 def value_check(function: Check) -> Check:
     """Make an expectation on one `column` of `function(values, **arguments) -> booleans`.
 
-    Values that are missing are not checked: `expect_column_values_to_not_be_null` is for them.
+    Missing values are not checked; `expect_column_values_to_not_be_null` does that.
     """
     partial = column_condition_partial(engine=PandasExecutionEngine)
     return _register(function, ColumnMapExpectation, ColumnMapMetricProvider, partial, "column")
@@ -55,7 +81,7 @@ def row_check(function: Check) -> Check:
     """Make an expectation on a `column_list`, two columns or more, of
     `function(rows, **arguments) -> booleans`, where `rows` has these columns in this order.
 
-    Rows in which one of them is missing are not checked, as above.
+    Rows with a missing value in one of them are not checked.
     """
     partial = multicolumn_condition_partial(engine=PandasExecutionEngine)
     base, metric = MulticolumnMapExpectation, MulticolumnMapMetricProvider
@@ -63,15 +89,21 @@ def row_check(function: Check) -> Check:
 
 
 def _register(function: Check, base: type, metric: type, partial: Any, domain: str) -> Check:
-    """Define the two classes that Great Expectations wants of a custom expectation: the metric,
-    which it registers as the class is made, and the expectation, which goes into `expectations`."""
+    """Define the two classes that a custom expectation of Great Expectations consists of.
+
+    Great Expectations registers the metric when its class is made. The expectation goes into
+    `expectations`.
+    """
     name = getattr(function, "__name__", "")
     title = "".join(word.capitalize() for word in name.split("_"))
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    _, *parameters = inspect.signature(function).parameters.values()
+    has_context = any(parameter.name == CONTEXT for parameter in parameters)
+    parameters = [parameter for parameter in parameters if parameter.name != CONTEXT]
     arguments = tuple(parameter.name for parameter in parameters)
 
     def condition(cls: type, values: Any, **kwargs: Any) -> pd.Series:
-        return function(values, **{argument: kwargs[argument] for argument in arguments})
+        context = {CONTEXT: _context.get()} if has_context else {}
+        return function(values, **context, **{argument: kwargs[argument] for argument in arguments})
 
     metric_fields = {
         "condition_metric_name": f"{domain}.{name}",

@@ -1,62 +1,66 @@
-"""What is expected of contexts. Checks that read text take the ids of steps and look the text up,
-so that no report of the gate shows any of it."""
+"""Expectations on contexts. Checks that read text take the ids of steps and look the text up, so
+that no report of the gate shows it."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-from medprobe.quality.checks import row_check, tables, value_check
+from medprobe.quality.checks import Context, row_check, value_check
 
 
 @value_check
-def expect_real_contexts_to_be_in_their_documents(ids: pd.Series) -> pd.Series:
-    """What stands before the prompt, in a real context, is a piece of its document's text."""
-    steps = tables.get()["queries"].set_index("query_id").loc[ids]
-    documents = tables.get()["documents"].set_index(["resource", "document"])["text"]
-    found = [
+def expect_real_contexts_to_be_in_their_documents(ids: pd.Series, context: Context) -> pd.Series:
+    """In a real context, the text before the prompt is a piece of its document's text."""
+    queries = context.tables["queries"]
+    steps = queries.set_index("query_id").loc[ids]
+    documents = context.tables["documents"].set_index(["resource", "document"])["text"]
+    contained = [
         row.kind != "real" or passage in documents[row.resource, row.document]
-        for row, passage in zip(steps.itertuples(), _passages(steps), strict=True)
+        for row, passage in zip(steps.itertuples(), _passages(steps, queries), strict=True)
     ]
-    return pd.Series(found, index=ids.index)
+    return pd.Series(contained, index=ids.index)
 
 
 @value_check
-def expect_segments_to_hold_one_entity(ids: pd.Series) -> pd.Series:
+def expect_segments_to_hold_one_entity(ids: pd.Series, context: Context) -> pd.Series:
     """The segment that a step adds holds exactly one mention of a candidate of its relation."""
-    steps = tables.get()["queries"].set_index("query_id").loc[ids]
-    candidates = tables.get()["candidates"].groupby("type")["id"].agg(set).to_dict()
+    steps = context.tables["queries"].set_index("query_id").loc[ids]
+    candidates = context.tables["candidates"].groupby("type")["id"].agg(set).to_dict()
     mentions = {
         key: list(part[["start", "end", "cui"]].itertuples(index=False, name=None))
-        for key, part in tables.get()["mentions"].groupby(["resource", "document"])
+        for key, part in context.tables["mentions"].groupby(["resource", "document"])
     }
-    found = [
+    single = [
         row.step == 0
-        or _spans(row, mentions[row.resource, row.document], candidates[row.relation]) == 1
+        or _count_spans(row, mentions[row.resource, row.document], candidates[row.relation]) == 1
         for row in steps.itertuples()
     ]
-    return pd.Series(found, index=ids.index)
+    return pd.Series(single, index=ids.index)
 
 
 @value_check
-def expect_steps_to_be_nested(ids: pd.Series) -> pd.Series:
-    """A step shows what the step before it shows and one segment more; the text of a real context
-    holds the text before."""
-    steps = tables.get()["queries"].set_index("query_id")
-    passages = dict(zip(steps.index, _passages(steps), strict=True))
-    shown = {step: set(names) for step, names in steps["shown"].items()}
+def expect_steps_to_be_nested(ids: pd.Series, context: Context) -> pd.Series:
+    """A step shows what the previous step shows and one more segment; the text of a real context
+    contains the previous text."""
+    queries = context.tables["queries"]
+    steps = queries.set_index("query_id")
+    passages = dict(zip(steps.index, _passages(steps, queries), strict=True))
+    names_by_step = {step: set(names) for step, names in steps["shown"].items()}
     rows = {row.Index: row for row in steps.itertuples()}
 
-    def nested(step: str) -> bool:
+    def is_nested(step: str) -> bool:
         row = rows[step]
         if row.step == 0:
-            return not passages[step] and not shown[step]
-        before = f"{row.context_id}/{row.step - 1}"
-        if before not in shown or shown[step] != shown[before] | {row.added}:
+            return not passages[step] and not names_by_step[step]
+        previous = f"{row.context_id}/{row.step - 1}"
+        if previous not in names_by_step or names_by_step[step] != names_by_step[previous] | {
+            row.added
+        }:
             return False
-        return row.kind != "real" or passages[before] in passages[step]
+        return row.kind != "real" or passages[previous] in passages[step]
 
-    return ids.map(nested)
+    return ids.map(is_nested)
 
 
 @row_check
@@ -73,16 +77,18 @@ def expect_both_centres_in_pairs(rows: pd.DataFrame) -> pd.Series:
     return rows.groupby(pair)[centre].transform("nunique") == 2
 
 
-def _passages(steps: pd.DataFrame) -> Iterable[str]:
-    """The text of each step before its prompt, which is all of the context's step 0."""
-    first = tables.get()["queries"].query("step == 0")
-    alone = dict(zip(first["context_id"], first["prompt"], strict=True))
+def _passages(steps: pd.DataFrame, queries: pd.DataFrame) -> Iterable[str]:
+    """The text of each step before its prompt, which is the whole text of the context's step 0."""
+    first_steps = queries.query("step == 0")
+    prompts = dict(zip(first_steps["context_id"], first_steps["prompt"], strict=True))
     for context, prompt in zip(steps["context_id"], steps["prompt"], strict=True):
-        yield prompt.removesuffix(alone[context]).strip()
+        yield prompt.removesuffix(prompts[context]).strip()
 
 
-def _spans(step: Any, mentions: list[tuple[int, int, str]], candidates: set[str]) -> int:
-    """How many stretches of a step's segment mention a candidate and not the subject."""
-    inside = [m for m in mentions if step.added_start <= m[0] and m[1] <= step.added_end]
-    subject = {(start, end) for start, end, cui in inside if cui == step.subject_id}
-    return len({(start, end) for start, end, cui in inside if cui in candidates} - subject)
+def _count_spans(step: Any, mentions: list[tuple[int, int, str]], candidates: set[str]) -> int:
+    """How many spans of a step's segment mention a candidate and not the subject."""
+    segment_mentions = [m for m in mentions if step.added_start <= m[0] and m[1] <= step.added_end]
+    subject = {(start, end) for start, end, cui in segment_mentions if cui == step.subject_id}
+    return len(
+        {(start, end) for start, end, cui in segment_mentions if cui in candidates} - subject
+    )

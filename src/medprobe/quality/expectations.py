@@ -5,7 +5,7 @@ import re
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.quality.checks import row_check, tables, value_check
+from medprobe.quality.checks import Context, row_check, value_check
 
 
 @value_check
@@ -31,8 +31,8 @@ def expect_list_items_to_be_unique(lists: pd.Series) -> pd.Series:
 @value_check
 def expect_list_items_to_match_regex(lists: pd.Series, regex: str) -> pd.Series:
     """All items of each list match, from their start to their end."""
-    whole = re.compile(regex)
-    return lists.map(lambda items: all(whole.fullmatch(item) for item in items))
+    pattern = re.compile(regex)
+    return lists.map(lambda items: all(pattern.fullmatch(item) for item in items))
 
 
 @row_check
@@ -42,43 +42,48 @@ def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
 
 
 @row_check
-def expect_items_to_be_in_table(rows: pd.DataFrame, other: str, key: str, column: str) -> pd.Series:
+def expect_items_to_be_in_table(
+    rows: pd.DataFrame, context: Context, other: str, key: str, column: str
+) -> pd.Series:
     """The last column's items (a list, or one text) are in `column` of another table of the
-    benchmark, in the rows whose `key` is the first column's."""
-    there = tables.get()[other]
-    known = there.groupby(key)[column].agg(set).to_dict()
-    first, *_, last = rows.columns
+    benchmark, in the rows whose `key` equals the first column."""
+    other_table = context.tables[other]
+    items_by_key = other_table.groupby(key)[column].agg(set).to_dict()
+    key_column, *_, item_column = rows.columns
 
-    def inside(group: str, items: object) -> bool:
-        wanted = {items} if isinstance(items, str) else set(items)  # type: ignore[call-overload]
-        return wanted <= known.get(group, set())
+    def is_in_table(group: str, items: object) -> bool:
+        needed = {items} if isinstance(items, str) else set(items)  # type: ignore[call-overload]
+        return needed <= items_by_key.get(group, set())
 
-    found = [inside(group, items) for group, items in zip(rows[first], rows[last], strict=True)]
-    return pd.Series(found, index=rows.index)
+    results = [
+        is_in_table(group, items)
+        for group, items in zip(rows[key_column], rows[item_column], strict=True)
+    ]
+    return pd.Series(results, index=rows.index)
 
 
 @row_check
 def expect_subset_to_be_within(rows: pd.DataFrame, subset: str, whole: str) -> pd.Series:
-    """Each row whose first column is `subset` has a row like it (in all other columns) whose first
+    """Each row whose first column is `subset` has an equal row (in all other columns) whose first
     column is `whole`."""
-    first, *rest = rows.columns
-    all_of_it = set(_keys(rows.loc[rows[first] == whole, rest]))
-    inside = [key in all_of_it for key in _keys(rows[rest])]
-    return (rows[first] != subset) | pd.Series(inside, index=rows.index)
+    subset_column, *columns = rows.columns
+    whole_keys = set(_keys(rows.loc[rows[subset_column] == whole, columns]))
+    is_within = [key in whole_keys for key in _keys(rows[columns])]
+    return (rows[subset_column] != subset) | pd.Series(is_within, index=rows.index)
 
 
 @row_check
 def expect_subset_values_to_be_below(rows: pd.DataFrame, subset: str, below: float) -> pd.Series:
     """In rows whose first column is `subset`, the values of all others are less than `below`."""
-    first, *rest = rows.columns
-    return (rows[first] != subset) | (rows[rest] < below).all(axis=1)
+    subset_column, *columns = rows.columns
+    return (rows[subset_column] != subset) | (rows[columns] < below).all(axis=1)
 
 
 @row_check
 def expect_group_sizes_to_be_between(
     rows: pd.DataFrame, min_value: int, max_value: int
 ) -> pd.Series:
-    """As many rows are alike in these columns, both ends included."""
+    """The number of rows that are equal in these columns is between these, both included."""
     columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False)[columns[0]].transform("size")
     return sizes.between(min_value, max_value)
@@ -97,6 +102,7 @@ def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Ser
 @row_check
 def expect_rows_to_be_used(
     rows: pd.DataFrame,
+    context: Context,
     *,
     what: str,
     other: str,
@@ -110,31 +116,42 @@ def expect_rows_to_be_used(
     at_most: int | None = None,
     at_least: int = 1,
 ) -> pd.Series:
-    """Columns `what, name, rows` of the table `sources`: of the things of this `what`, at least
-    this share has come into the table `other`, name by name.
+    """Columns `what, name, rows` of the table `sources`: for each name of this `what`, the table
+    `other` has at least this share of the rows.
 
-    There, `where` chooses rows (a pandas query), the column `by` holds the names, and `distinct`
-    is a column whose different values count in place of rows. `name` and `value` are patterns
-    whose group is the name in either table. What a rule has dropped, counted in `sources` too, as
-    the `what` of `dropped`, is not expected there; no more than `at_most` is, where a builder draws
-    so many; nothing where there are fewer than `at_least`.
+    Args:
+        rows: of `sources`.
+        context: the other tables.
+        what: which rows of `sources` are checked.
+        other: the table that the rows came into.
+        by: its column of names.
+        share: of the rows.
+        where: a pandas query that selects rows of `other`.
+        distinct: a column of `other` whose distinct values are counted instead of rows.
+        name: a pattern whose group is the name in `sources`.
+        value: a pattern whose group is the name in `other`.
+        dropped: the `what` of rows that a rule dropped; these are not expected.
+        at_most: no more rows of a name are expected, since a builder draws so many.
+        at_least: nothing is expected of a name with fewer rows.
     """
     kind, names, numbers = (rows[column] for column in rows.columns)
-    there = tables.get()[other]
-    there = there.query(where) if where else there
-    held = there[by].astype(str).str.extract(f"^{value}$", expand=False)
-    count = there[distinct].groupby(held).nunique() if distinct else held.value_counts()
-    found = names.str.extract(f"^{name}$", expand=False)
-    mine = (kind == what) & found.notna()
-    if not mine.any():
+    used_rows = context.tables[other]
+    used_rows = used_rows.query(where) if where else used_rows
+    used_names = used_rows[by].astype(str).str.extract(f"^{value}$", expand=False)
+    use_counts = (
+        used_rows[distinct].groupby(used_names).nunique() if distinct else used_names.value_counts()
+    )
+    row_names = names.str.extract(f"^{name}$", expand=False)
+    is_meant = (kind == what) & row_names.notna()
+    if not is_meant.any():
         return pd.Series(False, index=rows.index)
-    left_out = numbers[kind == dropped].groupby(names[kind == dropped]).sum()
-    expected = numbers - names.map(left_out).fillna(0)
+    dropped_rows = numbers[kind == dropped].groupby(names[kind == dropped]).sum()
+    expected = numbers - names.map(dropped_rows).fillna(0)
     expected = expected.clip(upper=at_most).where(expected >= at_least, 0)
-    return ~mine | (found.map(count).fillna(0) >= share * expected)
+    return ~is_meant | (row_names.map(use_counts).fillna(0) >= share * expected)
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
-    """Each row as something that can be looked up, lists too."""
+    """Each row as a hashable key; lists become tuples."""
     plain = rows.map(lambda value: value if pd.api.types.is_scalar(value) else tuple(value))
     return list(plain.itertuples(index=False, name=None))

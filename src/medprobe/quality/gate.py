@@ -1,4 +1,4 @@
-"""Run suites on tables with Great Expectations, in memory; no folder of its own is made."""
+"""Run suites on tables with Great Expectations, in memory; without a project folder of its own."""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ import pandas as pd
 
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import Progress, show_progress
-from medprobe.quality.checks import reasons
-from medprobe.quality.checks import tables as all_tables
+from medprobe.quality.checks import Context, providing
 from medprobe.quality.suites import Suite
 
 EXAMPLES: Final = 20  # failing rows that a report names, of each check
@@ -19,37 +18,42 @@ NUMBER: Final = "row_number"  # column that the gate adds to a table, from 1
 def run(
     suites: list[Suite], tables: Mapping[str, pd.DataFrame], *, text: bool
 ) -> list[dict[str, Any]]:
-    """One report a suite: table, rows, success, and `checks`, one an expectation, in their order.
+    """Run suites on tables. The same tables give the same reports.
 
-    A check has type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (each
-    the row's number, its id, and what is wrong) and `problem` (why it could not be checked, such
-    as a missing column). Without `text`, no text of the tables is in a report, but for the columns
-    that identify rows. The same tables give the same report. Raises BadInput for a suite without a
-    table.
+    Args:
+        suites: to run.
+        tables: by name.
+        text: whether reports may contain text of the tables. Without it they have only the text of
+            the columns that identify rows.
+
+    Returns:
+        One report per suite: table, rows, success, and `checks`, one per expectation. A check has
+        type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (the number
+        and id of rows, and what is wrong) and `problem` (why it could not be checked, such as a
+        missing column).
+
+    Raises:
+        BadInput: a suite's table is missing.
     """
     import great_expectations as gx
 
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
-    source = context.data_sources.add_pandas("tables")
-    token, why = all_tables.set(tables), reasons.set({})
-    try:
-        with show_progress("validate", sum(len(suite.listed) for suite in suites), "checks") as now:
-            now.advance_to(0)
-            return [_run(suite, tables, source, text, now) for suite in suites]
-    finally:
-        all_tables.reset(token)
-        reasons.reset(why)
+    gx_context = gx.get_context(mode="ephemeral")
+    gx_context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+    source = gx_context.data_sources.add_pandas("tables")
+    with providing(tables) as context:
+        with show_progress(
+            "validate", sum(len(suite.entries) for suite in suites), "checks"
+        ) as bar:
+            bar.advance_to(0)
+            return [_run(suite, context, source, text, bar) for suite in suites]
 
 
-def _run(
-    suite: Suite, tables: Mapping[str, pd.DataFrame], source: Any, text: bool, now: Progress
-) -> dict[str, Any]:
+def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress) -> dict[str, Any]:
     import great_expectations as gx
 
-    if suite.table not in tables:
-        raise BadInput(f"{suite.table}.parquet", "no such table, but a suite for it")
-    table = tables[suite.table]
+    if suite.table not in context.tables:
+        raise BadInput(f"{suite.table}.parquet", "no such table, but it has a suite")
+    table = context.tables[suite.table]
     if missing := [column for column in suite.row_id if column not in table]:
         raise BadInput(f"{suite.table}.parquet", f"no column {missing[0]} to name its rows by")
     asset = source.add_dataframe_asset(suite.table)
@@ -64,61 +68,63 @@ def _run(
             "unexpected_index_column_names": [NUMBER, *suite.row_id],
         },
     )
-    found = sorted(outcome.results, key=lambda result: result.expectation_config.meta["number"])
-    if len(found) != len(suite.listed):
-        raise RuntimeError(f"{suite.table}: {len(found)} of {len(suite.listed)} checks were run")
+    results = sorted(outcome.results, key=lambda result: result.expectation_config.meta["number"])
+    if len(results) != len(suite.entries):
+        raise RuntimeError(f"{suite.table}: {len(results)} of {len(suite.entries)} checks were run")
     checks = [
-        {**listed.model_dump(), **_outcome(result, suite.row_id, text)}
-        for listed, result in zip(suite.listed, found, strict=True)
+        {**entry.model_dump(), **_outcome(result, suite.row_id, text, context)}
+        for entry, result in zip(suite.entries, results, strict=True)
     ]
-    now.advance_to(now.count + len(checks))
+    bar.advance_to(bar.count + len(checks))
     success = all(check["success"] for check in checks if check["severity"] == "critical")
     return {"table": suite.table, "rows": len(table), "success": success, "checks": checks}
 
 
-def _outcome(result: Any, row_id: list[str], text: bool) -> dict[str, Any]:
-    """What a check found, of Great Expectations' many words for it."""
-    found = result.result
+def _outcome(result: Any, row_id: list[str], text: bool, context: Context) -> dict[str, Any]:
+    """The parts of Great Expectations' result that a report has."""
+    details = result.result
     problems = {
         _exception(str(info["exception_message"]), text)
         for info in [result.exception_info, *result.exception_info.values()]
         if isinstance(info, dict) and info.get("exception_message")
     }
-    observed = found.get("observed_value")
-    if not result.success and "observed_value" in found:
-        shown = text or isinstance(observed, (int, float))
-        problems.add(f"found {observed}" if shown else "found something else")
-    rows = found.get("unexpected_index_list") or []
+    observed = details.get("observed_value")
+    if not result.success and "observed_value" in details:
+        is_safe = text or isinstance(observed, (int, float))
+        problems.add(f"found {observed}" if is_safe else "found another value")
+    rows = details.get("unexpected_index_list") or []
     return {
         "success": bool(result.success),
         "failing": len(rows),
-        "examples": [_failing(row, row_id, text) for row in rows[:EXAMPLES]],
+        "examples": [_failing(row, row_id, text, context) for row in rows[:EXAMPLES]],
         "problem": "; ".join(sorted(problems)),
     }
 
 
 def _exception(message: str, text: bool) -> str:
-    """An exception's message; without `text`, only one that tells of a column."""
+    """An exception's message; without `text`, only one about a missing column."""
     column = re.search(r'The column "[^"]*" in BatchData does not exist', message)
-    return message if text else column[0] if column else "the check itself broke on these values"
+    return message if text else column[0] if column else "the check itself failed on these values"
 
 
-def _failing(row: dict[str, Any], row_id: list[str], text: bool) -> dict[str, Any]:
-    """A failing row: its number, its id, what the check says of it, and the columns' values."""
+def _failing(
+    row: dict[str, Any], row_id: list[str], text: bool, context: Context
+) -> dict[str, Any]:
+    """A failing row: its number, its id, the check's reason, and the columns' values."""
     name = " ".join(str(row[column]) for column in row_id)
     values = {
         column: _plain(value)
         for column, value in row.items()
         if column not in [NUMBER, *row_id] and (text or isinstance(value, (int, float)))
     }
-    if name in reasons.get():
-        where, what = reasons.get()[name]
-        values["reason"] = f"{where}: {what}" if text and what else where
+    if name in context.reasons:
+        place, detail = context.reasons[name]
+        values["reason"] = f"{place}: {detail}" if text and detail else place
     return {"number": int(row[NUMBER]), "row": name, **values}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; a missing one is null."""
+    """A value as JSON represents it; a missing one is null."""
     if isinstance(value, (list, tuple)) or type(value).__module__ == "numpy":
         value = value if isinstance(value, (list, tuple)) else value.tolist()
     if isinstance(value, (list, tuple)):

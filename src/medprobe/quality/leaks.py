@@ -1,9 +1,9 @@
-"""Whether texts name a disease: the gate's own reading of UMLS and of texts.
+"""Whether texts name a disease: the gate reads UMLS and texts itself.
 
-Nothing here is shared with the builder whose tables are checked: a mistake of its names, or of its
-search, must not hide itself. The rule is the same (docs/decisions.md, DisKnE): a name counts in any
-form, without regard to case, accents, widths, invisible characters, punctuation, plurals and the
-order of its words, and inside longer words if it has three characters or more.
+This module shares nothing with the builder whose tables are checked, so that a mistake of the
+builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
+name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
+plurals and the order of its words, and inside longer words if it has three characters or more.
 """
 
 import unicodedata
@@ -25,9 +25,9 @@ ROOT: Final = 3  # letters that stay of it
 
 
 def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
-    """`(name, CUI)`: all English names of these concepts in MRCONSO.RRF, suppressed ones too."""
+    """Read `(name, CUI)`: all English names of concepts in MRCONSO.RRF, suppressed ones too."""
     if not path.is_file():
-        raise BadInput(path, "no such file", "the gate looks for leaks by UMLS's names")
+        raise BadInput(path, "no such file", "the gate needs UMLS's names to find leaks")
     with path.open(encoding="utf-8", newline="\n") as lines:
         return [
             (line.split("|")[NAME], line[:CUI])
@@ -36,18 +36,18 @@ def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
         ]
 
 
-class Reading(NamedTuple):
-    """A text as the gate reads it."""
+class NormalisedText(NamedTuple):
+    """A text in the form in which the gate compares texts."""
 
     line: str  # its words, with one blank between them
-    words: frozenset[str]  # and capitals whose plural stands there
+    words: frozenset[str]  # and two capitals whose plural is in the text
     roots: list[str]  # of its words, without their endings
 
 
-def read(text: str) -> Reading:
-    """Read a text.
+def normalise(text: str) -> NormalisedText:
+    """Normalise a text.
 
-    >>> read("CLDs, or Cro\u0301hn's diseases of the liver").roots
+    >>> normalise("CLDs, or Cro\u0301hn's diseases of the liver").roots
     ['clds', 'or', 'crohn', 'diseas', 'liver']
     """
     visible = "".join(
@@ -59,41 +59,43 @@ def read(text: str) -> Reading:
     parts = "".join(c if c.isalnum() or c in "'_" else " " for c in folded).split()
     words = " ".join(map(_without_possessive, parts)).replace("_", " ").split()
     roots = [_root(word) for word in words if word not in ARTICLES]
-    return Reading(" ".join(words), frozenset(words) | _plurals(text), roots)
+    return NormalisedText(" ".join(words), frozenset(words) | _plurals(text), roots)
 
 
 class Diseases:
     """Finds the diseases of these names, pairs of a name and a CUI, in texts."""
 
     def __init__(self, names: Iterable[tuple[str, str]]) -> None:
-        self._inside: dict[str, set[tuple[str, str]]] = defaultdict(set)
-        self._whole: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._by_line: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._by_word: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_root: dict[str, list[tuple[Counter[str], tuple[str, str]]]] = defaultdict(list)
         for name in set(names):
-            line, _, roots = read(name[0])
+            line, _, roots = normalise(name[0])
             if len(line) < WITHIN_WORDS:
-                self._whole[line].add(name)
+                self._by_word[line].add(name)
                 continue
-            self._inside[line].add(name)
+            self._by_line[line].add(name)
             if roots:
                 self._by_root[min(roots)].append((Counter(roots), name))
-        self._whole.pop("", None)
+        self._by_word.pop("", None)
 
-    def named(self, text: str) -> dict[str, str]:
-        """The diseases that a text names, and the longest name of each that does it."""
-        line, words, roots = read(text)
-        found = [name for part, names in self._inside.items() if part in line for name in names]
-        found += [
-            name for word in words if len(word) > 1 for name in self._whole.get(word, ())
+    def find(self, text: str) -> dict[str, str]:
+        """The diseases that a text names: the longest name that it has of each, by CUI."""
+        line, words, roots = normalise(text)
+        names_in_text = [
+            name for part, names in self._by_line.items() if part in line for name in names
+        ]
+        names_in_text += [
+            name for word in words if len(word) > 1 for name in self._by_word.get(word, ())
         ]  # a single character names nothing
         for root in set(roots):
-            for wanted, name in self._by_root.get(root, ()):
-                size = wanted.total()
+            for root_counts, name in self._by_root.get(root, ()):
+                size = root_counts.total()
                 windows = (roots[start : start + size] for start in range(len(roots) - size + 1))
-                if any(root in window and Counter(window) == wanted for window in windows):
-                    found.append(name)
-        found.sort(key=lambda name: (len(name[0]), name))
-        return {cui: name for name, cui in found}
+                if any(root in window and Counter(window) == root_counts for window in windows):
+                    names_in_text.append(name)
+        names_in_text.sort(key=lambda name: (len(name[0]), name))
+        return {cui: name for name, cui in names_in_text}
 
 
 def _without_possessive(part: str) -> str:
@@ -103,7 +105,7 @@ def _without_possessive(part: str) -> str:
 
 
 def _plurals(text: str) -> set[str]:
-    """Abbreviations of two capitals or digits that stand in the plural: `mi` for "MIs"."""
+    """Abbreviations of two capitals or digits that are in the plural: `mi` for "MIs"."""
     plain = "".join(
         c if c.isalnum() or c == "_" else " " for c in unicodedata.normalize("NFKC", text)
     )

@@ -7,7 +7,7 @@ TEMPLATES: Final = Path(__file__).parent
 
 
 def page(subject: str, reports: list[dict[str, Any]]) -> str:
-    """The HTML of `gate.run`'s reports."""
+    """Render the reports of `gate.run` as HTML."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)
@@ -27,11 +27,11 @@ def page(subject: str, reports: list[dict[str, Any]]) -> str:
 
 
 def failing_rows(check: dict[str, Any]) -> list[str]:
-    """A line for each failing row that the report names: its number, its id, what is wrong."""
+    """One line per failing row of a check: its number, its id, and what is wrong."""
     lines = []
     for example in check["examples"]:
         name = f"row {example['number']:,}, {example['row']}".removesuffix(", ")
-        about = {key: value for key, value in example.items() if key not in ("number", "row")}
-        values = ", ".join(f"{key} = {value!r}" for key, value in about.items())
+        fields = {key: value for key, value in example.items() if key not in ("number", "row")}
+        values = ", ".join(f"{key} = {value!r}" for key, value in fields.items())
         lines.append(f"{name}: {values}" if values else name)
     return lines

@@ -10,8 +10,8 @@
 `critical`, the default, stops the pipeline; a `warning` or `info` is only shown. An argument
 `{"$PARAMETER": "negatives"}` is the benchmark's setting of that name in `params.yaml`. A suite of
 `{"like": "medlama/queries.json"}` has that suite's expectations before its own. Great Expectations
-drops what it does not know or cannot read without a word, so each expectation is made here, and
-what cannot be made is an error.
+silently drops expectations that it does not know or cannot read. So each expectation is made here,
+and one that cannot be made is an error.
 """
 
 import json
@@ -27,8 +27,8 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section, parse_section
 
 
-class Listed(Section):
-    """An expectation as a suite's file lists it."""
+class SuiteEntry(Section):
+    """An expectation in a suite's file."""
 
     type: str
     kwargs: dict[str, Any] = Field({})
@@ -41,23 +41,34 @@ class SuiteFile(Section):
 
     like: str = ""  # another suite, below expectations/
     row_id: list[str] = Field([])
-    expectations: list[Listed] = Field([])
+    expectations: list[SuiteEntry] = Field([])
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite for one table: `expectations` are Great Expectations' own objects, in the order of
-    the file's `listed` ones, whose parameters are filled in."""
+    """A suite for one table.
+
+    `expectations` are Great Expectations' objects, in the order of `entries`: the file's entries
+    with their parameters resolved.
+    """
 
     table: str
     row_id: list[str]
-    listed: list[Listed]
+    entries: list[SuiteEntry]
     expectations: list[Any]
 
 
 def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> list[Suite]:
-    """All suites of a folder, by table. Raises BadInput where one of the `needed` tables has none,
-    or anything in a file is unknown or malformed."""
+    """Load all suites of a folder, by table.
+
+    Args:
+        folder: of the suites' files.
+        needed: tables that must have a suite.
+        settings: the benchmark's settings, for parameters.
+
+    Raises:
+        BadInput: a needed suite is missing, or a part of a file is unknown or malformed.
+    """
     for table in needed:
         if not (path := folder / f"{table}.json").is_file():
             raise BadInput(path, "no such suite", "write what is expected of this table")
@@ -66,7 +77,8 @@ def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> li
 
 
 def folders(folder: Path) -> list[Path]:
-    """The folders that a folder's suites are read from: itself, and those that they are like."""
+    """The folders that a folder's suites are read from: itself, and those of the suites that they
+    extend by `like`."""
     files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
     like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
     return [folder, *sorted(like - {folder})]
@@ -83,19 +95,21 @@ def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
     suite = Suite(path.stem, file.row_id, [], [])
     if file.like:
         suite = replace(_read(path.parents[1] / file.like, settings), table=path.stem)
-    for number, one in enumerate(file.expectations, 1):
+    for number, entry in enumerate(file.expectations, 1):
         where = f"{path}, expectation {number}"
-        kwargs = {key: _filled(value, settings, where) for key, value in one.kwargs.items()}
-        listed = one.model_copy(update={"kwargs": kwargs})
-        suite.listed.append(listed)
-        suite.expectations.append(_make(where, listed))
-    if not suite.listed:
-        raise BadInput(path, "expectations: none", "write what is expected of this table")
+        kwargs = {
+            key: _resolve_parameter(value, settings, where) for key, value in entry.kwargs.items()
+        }
+        resolved = entry.model_copy(update={"kwargs": kwargs})
+        suite.entries.append(resolved)
+        suite.expectations.append(_make(where, resolved))
+    if not suite.entries:
+        raise BadInput(path, "no expectations", "write what is expected of this table")
     return suite
 
 
-def _filled(value: Any, settings: Mapping[str, Any], where: str) -> Any:
-    """An argument, or the setting that it names; of a map its keys."""
+def _resolve_parameter(value: Any, settings: Mapping[str, Any], where: str) -> Any:
+    """An argument, or the setting that it names; for a map, its keys."""
     if not isinstance(value, dict) or "$PARAMETER" not in value:
         return value
     if (name := str(value["$PARAMETER"])) not in settings:
@@ -104,19 +118,19 @@ def _filled(value: Any, settings: Mapping[str, Any], where: str) -> Any:
     return list(value) if isinstance(value, (dict, tuple)) else value
 
 
-def _make(where: str, listed: Listed) -> Any:
-    """Great Expectations' object of what a suite lists."""
+def _make(where: str, entry: SuiteEntry) -> Any:
+    """Make Great Expectations' object of a suite's entry."""
     from pydantic.v1 import ValidationError  # of which Great Expectations' classes are
 
-    known = _expectations()
-    if listed.type not in known:
-        raise BadInput(where, f"unknown expectation {listed.type}{nearest(listed.type, [*known])}")
+    classes = _expectations()
+    if entry.type not in classes:
+        raise BadInput(where, f"unknown expectation {entry.type}{nearest(entry.type, [*classes])}")
     try:
-        return known[listed.type](**{**listed.kwargs, "severity": listed.severity})
+        return classes[entry.type](**{**entry.kwargs, "severity": entry.severity})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise BadInput(where, f"{listed.type}: {key}: {first['msg']}") from None
+        detail = error.errors()[0]
+        key = ".".join(str(part) for part in detail["loc"])
+        raise BadInput(where, f"{entry.type}: {key}: {detail['msg']}") from None
 
 
 def _expectations() -> dict[str, Any]:
@@ -125,6 +139,14 @@ def _expectations() -> dict[str, Any]:
 
     from medprobe.quality import checks
 
-    classes = [each for name, each in vars(expectations).items() if name.startswith("Expect")]
-    known = {each.expectation_type: each for each in classes if each.expectation_type}
-    return known | checks.expectations
+    expectation_classes = [
+        expectation_class
+        for name, expectation_class in vars(expectations).items()
+        if name.startswith("Expect")
+    ]
+    by_name = {
+        expectation_class.expectation_type: expectation_class
+        for expectation_class in expectation_classes
+        if expectation_class.expectation_type
+    }
+    return by_name | checks.expectations
