@@ -40,12 +40,12 @@ def run(
     gx_context = gx.get_context(mode="ephemeral")
     gx_context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = gx_context.data_sources.add_pandas("tables")
-    with providing(tables) as context:
-        with show_progress(
-            "validate", sum(len(suite.entries) for suite in suites), "checks"
-        ) as bar:
-            bar.advance_to(0)
-            return [_run(suite, context, source, text, bar) for suite in suites]
+    with (
+        providing(tables) as context,
+        show_progress("validate", sum(len(suite.entries) for suite in suites), "checks") as bar,
+    ):
+        bar.advance_to(0)
+        return [_run(suite, context, source, text, bar) for suite in suites]
 
 
 def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress) -> dict[str, Any]:
