@@ -264,7 +264,7 @@ def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
         ("replace:,rating,:,score,", "no column 'rating'; keep the lines as they were written"),
         ("rating:6", r"line 2: rating '6'; write one of: 1, 2, 3, 4, 5"),
         ("twice", r"line 802: item 'experts-001' is also on line 2; keep one"),
-        ("other", r"line 2: item 'others-001' is from another sheet; keep what `medprobe annotate`"),
+        ("other", r"line 2: item 'others-001' is from another sheet; keep what `medprobe"),
         ("empty", "no rating in any sheet; build it when a sheet is filled in"),
         ("gone", "no sheet; put the raters' sheets there"),
     ],

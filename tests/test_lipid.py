@@ -295,8 +295,8 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("", "no prompt in it; expected objects with type"),
-        ("[]", "no prompt in it"),
+        ("", "contains no prompts; expected objects with type"),
+        ("[]", "contains no prompts"),
         ('{"chem": {"aspirin": ["[MASK] acts."]}}', "prompt 1: no field 'type'; expected objects"),
         ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: no field 'answer'"),
         ('[{"type": "chem", "prompt": "acts.", "answer": "x"}]', "prompt 1: prompt is 'acts.'"),

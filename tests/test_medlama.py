@@ -299,7 +299,7 @@ def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
     [
         ({"avg_match": "drop"}, "may_treat_1.csv, line 1: no column 'avg_match'"),
         ({"tail_cuis_list": "['C2', 'C3']"}, "line 2: 2 tail_cuis_list but 3 tail_names_list"),
-        ({"tail_cuis_len": "3"}, "line 2: tail_cuis_len is not what the lists say"),
+        ({"tail_cuis_len": "3"}, "line 2: tail_cuis_len does not match the lists"),
         ({"rel": "may_prevent"}, "line 2: rel is 'may_prevent', expected 'may_treat'"),
         ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: hardness columns not as recomputed"),
     ],
@@ -324,7 +324,7 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no file <relation>"):
         bring("medlama", tmp_path / "empty", tmp_path)
     (folder / "may_treat_1.csv").rename(folder / "may_treat_2.csv")
-    with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 by the file's name"):
+    with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 according to the file's name"):
         bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
     with pytest.raises(BadInput, match=r"may_treat_2.csv, line 1: no column 'head_name'"):

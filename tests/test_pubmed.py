@@ -62,7 +62,7 @@ def test_a_record_without_a_date_that_counts_has_none(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "a.xml.gz", *[RECORD] * 50)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(BadInput, match=r"a\.xml\.gz: broken gzip after record \d+: .*fetch"):
+    with pytest.raises(BadInput, match=r"a\.xml\.gz: broken gzip after record \d+: .*download"):
         list(pubmed.read_records(path))
 
 
@@ -108,8 +108,8 @@ def test_a_list_of_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"genes\.txt: no name in it"),
-        (b"\n \n", r"genes\.txt: no name in it"),
+        (b"", r"genes\.txt: contains no names"),
+        (b"\n \n", r"genes\.txt: contains no names"),
         (b"BRX2\nP53\nbrx2\n", r"genes\.txt, line 3: 'brx2' is on line 1 too"),
         (b"BRX2\n\xff\n", r"genes\.txt, line 2: not UTF-8 at byte 5"),
     ],
