@@ -140,7 +140,7 @@ CASES = [
     ("facts in csv", b"", "facts.csv: empty"),
     ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),
     ("facts in csv", b"subject,relation,object\na,b,\xe9\n", "line 2: not UTF-8 at byte 28"),
-    ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns of one name"),
+    ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns have the same name"),
     (
         "zipped notes",
         gzip.compress(b"ROW_ID,ISERROR,TEXT\n", mtime=0)[:-9],

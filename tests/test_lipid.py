@@ -214,7 +214,7 @@ def test_what_is_built_can_be_written_and_read(tmp_path: Path) -> None:
 def test_a_list_with_a_name_twice_is_named(tmp_path: Path) -> None:
     build(tmp_path, [record(1, "Aspirin helps.")])
     (tmp_path / "entities/genes.txt").write_text("BRX2\nbrx2\n")
-    with pytest.raises(BadInput, match=r"genes\.txt, line 2: 'brx2' is on line 1 too"):
+    with pytest.raises(BadInput, match=r"genes\.txt, line 2: 'brx2' is also on line 1"):
         lipid.build(tmp_path, lipid.Settings(), 0)
 
 

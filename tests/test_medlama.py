@@ -324,7 +324,7 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no file <relation>"):
         bring("medlama", tmp_path / "empty", tmp_path)
     (folder / "may_treat_1.csv").rename(folder / "may_treat_2.csv")
-    with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 according to the file's name"):
+    with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 according"):
         bring("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
     with pytest.raises(BadInput, match=r"may_treat_2.csv, line 1: no column 'head_name'"):

@@ -110,7 +110,7 @@ def test_a_list_of_names(tmp_path: Path) -> None:
     [
         (b"", r"genes\.txt: contains no names"),
         (b"\n \n", r"genes\.txt: contains no names"),
-        (b"BRX2\nP53\nbrx2\n", r"genes\.txt, line 3: 'brx2' is on line 1 too"),
+        (b"BRX2\nP53\nbrx2\n", r"genes\.txt, line 3: 'brx2' is also on line 1"),
         (b"BRX2\n\xff\n", r"genes\.txt, line 2: not UTF-8 at byte 5"),
     ],
 )
