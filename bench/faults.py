@@ -208,8 +208,8 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "data"
-        damage.world(data)
-        for reader, counts in damage.campaign(data, chosen.cases) if chosen.cases else ():
+        damage.write_world(data)
+        for reader, counts in damage.try_all_readers(data, chosen.cases) if chosen.cases else ():
             print(f"{reader}: {dict(counts)}", flush=True)
         if chosen.kills or chosen.disks:
             took = undisturbed(Path(name))

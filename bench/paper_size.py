@@ -326,12 +326,12 @@ def compare() -> None:
 
 def opened() -> None:
     """Print how long a browser takes to open the page, where a row made one."""
-    from medprobe.testing.browser import browser, missing
+    from medprobe.testing.browser import find_missing, open_browser
 
     page = Path(places.REPORTS / "index.html")
-    if not page.is_file() or missing():
+    if not page.is_file() or find_missing():
         return
-    with browser() as driver:
+    with open_browser() as driver:
         begin = time.perf_counter()
         driver.get(page.absolute().as_uri())
         driver.execute_script("return document.body.offsetHeight")

@@ -19,7 +19,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from medprobe.core.places import REPORTS
-from medprobe.testing.browser import browser, look, missing
+from medprobe.testing.browser import find_missing, open_browser, set_view
 from medprobe.tracking import store
 from medprobe.tracking.pages import CURRENT
 
@@ -50,9 +50,9 @@ VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited
 def of_page() -> None:
     """Take those of the page."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with browser() as driver:
+    with open_browser() as driver:
         for name, (address, width, height, dark, there) in VIEWS.items():
-            look(driver, width, height, dark=dark)
+            set_view(driver, width, height, dark=dark)
             _take(driver, f"{REPORTS.resolve().as_uri()}/{address}", there, FOLDER / f"{name}.png")
 
 
@@ -63,8 +63,8 @@ def of_mlflow() -> None:
     runs = client.search_runs([experiment.experiment_id], CURRENT)
     ids = {run.info.run_name: run.info.run_id for run in runs}
     chosen = json.dumps([ids[name] for name in RUNS], separators=(",", ":"))
-    with served(client.tracking_uri) as server, browser(offline=False) as driver:
-        look(driver, 1500, 890)
+    with served(client.tracking_uri) as server, open_browser(offline=False) as driver:
+        set_view(driver, 1500, 890)
         address = (
             f"{server}/#/compare-runs?runs={chosen}&experiments=[%22{experiment.experiment_id}%22]"
         )
@@ -111,7 +111,7 @@ def served(tracking: str) -> Iterator[str]:
 
 def main() -> None:
     """Take the pictures that are asked for."""
-    if said := missing():
+    if said := find_missing():
         sys.exit(f"no browser: {said}")
     if sys.argv[1:] == ["mlflow"]:
         of_mlflow()

@@ -11,7 +11,7 @@ import yaml
 from safetensors.torch import load_file, save_file
 
 from medprobe.testing import tiny
-from medprobe.testing.canaries import canaries, leaks, plant, spoil
+from medprobe.testing.canaries import compile_canaries, find_leaks, plant_canaries, spoil_tables
 from medprobe.testing.project import ROOT, Project
 
 
@@ -38,7 +38,7 @@ def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
     project.replace(**more(params))
     tiny.model("bert", folder / "given")  # the checkpoint in a folder
     project.works("medprobe", "sample")
-    planted, words = plant(folder / "data"), canaries(folder / "data")
+    planted, words = plant_canaries(folder / "data"), compile_canaries(folder / "data")
     project.works("dvc", "add", "--quiet", "data")
     said = [project.works("medprobe", "repro"), project.works("dvc", "metrics", "diff")]
 
@@ -68,7 +68,7 @@ def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
             which = ["--model", model, "--method", method, "--benchmark", named.stem]
             fails("probe", *which)
     for benchmark in (folder / "outputs/benchmarks").iterdir():
-        spoil(benchmark)
+        spoil_tables(benchmark)
         said.append(project.run("medprobe", "validate", "--benchmark", benchmark.name).stdout)
     (folder / "said.log").write_text("\n".join(said))
-    return planted.total(), list(leaks(folder, words))
+    return planted.total(), list(find_leaks(folder, words))

@@ -12,12 +12,12 @@ from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
-from medprobe.testing.browser import browser, look, missing
+from medprobe.testing.browser import find_missing, open_browser, set_view
 from toy_project import project
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(bool(missing()), reason=f"no browser: {missing()}"),
+    pytest.mark.skipif(bool(find_missing()), reason=f"no browser: {find_missing()}"),
 ]
 MODELS = {"taught": {}, "untaught": {"untaught_twin_of": "taught"}, "third": {}}
 PARAMS = Params(
@@ -44,14 +44,14 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def window() -> Iterator[Any]:
-    with browser() as driver:
+    with open_browser() as driver:
         yield driver
 
 
 @pytest.fixture
 def page(window: Any, reports: Path) -> Iterator["Reader"]:
     """A reader of the page; whatever the test does, the browser has nothing to complain of."""
-    look(window)
+    set_view(window)
     reader = Reader(window, reports)
     window.get_log("browser")
     yield reader
@@ -216,14 +216,14 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
 @pytest.mark.parametrize("width", [420, 1280])
 def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
     for dark in (False, True):
-        look(page.window, width, dark=dark)
+        set_view(page.window, width, dark=dark)
         for view in (*(f"index.html{view}" for view in VIEWS), "queries/made_up.html"):
             page.open(view)
             assert page.asks("document.documentElement.scrollWidth") <= width, view
 
 
 def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
-    look(page.window, dark=True)
+    set_view(page.window, dark=True)
     page.open("index.html#made_up")
     shade = "getComputedStyle(document.body).backgroundColor"
     assert page.asks(shade) == "rgb(18, 23, 29)"

@@ -27,7 +27,7 @@ EMPTY = {  # those that read a file without content, and what tells of it
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("world") / "data"
-    damage.world(folder)
+    damage.write_world(folder)
     return folder
 
 
@@ -41,7 +41,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
     @given(seed=st.integers(0, 2**32))
     def one(seed: int) -> None:
-        assert damage.tried(data, reader, random.Random(seed)) in ("read", "refused")
+        assert damage.try_reader(data, reader, random.Random(seed)) in ("read", "refused")
 
     one()
 
@@ -49,7 +49,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) 
 @pytest.mark.parametrize("reader", sorted(damage.READERS.keys() - EMPTY))
 def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
     """So that no relation, set or source vanishes."""
-    path = damage.path_of(data, reader)
+    path = damage.find_target_file(data, reader)
     sound = path.read_bytes()
     try:
         path.write_bytes(gzip.compress(b"") if path.suffix == ".gz" else b"")
@@ -156,7 +156,7 @@ CASES = [
 def test_what_was_a_crash_or_silent_is_one_line(
     data: Path, reader: str, content: bytes, says: str
 ) -> None:
-    path = damage.path_of(data, reader)
+    path = damage.find_target_file(data, reader)
     sound = path.read_bytes()
     try:
         path.write_bytes(content)

@@ -24,7 +24,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quote, without_quotes
 from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
 from medprobe.testing import damage
-from medprobe.testing.canaries import canaries, leaks, plant, spoil
+from medprobe.testing.canaries import compile_canaries, find_leaks, plant_canaries, spoil_tables
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -60,9 +60,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         }
         Path("params.yaml").write_text(yaml.safe_dump(content))
         shutil.copytree(ROOT / "expectations", "expectations")
-        damage.world(Path("data"))
-        plant(Path("data"))
-        yield canaries(Path("data"))
+        damage.write_world(Path("data"))
+        plant_canaries(Path("data"))
+        yield compile_canaries(Path("data"))
 
 
 def said(*arguments: str) -> str:
@@ -73,7 +73,7 @@ def said(*arguments: str) -> str:
 
 @pytest.mark.parametrize("reader", sorted(set(damage.READERS) - WORDLESS))
 def test_every_source_has_words_to_look_for(names: re.Pattern[str], reader: str) -> None:
-    path = damage.path_of(Path("data"), reader)
+    path = damage.find_target_file(Path("data"), reader)
     content = path.read_bytes()
     if path.suffix in TABLES:
         content = TABLES[path.suffix](path).to_csv().encode()
@@ -91,12 +91,12 @@ def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     folder = Path("outputs/benchmarks") / builder
     out = said("build", "--benchmark", builder)
     assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
-    spoil(folder)
+    spoil_tables(folder)
     failed = said("validate", "--benchmark", builder)
     assert failed.count("✗") > 5
     pages = Path(f"outputs/validation/{builder}")
     assert {"index.html", "result.json"} == {path.name for path in pages.iterdir()}
-    assert not list(leaks(Path(), names))
+    assert not list(find_leaks(Path(), names))
     assert not (leak := names.search(out + failed)), leak
 
 
@@ -110,7 +110,7 @@ def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
         path.write_text(sound)
     assert names.search(sound)
     assert "✗" in failed
-    assert not list(leaks(Path(), names))
+    assert not list(find_leaks(Path(), names))
     assert not (leak := names.search(failed)), leak
 
 
@@ -122,7 +122,7 @@ def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) 
     for seed, path in enumerate(files):
         sound = path.read_bytes()
         try:
-            path.write_bytes(damage.damaged(sound, random.Random(seed)))
+            path.write_bytes(damage.damage_content(sound, random.Random(seed)))
             out = said("build", "--benchmark", builder)
         finally:
             path.write_bytes(sound)
@@ -156,16 +156,16 @@ def test_results_and_stages_that_fail_tell_no_word(
     assert out.count("Error: ") == 4
     assert {"index.html", "comparison.csv"} <= {path.name for path in Path("reports").iterdir()}
     assert list(Path("mlruns").rglob("top_k.csv"))
-    assert not list(leaks(Path(), names))
+    assert not list(find_leaks(Path(), names))
     assert not (leak := names.search(out)), leak
 
 
 @pytest.mark.parametrize("reader", damage.READERS)
 def test_an_error_quotes_no_text(names: re.Pattern[str], reader: str) -> None:
-    path = damage.path_of(Path("data"), reader)
+    path = damage.find_target_file(Path("data"), reader)
     sound = path.read_bytes()
     for seed in range(5):
-        path.write_bytes(damage.damaged(sound, random.Random(seed)))
+        path.write_bytes(damage.damage_content(sound, random.Random(seed)))
         try:
             with without_quotes():
                 damage.READERS[reader][1](Path("data"))

@@ -122,7 +122,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             "facts.csv",
             csv(),
             PROMPTS + "treats,[Y] by [X]\n",
-            "line 3: relation treats has a template",
+            "line 3: relation treats already has a template",
         ),
         ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "2 slots [Y] in the prompt"),
         ("facts.xls", "no", PROMPTS, "files of facts end in .csv, .tsv, .jsonl, .parquet"),

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from medprobe.commands.sample import sample
-from medprobe.testing.canaries import canaries, leaks, plant
+from medprobe.testing.canaries import compile_canaries, find_leaks, plant_canaries
 from medprobe.testing.project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample world with a word in every text, which no gate may tell."""
     data = tmp_path_factory.mktemp("world") / "data"
     sample(data, {"queries": 20, "reserve": 8}, seed=1)
-    plant(data)
+    plant_canaries(data)
     return data
 
 
@@ -120,10 +120,10 @@ def test_pinned_data_that_are_broken_are_fetched_and_stopped(project: Project) -
     assert leaked["uuid"] in out and leaked["uuid"] in page
     assert run(folder, step("say which check failed on which rows")).returncode == 0
     assert "expect_facts_to_be_absent_from_table" in (folder / "summary.md").read_text()
-    words = canaries(folder / "data")
+    words = compile_canaries(folder / "data")
     assert words.search(leaked["sub_label"])
     shutil.rmtree(folder / "store")
-    assert not list(leaks(folder, words)), "of the page, the log and the summary"
+    assert not list(find_leaks(folder, words)), "of the page, the log and the summary"
 
 
 def test_data_that_the_remote_does_not_have_are_a_failure(project: Project) -> None:

@@ -1,4 +1,4 @@
 """What tests and measurements share: tiny models, small projects, damaged and marked data.
 
-No other room imports it, so no stage follows from it.
+No other part of the package imports it, so no stage depends on it.
 """

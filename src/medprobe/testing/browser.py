@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
-def missing() -> str:
-    """What keeps a browser from being opened, or nothing."""
+def find_missing() -> str:
+    """Why a browser cannot be opened; empty if it can."""
     if find_spec("selenium") is None:
         return "selenium is not installed"
     if not any(map(shutil.which, NAMES)):
@@ -23,8 +23,8 @@ def missing() -> str:
 
 
 @contextmanager
-def browser(*, offline: bool = True) -> Iterator["Chrome"]:
-    """A browser, without a network where it is to see files only."""
+def open_browser(*, offline: bool = True) -> Iterator["Chrome"]:
+    """Open a headless browser; with `offline`, without a network."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -37,14 +37,14 @@ def browser(*, offline: bool = True) -> Iterator["Chrome"]:
         rates = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         driver.execute_cdp_cmd("Network.enable", {})
         driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": offline, **rates})
-        look(driver)
+        set_view(driver)
         yield driver
     finally:
         driver.quit()
 
 
-def look(driver: "Chrome", width: int = 1280, height: int = 800, *, dark: bool = False) -> None:
-    """Have the window's inside be so large, and the reader prefer light or dark."""
+def set_view(driver: "Chrome", width: int = 1280, height: int = 800, *, dark: bool = False) -> None:
+    """Set the size of the window's content in pixels, and the preferred colour scheme."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

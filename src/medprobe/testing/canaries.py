@@ -1,4 +1,4 @@
-"""Marked words in every text of every source, and the search for them in what a pipeline leaves.
+"""Marked words in every text of every source, and the search for them in a project's files.
 
 A marked word outside the data and the outputs is a leak of licensed text.
 """
@@ -20,97 +20,102 @@ from lxml import etree
 
 TEXT: Final = re.compile(r"[^\W\d_]{2}.* .*[^\W\d_]{2}", re.DOTALL)  # two words and more
 WORD: Final = "zq[0-9a-f]{10}"
-KEPT: Final = {"MRSTY.RRF", "other-entities.txt"}  # of semantic types; of single names
+UNMARKED: Final = {"MRSTY.RRF", "other-entities.txt"}  # of semantic types; of single names
 
 Plant = Callable[[str], str]
 
 
-def plant(data: Path) -> Counter[str]:
-    """Give every text of the sources in a data folder a word of its own, equal texts the same; how
-    many, by file and field. The sample world's names, which are none, stay as they are."""
+def plant_canaries(data: Path) -> Counter[str]:
+    """Add a marked word to every text of the sources in a data folder.
+
+    Equal texts get the same word. The names of the sample world are not texts and are not marked.
+
+    Returns:
+        How many texts were marked, by file and field.
+    """
     names = set((data / "sample/names.txt").read_text().splitlines())
     planted = Counter[str]()
     for path in sorted(data.rglob("*")):
-        if path.is_dir() or path.name in KEPT or path.is_relative_to(data / "sample"):
+        if path.is_dir() or path.name in UNMARKED or path.is_relative_to(data / "sample"):
             continue
         zipped = path.suffix == ".gz"
         content = gzip.decompress(path.read_bytes()) if zipped else path.read_bytes()
 
-        def said(text: str, field: str, where: str = str(path.relative_to(data))) -> str:
+        def mark(text: str, field: str, where: str = str(path.relative_to(data))) -> str:
             if not TEXT.search(text) or text in names:
                 return text
             planted[f"{where}: {field}"] += 1
             return f"{text} zq{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
         form = FORMS[(path.with_suffix("") if zipped else path).suffix]
-        changed = form(content, said)
+        changed = form(content, mark)
         path.write_bytes(gzip.compress(changed) if zipped else changed)
     return planted
 
 
-def _xml(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _xml(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     root = etree.fromstring(content)
     for element in root.iter(etree.Element):
         if element.text:
-            element.text = said(element.text, element.tag)
+            element.text = mark(element.text, element.tag)
     return etree.tostring(root.getroottree(), xml_declaration=True, encoding="UTF-8")
 
 
-def _json(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _json(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     def walk(node: Any, field: str) -> Any:
         if isinstance(node, dict):
             return {name: walk(value, name) for name, value in node.items()}
         if isinstance(node, list):
             return [walk(value, field) for value in node]
-        return said(node, field) if isinstance(node, str) else node
+        return mark(node, field) if isinstance(node, str) else node
 
     return json.dumps(walk(json.loads(content), "")).encode()
 
 
-def _jsonl(content: bytes, said: Callable[[str, str], str]) -> bytes:
-    return b"".join(_json(line, said) + b"\n" for line in content.splitlines())
+def _jsonl(content: bytes, mark: Callable[[str, str], str]) -> bytes:
+    return b"".join(_json(line, mark) + b"\n" for line in content.splitlines())
 
 
-def _csv(content: bytes, said: Callable[[str, str], str], between: str = ",") -> bytes:
+def _csv(content: bytes, mark: Callable[[str, str], str], delimiter: str = ",") -> bytes:
     def cell(text: str, field: str) -> str:
         if text.startswith("['"):  # MedLAMA's lists
-            return re.sub("'([^']*)'", lambda one: f"'{said(one[1], field)}'", text)
-        return " || ".join(said(one, field) for one in text.split(" || "))
+            return re.sub("'([^']*)'", lambda part: f"'{mark(part[1], field)}'", text)
+        return " || ".join(mark(part, field) for part in text.split(" || "))
 
-    head, *rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=between)
+    head, *rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=delimiter)
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n", delimiter=between)
+    writer = csv.writer(out, lineterminator="\n", delimiter=delimiter)
     writer.writerow(head)
     writer.writerows([list(map(cell, row, head)) for row in rows])
     return out.getvalue().encode()
 
 
-def _tsv(content: bytes, said: Callable[[str, str], str]) -> bytes:
-    return _csv(content, said, "\t")
+def _tsv(content: bytes, mark: Callable[[str, str], str]) -> bytes:
+    return _csv(content, mark, "\t")
 
 
-def _parquet(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _parquet(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     out = io.BytesIO()
-    _frame(pd.read_parquet(io.BytesIO(content)), said).to_parquet(out)
+    _frame(pd.read_parquet(io.BytesIO(content)), mark).to_parquet(out)
     return out.getvalue()
 
 
-def _xlsx(content: bytes, said: Callable[[str, str], str]) -> bytes:
+def _xlsx(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     out = io.BytesIO()
-    _frame(pd.read_excel(io.BytesIO(content)), said).to_excel(out, index=False)
+    _frame(pd.read_excel(io.BytesIO(content)), mark).to_excel(out, index=False)
     return out.getvalue()
 
 
-def _frame(table: pd.DataFrame, said: Callable[[str, str], str]) -> pd.DataFrame:
-    return table.apply(lambda column: column.map(lambda text: said(str(text), str(column.name))))
+def _frame(table: pd.DataFrame, mark: Callable[[str, str], str]) -> pd.DataFrame:
+    return table.apply(lambda column: column.map(lambda text: mark(str(text), str(column.name))))
 
 
-def _rrf(content: bytes, said: Callable[[str, str], str]) -> bytes:
-    return _lines(content, lambda line: "|".join(said(one, "STR") for one in line.split("|")))
+def _rrf(content: bytes, mark: Callable[[str, str], str]) -> bytes:
+    return _lines(content, lambda line: "|".join(mark(field, "STR") for field in line.split("|")))
 
 
-def _txt(content: bytes, said: Callable[[str, str], str]) -> bytes:
-    return _lines(content, lambda line: "\t".join(said(one, "line") for one in line.split("\t")))
+def _txt(content: bytes, mark: Callable[[str, str], str]) -> bytes:
+    return _lines(content, lambda line: "\t".join(mark(cell, "line") for cell in line.split("\t")))
 
 
 def _lines(content: bytes, change: Plant) -> bytes:
@@ -130,16 +135,18 @@ FORMS: Final = {
 }
 
 
-def canaries(data: Path) -> re.Pattern[str]:
-    """What is looked for: the words that were planted, and the names of the sample world."""
+def compile_canaries(data: Path) -> re.Pattern[str]:
+    """A pattern of the marked words and of the names of the sample world."""
     names = (data / "sample/names.txt").read_text().splitlines()
-    found = [WORD, *map(re.escape, sorted(names, key=len, reverse=True))]
-    return re.compile("|".join(found))
+    patterns = [WORD, *map(re.escape, sorted(names, key=len, reverse=True))]
+    return re.compile("|".join(patterns))
 
 
-def leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:
-    """Where a project tells what it must not: the files that hold one of the words, but those in
-    data/ and outputs/, of which outputs/validation is for all to see."""
+def find_leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:
+    """Find licensed text in a project: files with one of the words outside data/ and outputs/.
+
+    outputs/validation is searched too, since it is meant to be shown.
+    """
     for path in sorted(project.rglob("*")):
         place = path.relative_to(project)
         hidden = place.parts[0] == "data" or place.parts[:2] == (".dvc", "cache")
@@ -151,14 +158,14 @@ def leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:
                 yield f"{place}: {text[max(0, leak.start() - 100) : leak.end() + 20]!r}"
 
 
-def spoil(folder: Path) -> None:
-    """Break every column of a benchmark's tables, its ids aside, so that nearly all checks fail."""
+def spoil_tables(folder: Path) -> None:
+    """Break every column of a benchmark's tables but the ids, so that nearly all checks fail."""
     for path in folder.glob("*.parquet"):
         table = pd.read_parquet(path)
         for column in table:
-            first = table[column].iloc[0] if len(table) else None
-            if isinstance(first, str) and not column.endswith("id"):
+            first_value = table[column].iloc[0] if len(table) else None
+            if isinstance(first_value, str) and not column.endswith("id"):
                 table[column] = table[column] + " [MASK]\x00 [Y]"
-            elif isinstance(first, np.ndarray):
+            elif isinstance(first_value, np.ndarray):
                 table[column] = [[*items, *items, " "] for items in table[column]]
         pd.concat([table, table]).to_parquet(path, index=False)

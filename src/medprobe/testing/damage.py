@@ -1,6 +1,6 @@
-"""Damaged files for every reader: a reader makes a table of them, or refuses them in one line.
+"""Damaged files for every reader: a reader returns a table, or refuses the file in one line.
 
-The tests try a few files a reader, `python -m bench.faults` a thousand.
+The tests try a few files per reader, `python -m bench.faults` a thousand.
 """
 
 import gzip
@@ -139,8 +139,8 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
 }
 
 
-def world(data: Path) -> None:
-    """A small sample world, and beside it the forms that it does not come in."""
+def write_world(data: Path) -> None:
+    """Write a small sample world, and files of the formats that it lacks."""
     from medprobe.commands.sample import sample
 
     sample(data, {"queries": 20, "reserve": 8}, 1)
@@ -189,14 +189,14 @@ def _tables(data: Path) -> None:
         write(data / f"sheets-{ending}/anna.{ending}", index=False)
 
 
-def path_of(data: Path, reader: str) -> Path:
-    """The file that is damaged for a reader."""
-    found: Path = min(data.glob(READERS[reader][0]))
-    return found
+def find_target_file(data: Path, reader: str) -> Path:
+    """Find the file to damage for a reader."""
+    path: Path = min(data.glob(READERS[reader][0]))
+    return path
 
 
-def damaged(content: bytes, rng: random.Random) -> bytes:
-    """A copy of a file's content with one to three damages."""
+def damage_content(content: bytes, rng: random.Random) -> bytes:
+    """Damage a copy of a file's content in one to three places."""
     zipped = content[:2] == b"\x1f\x8b" and rng.random() < 0.7  # damage inside, or the zip itself
     content = gzip.decompress(content) if zipped else content
     for _ in range(rng.randint(1, 3)):
@@ -204,7 +204,7 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     return gzip.compress(content) if zipped else content
 
 
-def _cut(content: bytes, rng: random.Random) -> bytes:
+def _truncate(content: bytes, rng: random.Random) -> bytes:
     return content[: rng.randrange(len(content) + 1)]
 
 
@@ -215,8 +215,8 @@ def _flip(content: bytes, rng: random.Random) -> bytes:
 
 def _swap(content: bytes, rng: random.Random) -> bytes:
     lines = content.split(b"\n")
-    one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
-    lines[one], lines[other] = lines[other], lines[one]
+    first_line, second_line = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[first_line], lines[second_line] = lines[second_line], lines[first_line]
     return b"\n".join(lines)
 
 
@@ -250,7 +250,7 @@ def _field(content: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-DAMAGES: Final = (_cut, _flip, _swap, _drop, _insert, _empty, _field, _field)
+DAMAGES: Final = (_truncate, _flip, _swap, _drop, _insert, _empty, _field, _field)
 VALUES: Final[list[Any]] = [
     *(None, 7, -1.5, True, "", " ", "abc", "\x00", "\u200b", "\ud800", [], [None], [[]], {}),
     *({"a": [1]}, ["a", "b"], [1, 2], "x" * 200_000),
@@ -262,15 +262,16 @@ INSERTS: Final = [
 ]
 
 
-def tried(data: Path, reader: str, rng: random.Random) -> str:
-    """What a reader makes of a file that is damaged: `read`, `refused`, or the crash.
+def try_reader(data: Path, reader: str, rng: random.Random) -> str:
+    """Read a damaged file, and restore it.
 
-    The file is as before at the end.
+    Returns:
+        `read`, `refused`, or the crash.
     """
-    path = path_of(data, reader)
+    path = find_target_file(data, reader)
     sound = path.read_bytes()
     try:
-        path.write_bytes(damaged(sound, rng))
+        path.write_bytes(damage_content(sound, rng))
         READERS[reader][1](data)
     except BadInput as refusal:
         return "refused" if "\n" not in str(refusal) else f"two lines: {refusal}"
@@ -282,7 +283,7 @@ def tried(data: Path, reader: str, rng: random.Random) -> str:
     return "read"
 
 
-def campaign(data: Path, cases: int) -> Iterator[tuple[str, Counter[str]]]:
-    """Each reader with what it made of so many damaged files."""
+def try_all_readers(data: Path, cases: int) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield each reader with the counts of its results on so many damaged files."""
     for reader in READERS:
-        yield reader, Counter(tried(data, reader, random.Random(n)) for n in range(cases))
+        yield reader, Counter(try_reader(data, reader, random.Random(n)) for n in range(cases))

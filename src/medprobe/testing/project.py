@@ -1,4 +1,4 @@
-"""A copy of the project in a folder of its own, and the commands a person types there."""
+"""A copy of the project in a separate folder, and the commands that a user types there."""
 
 import atexit
 import os
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
 NEEDED += ["expectations", "src", "requirements.lock", "requirements-tools.lock"]
 
-# Small models that learn next to nothing: what is tested is the pipeline, not the figures.
+# Small models that learn almost nothing: tests check the pipeline, not the numbers.
 SMALL: dict[str, Any] = {
     "sample": {"queries": 20, "reserve": 8},
     "train": {
@@ -64,16 +64,16 @@ if "MEDPROBE_AUDIT" in os.environ:
 
 @cache
 def environment() -> dict[str, str]:
-    """That of the commands that a project runs: they run in forks, as under `medprobe repro`."""
+    """The environment of a project's commands: they run in forks, as under `medprobe repro`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    own = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
     session = ExitStack()
     atexit.register(session.close)
-    return session.enter_context(fork_server.start(own))
+    return session.enter_context(fork_server.start(variables))
 
 
 class Project:
-    """The project's files, its data and outputs aside, in a git repository of their own."""
+    """The project's files without data and outputs, in a new git repository."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -102,10 +102,10 @@ class Project:
         )
 
     def works(self, *command: str, **more: str) -> str:
-        """What a command says that must succeed."""
-        done = self.run(*command, **more)
-        assert done.returncode == 0, f"{command}: {done.stdout[-4000:]}"
-        return done.stdout
+        """Run a command that must succeed; returns its output."""
+        process = self.run(*command, **more)
+        assert process.returncode == 0, f"{command}: {process.stdout[-4000:]}"
+        return process.stdout
 
     def params(self) -> dict[str, Any]:
         content: dict[str, Any] = yaml.safe_load((self.folder / "params.yaml").read_text())
@@ -116,15 +116,15 @@ class Project:
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
     def replace(self, **sections: Any) -> None:
-        """Put sections in the place of those that params.yaml has."""
+        """Replace sections of params.yaml."""
         self.write_params(self.params() | sections)
 
     def clone(self, folder: Path) -> "Project":
-        """What git has of the project, in another folder."""
+        """Clone the project's git repository into another folder."""
         self.works("git", "clone", "--quiet", ".", str(folder))
-        other = copy(self)
-        other.folder = folder
-        return other
+        clone = copy(self)
+        clone.folder = folder
+        return clone
 
     def commit(self, message: str) -> None:
         self.works("git", "add", "--all")

@@ -1,4 +1,4 @@
-"""Tiny checkpoints with random weights and small tokenizers of their own, one an architecture."""
+"""Tiny checkpoints with random weights and small tokenizers, one per architecture."""
 
 import re
 from collections.abc import Callable
@@ -97,8 +97,8 @@ def _t5_tokenizer() -> Any:
 def _modernbert_tokenizer() -> Any:
     """Byte-level BPE with BERT's special tokens, as ModernBERT's is saved."""
     specials = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
-    made = _byte_tokenizer(transformers.GPTNeoXTokenizer, specials)
-    pieces = made.backend_tokenizer
+    tokenizer = _byte_tokenizer(transformers.GPTNeoXTokenizer, specials)
+    pieces = tokenizer.backend_tokenizer
     pieces.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
     )
@@ -148,7 +148,7 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "gpt_neox": lambda: _byte_tokenizer(transformers.GPTNeoXTokenizer, ["<|endoftext|>"]),
     "opt": _gpt2_tokenizer,
     "phi": _gpt2_tokenizer,
-    "biogpt": _gpt2_tokenizer,  # its own is not a fast one
+    "biogpt": _gpt2_tokenizer,  # BioGPT's tokenizer is not a fast one
     "t5": _t5_tokenizer,
     "flan-t5": _t5_tokenizer,
     "electra": lambda: _bert_tokenizer(lower=True),
@@ -212,9 +212,12 @@ def _gpt2(tokenizer: Any) -> Any:
     )
 
 
-def _of(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any]:
-    """A network of the family `kind`, sizes by the names that most families have for them; the
-    windows of those that have one are shorter than texts."""
+def _network_of_family(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any]:
+    """A function that makes a network of the family `kind` for a tokenizer.
+
+    Sizes are set by the names that most families use. Attention windows, where a family has them,
+    are shorter than texts.
+    """
 
     def network(tokenizer: Any) -> Any:
         config = transformers.AutoConfig.for_model(
@@ -235,8 +238,8 @@ def _of(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any]:
     return network
 
 
-_causal = partial(_of, transformers.AutoModelForCausalLM)
-_masked = partial(_of, transformers.AutoModelForMaskedLM)
+_causal = partial(_network_of_family, transformers.AutoModelForCausalLM)
+_masked = partial(_network_of_family, transformers.AutoModelForMaskedLM)
 _GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
 
 
