@@ -13,22 +13,24 @@ together within clusters. The tables:
 2. The same on MedLAMA's structure, with knacks by subject and by answer: for these answers, and for
    the relation. `medlama_structure.csv` has how many queries each answer and each subject of the
    released files has, and no names.
-3. How often single intervals hold the truth.
+3. How often single intervals hold the truth (`bench/coverage.py`).
 4. The same where a method is run several times (seeds, sentence sets): drawing clusters alone, and
    replicates too.
 """
 
 import argparse
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from bench import coverage
 from medprobe.core.params import ScoreParams
-from medprobe.metrics import Scoring, find
+from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,
@@ -180,52 +182,6 @@ def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[st
     return row | {name: float(np.mean(values)) for name, values in numbers.items()}
 
 
-SIZES: Final = ((40, 1), (216, 1), (200, 5), (1900, 1), (1900, 5), (19_000, 1))
-
-
-def coverage(queries: int, size: int, simulations: int) -> list[dict[str, float]]:
-    """How often single intervals hold the truth, as rows of the table, a metric each."""
-    draw = np.random.default_rng([3, queries, size])
-    scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
-    metrics = [*find("accuracy").METRICS, *find("perplexity").METRICS]
-    truth = _values(400_000, size, draw).drop(columns="cluster").mean()
-    counts = {name: 0 for name in truth.index}
-    for _ in range(simulations):
-        values = _values(queries, size, draw)
-        names = values.index.astype(str)
-        about = {"variant": "", "replicate": "", "query_id": names, "subset": "all"}
-        rows = values.assign(**about, relation="r", cluster=values["cluster"].astype(str))
-        numbers = summarise(rows, scoring, metrics)["default"]["all"]["micro"]
-        for name in counts:
-            number = numbers[name]
-            counts[name] += "low" in number and number["low"] <= truth[name] <= number["high"]
-    return [
-        {
-            "metric": name,
-            "queries": queries,
-            "of a cluster": size,
-            "interval holds": count / simulations,
-        }
-        for name, count in counts.items()
-    ]
-
-
-def _values(queries: int, size: int, draw: np.random.Generator) -> pd.DataFrame:
-    """One draw of hits, reciprocal ranks and perplexities, in clusters of one size."""
-    groups = np.arange(queries) // size
-    shared = (CLUSTER if size > 1 else 0) * draw.normal(size=groups.max() + 1)[groups]
-    noise = draw.normal(size=queries)
-    spread = np.sqrt(1 + (CLUSTER**2 if size > 1 else 0))
-    ability = {rate: norm.ppf(rate) * spread + shared + noise for rate in (0.02, 0.05, 0.3)}
-    table = pd.DataFrame({"cluster": groups})
-    for rate, level in ability.items():
-        table[f"acc@1 of {rate}"] = (level > 0).astype(float)
-    ranks = np.clip(np.ceil(np.exp(np.clip(-1.5 * ability[0.05], 0, None))), 1, 300)
-    table["MRR"] = 1 / ranks
-    table["perplexity"] = np.exp(3 + shared / 2 + noise)
-    return table
-
-
 REPLICATES: Final = (2, 3, 5, 10)
 RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
 
@@ -265,7 +221,7 @@ def main() -> None:
     tables = {
         1: lambda: print_table([simulate(*case, size) for case in CASES], 2),
         2: lambda: print_table([on_medlama(*knacks, size) for knacks in KNACKS], 2),
-        3: lambda: print_table([row for case in SIZES for row in coverage(*case, size)], 3),
+        3: lambda: print_table([row for case in coverage.CASES for row in case(size)], 4),
         4: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
     }
     for number, print_rows in tables.items():
@@ -273,7 +229,7 @@ def main() -> None:
             print_rows()
 
 
-def print_table(rows: list[dict[str, float]], counts: int) -> None:
+def print_table(rows: Sequence[Mapping[str, Any]], counts: int) -> None:
     """Print rows as a table whose first columns are counts and all others shares."""
     heads = list(rows[0])
     print("\n|", " | ".join(heads), "|")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench import coverage
 from bench.significance import replicated, simulate
 
 
@@ -22,3 +23,9 @@ def test_of_single_queries_both_ways_are_one() -> None:
 def test_intervals_that_draw_replicates_hold_more_often() -> None:
     rates = replicated(5, simulations=40, queries=60)
     assert rates["of both"] > rates["intervals that hold, of clusters alone"]
+
+
+def test_intervals_of_many_diseases_hold_their_truth() -> None:
+    rows = {row["metric"]: row for row in coverage.diseases(units=40, simulations=12)}
+    assert {"f1", "top_1", "auc"} <= rows.keys()
+    assert min(rows[metric]["holds"] for metric in ("f1", "top_1", "auc")) > 0.6
