@@ -6,7 +6,7 @@ READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 PROCESSES ?= 2 # test files at a time
 
-.PHONY: help repro test test-fast cluster coverage bench ui lint gate
+.PHONY: help install repro test test-fast cluster coverage bench ui lint gate site
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -17,6 +17,8 @@ $(READY): $(LOCKS) pyproject.toml
 	.venv/bin/pip install --quiet --no-compile $(LOCKS:%=--requirement %)
 	.venv/bin/pip install --quiet --no-deps --editable .
 	@touch $@
+
+install: $(READY) ## install everything into .venv
 
 repro: $(READY) ## install, and run the whole pipeline (on the sample world, where data/ is empty)
 	@test -d data || medprobe sample
@@ -51,3 +53,7 @@ bench: $(READY) ## measure against the straightforward implementations; docs/ref
 
 ui: $(READY) ## bring all results into MLflow, print where its runs are, and open its pages
 	medprobe ui
+
+site: $(READY) ## install what builds the documents' site, and build it into build/site, links checked
+	.venv/bin/pip install --quiet --no-compile --requirement requirements-site.lock
+	python -m mkdocs build

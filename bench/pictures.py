@@ -1,7 +1,8 @@
-"""The README's pictures, taken in a headless browser (see `browser.py`) after `medprobe repro`:
+"""The documents' pictures, taken in a headless browser (see `browser.py`) after `medprobe repro`:
 
-python -m bench.pictures            # of the page in reports/
-python -m bench.pictures mlflow     # of two runs compared in MLflow's pages, which it serves
+python -m bench.pictures                      # of the page in reports/
+python -m bench.pictures mlflow               # of two runs compared in MLflow's pages
+python -m bench.pictures tutorial ../drugs    # of the project that docs/tutorial.md makes
 """
 
 import json
@@ -30,7 +31,8 @@ FOLDER: Final = Path("docs/pictures")
 COMPARED: Final = Path("docs/mlflow-compare.png")
 RUNS: Final = ("taught · mask_average", "untaught · mask_average")  # on medlama
 PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
-VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited for
+View = tuple[str, int, int, bool, str]  # address, width, height, dark, element to wait for
+VIEWS: Final[dict[str, View]] = {
     "leaderboard": ("index.html", 1280, 820, False, "#leaderboard table"),
     "benchmark": (
         *("index.html#medlama?models=taught,untaught", 1280, 900, False),
@@ -45,15 +47,22 @@ VIEWS: Final = {  # picture -> what is open in the page, how, and what is waited
         "#medlama svg",
     ),
 }
+TUTORIAL: Final[dict[str, View]] = {
+    "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#leaderboard table"),
+    "tutorial-query": (
+        *("outputs/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
+        "#query table",
+    ),
+}
 
 
-def of_page() -> None:
-    """Take those of the page."""
+def of_page(folder: Path, views: dict[str, View]) -> None:
+    """Take pictures of pages below a folder."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open_browser() as driver:
-        for name, (address, width, height, dark, there) in VIEWS.items():
+        for name, (address, width, height, dark, element) in views.items():
             set_view(driver, width, height, dark=dark)
-            _take(driver, f"{REPORTS.resolve().as_uri()}/{address}", there, FOLDER / f"{name}.png")
+            _take(driver, f"{folder.resolve().as_uri()}/{address}", element, FOLDER / f"{name}.png")
 
 
 def of_mlflow() -> None:
@@ -71,12 +80,12 @@ def of_mlflow() -> None:
         _take(driver, address, ".js-plotly-plot .main-svg", COMPARED)
 
 
-def _take(driver: "Chrome", address: str, there: str, path: Path) -> None:
-    """Open an address, wait for what is to be there, and take the picture."""
+def _take(driver: "Chrome", address: str, element: str, path: Path) -> None:
+    """Open an address, wait for an element, and take the picture."""
     driver.implicitly_wait(PATIENCE)
     driver.get("about:blank")
     driver.get(address)
-    driver.find_element("css selector", there)
+    driver.find_element("css selector", element)
     driver.save_screenshot(str(path))
     print(f"{path}, {path.stat().st_size // 1024} kB")
 
@@ -110,13 +119,16 @@ def served(tracking: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Take the pictures that are asked for."""
-    if said := find_missing():
-        sys.exit(f"no browser: {said}")
-    if sys.argv[1:] == ["mlflow"]:
-        of_mlflow()
-    else:
-        of_page()
+    """Take the pictures that the arguments choose."""
+    if reason := find_missing():
+        sys.exit(f"no browser: {reason}")
+    match sys.argv[1:]:
+        case ["mlflow"]:
+            of_mlflow()
+        case ["tutorial", folder]:
+            of_page(Path(folder), TUTORIAL)
+        case _:
+            of_page(REPORTS, VIEWS)
 
 
 if __name__ == "__main__":

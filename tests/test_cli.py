@@ -91,9 +91,18 @@ def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_sample_data_never_replaces_data_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
+    (tmp_path / "own/notes.txt").write_text("mine", encoding="utf-8")
     status, output = run(tmp_path, "sample", "--data", str(tmp_path / "own"))
     assert status == 2
-    assert "is there already" in output
+    assert "already has files" in output
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["notes.txt"]
+
+
+def test_sample_data_fill_an_empty_folder(tmp_path: Path) -> None:
+    """As `medprobe init` leaves one."""
+    (tmp_path / "data").mkdir()
+    assert run(tmp_path, "sample", "--data", str(tmp_path / "data"))[0] == 0
+    assert (tmp_path / "data/sample/facts.csv").is_file()
 
 
 @pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])

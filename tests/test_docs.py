@@ -28,6 +28,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"
+GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
 MADE = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")  # by people and stages
 
 
@@ -118,11 +119,20 @@ def test_every_path_exists(page: Path) -> None:
             assert new or theirs or [*ROOT.glob(word.rstrip("/"))], word
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_documents_resolve(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", text(page)):
         if not link.startswith(("https://", "mailto:")):
-            assert (page.parent / link.partition("#")[0]).exists(), link
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            assert target.exists() or target in GENERATED, link
+            assert not anchor or anchor in anchors(target), link
 
 
 def merged(*contents: dict[str, Any]) -> dict[str, Any]:

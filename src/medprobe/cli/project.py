@@ -30,8 +30,9 @@ def sample(data: Path, force: bool) -> None:
     from medprobe import check
     from medprobe.commands.sample import sample as write
 
-    if data.exists() and not force:
-        raise BadInput(data, "is there already", "use --force to replace it with the sample world")
+    empty = data.is_dir() and not any(data.iterdir())  # as `medprobe init` leaves it
+    if data.exists() and not empty and not force:
+        raise BadInput(data, "already has files", "use --force to replace all of it")
     params = check.loaded()
     write(data, params.sample, params.seed)
 
