@@ -14,7 +14,7 @@ from medprobe.benchmarks import table
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.tables import read_table
-from medprobe.library.probing import drawn
+from medprobe.library.probing import draw_queries
 from medprobe.metrics.results import comparison
 
 NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture of bone"]
@@ -86,12 +86,12 @@ def test_a_folder_is_asked_like_the_model_of_that_name(project: Path) -> None:
 
 def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
     queries = pd.DataFrame({"subset": "full", "relation": ["a"] * 50 + ["b"] * 3, "id": range(53)})
-    ten = drawn(queries, 10, 7)
+    ten = draw_queries(queries, 10, 7)
     assert ten["relation"].value_counts().to_dict() == {"a": 7, "b": 3}
     assert list(ten["id"]) == sorted(ten["id"])
-    assert list(drawn(queries, 10, 7)["id"]) == list(ten["id"])
-    assert set(drawn(queries, 6, 7)["id"]) <= set(ten["id"])
-    assert len(drawn(queries, 99, 7)) == 53
+    assert list(draw_queries(queries, 10, 7)["id"]) == list(ten["id"])
+    assert set(draw_queries(queries, 6, 7)["id"]) <= set(ten["id"])
+    assert len(draw_queries(queries, 99, 7)) == 53
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,12 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The test triples as queries, and all objects' labels as candidates, by source. A triple none
-    of whose objects has a name is left out, and counted.
+    """The test triples as queries, and all objects' labels as candidates, by source.
 
-    Raises BadInput for a missing file, a relation without a template, an unknown relation.
+    A triple none of whose objects has a name is left out, and counted.
+
+    Raises:
+        BadInput: a missing file, a relation without a template, an unknown relation.
     """
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
     read: list[counts.Row] = []

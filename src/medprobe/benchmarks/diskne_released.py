@@ -43,8 +43,10 @@ class Settings(Choices):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build the examples, and a split for each disease that has enough positives. Raises BadInput
-    for sources that are missing or amiss.
+    """Build the examples, and a split for each disease that has enough positives.
+
+    Raises:
+        BadInput: sources that are missing or amiss.
     """
     pairs, read = read_pairs(data)
     rows = _annotated(data / "diskne", settings)
@@ -65,8 +67,9 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def _annotated(folder: Path, settings: Settings) -> pd.DataFrame:
-    """The rows of the released files that are asked for, in their order; `kind` is positive,
-    similar or random.
+    """The rows of the released files that are asked for, in their order.
+
+    `kind` is positive, similar or random.
     """
     found = [
         (kind, path)
@@ -124,8 +127,9 @@ def _key(rows: pd.DataFrame) -> pd.MultiIndex:
 
 
 def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
-    """The negatives: `position` (of their positive), `kind, original_cui, cui, row`. Where no
-    positive has their pair, category and disease, theirs is the one of pair and category.
+    """The negatives: `position` (of their positive), `kind, original_cui, cui, row`.
+
+    Where no positive has their pair, category and disease, theirs is the one of pair and category.
     """
     found = pd.Series(np.nan, index=given.index)
     for keys in (OF_POSITIVE, LOOSE):

@@ -43,10 +43,11 @@ COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
 
 class Settings(Section):
-    """Which sentences are asked: as the paper has it every one, and none is dropped that can be
-    asked at all, which is one with a single mask. `distractors` names, for a subset, a list of
-    further entities, a file of `data/lama`: the subset is ranked with and without them (the
-    paper's Table 6).
+    """Which sentences are asked.
+
+    As the paper has it every one, and none is dropped that can be asked at all, which is one with a
+    single mask. `distractors` names, for a subset, a list of further entities, a file of
+    `data/lama`: the subset is ranked with and without them (the paper's Table 6).
     """
 
     sets: tuple[Set, ...] = SETS
@@ -84,7 +85,10 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the sets, parallel ones as two. Nothing in them is drawn at random.
 
     The candidates of a set are the objects of all its facts, those of dropped ones too; parallel
-    sets share them. Raises BadInput with the file and line for files that are not LAMA's.
+    sets share them.
+
+    Raises:
+        BadInput: with the file and line for files that are not LAMA's.
     """
     folder = data / "lama"
     left_out = LeftOut()

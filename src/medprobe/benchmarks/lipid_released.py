@@ -26,8 +26,10 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build both subsets in the file's order; every prompt with one mask is a query. Raises
-    BadInput for a file that is amiss.
+    """Build both subsets in the file's order; every prompt with one mask is a query.
+
+    Raises:
+        BadInput: a file that is amiss.
     """
     found = released.read(data / SOURCE)
     rows = [row for row in found if row.prompt.count(released.MASK) == 1 and SLOT not in row.prompt]

@@ -22,9 +22,12 @@ METADATA = replace(
 
 
 def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
-    """The queries of the released files, in their order: they are samples already, and drawn from
-    only where fewer are asked for. Raises BadInput where none of the relations is there, or a file
-    is amiss.
+    """The queries of the released files, in their order.
+
+    They are samples already, and drawn from only where fewer are asked for.
+
+    Raises:
+        BadInput: none of the relations is there, or a file is amiss.
     """
     folder = data / "medlama"
     full, _ = files.find_released_files(folder)

@@ -43,8 +43,8 @@ class Settings(Section):
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """The facts as queries.
 
-    Raises BadInput with file and line for a row without a prompt, or with one that has not one
-    slot.
+    Raises:
+        BadInput: with file and line for a row without a prompt, or with one that has not one slot.
     """
     templates = facts.read_templates(data / settings.prompts) if settings.prompts else {}
     read = facts.read(data / settings.facts)

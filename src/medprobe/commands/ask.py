@@ -19,7 +19,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import MODEL_KINDS, Choices, Params
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.library import model as library
-from medprobe.library.probing import drawn, predicted, scored, tables_of
+from medprobe.library.probing import draw_queries, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, rows_of
@@ -63,19 +63,19 @@ def answers(
 ) -> pd.DataFrame:
     """The first k predictions for one prompt: columns rank, prediction, score, and hit where the
     benchmark has a query of this prompt."""
-    if methods.find(method).METRIC != library.ANSWERS:
-        able = ", ".join(library.answering(MODEL_KINDS))
+    if methods.find(method).METRIC != library.ANSWER_METRIC:
+        able = ", ".join(library.find_answering(MODEL_KINDS))
         raise BadInput(f"ask --method {method}", "it ranks no candidates", f"one of {able}")
     tables = _tables(benchmark, params)
     candidates = tables.candidates[tables.candidates["type"] != DISTRACTOR]
     queries = tables.queries[tables.queries["prompt"] == prompt].head(1).reset_index(drop=True)
     if queries.empty:
-        queries = library.asked(prompt).assign(benchmark=benchmark)
+        queries = library.make_query(prompt).assign(benchmark=benchmark)
     else:
         candidates = candidates[candidates["subset"] == queries["subset"].item()]
     names = candidates.drop_duplicates("name").assign(subset=queries["subset"].item())
     prober = _prober(_model(name, params), method, benchmark, params)
-    return library.answers(prober, replace(tables, queries=queries, candidates=names), k)
+    return library.predict_answers(prober, replace(tables, queries=queries, candidates=names), k)
 
 
 def run(
@@ -106,15 +106,15 @@ def run(
     if Path(benchmark).suffix and not Path(benchmark).exists():
         raise BadInput(benchmark, "no such file", "name a file of facts, or a benchmark")
     if Path(benchmark).is_file():
-        tables, metadata = tables_of(benchmark, prompts), METADATA
+        tables, metadata = to_tables(benchmark, prompts), METADATA
     else:
         tables = _tables(benchmark, params)
         metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     if limit is not None:
-        tables = replace(tables, queries=drawn(tables.queries, limit, params.seed))
+        tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
-    scores = scored(predicted(prober, tables, name), tables, prober.METRIC, scoring, out)
+    scores = score(predict(prober, tables, name), tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(rows_of({"": scores}, name, "main"), columns=COMPARISON)
     table = Table("variant", "subset", "relations", "metric", "value", "interval", "queries")
     for row in rows[rows["relation"].isin(MEANS)].itertuples():
@@ -150,7 +150,7 @@ def _prober(model: library.Model, method: str, benchmark: str, params: Params) -
     settings = [params.methods.get(kind, {}).get(method, {}).get(benchmark) for kind in ordered]
     default: Choices | None = None if Path(model.name).is_dir() else {}
     chosen = next((some for some in settings if some is not None), default)
-    return model.prober(method, chosen)
+    return model.make_prober(method, chosen)
 
 
 def _tables(benchmark: str, params: Params) -> BenchmarkTables:

@@ -4,7 +4,7 @@
 """
 
 from medprobe.library.model import Model, load
-from medprobe.library.probing import Probed, probe
+from medprobe.library.probing import ProbeResult, probe
 from medprobe.library.project import Results, figure, results
 
-__all__ = ["Model", "Probed", "Results", "figure", "load", "probe", "results"]
+__all__ = ["Model", "ProbeResult", "Results", "figure", "load", "probe", "results"]

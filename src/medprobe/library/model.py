@@ -1,4 +1,4 @@
-"""A model in hand: a checkpoint of a folder or of the hub, and what it answers to one prompt."""
+"""A loaded model: a checkpoint of a folder or of the hub, and its answers to single prompts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,16 +17,23 @@ from medprobe.methods import K, Method
 from medprobe.sources import hub
 
 SEED: Final = 2021
-ANSWERS: Final = "accuracy"  # the metric of methods whose predictions are answers
-AS_IT_CAME: Final = {  # settings that a method demands, for a checkpoint that no project rewired
-    "contrastive": {"sets": ["none"]}
-}
+ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are answers
+# settings that a method demands, for a checkpoint that no project has rewired
+UNREWIRED_SETTINGS: Final = {"contrastive": {"sets": ["none"]}}
 
 
 @dataclass
 class Model:
-    """A checkpoint that methods can ask. Its weights are loaded when a method first asks it, and
-    those of the last method are kept.
+    """A checkpoint that methods can probe.
+
+    Its weights are loaded when a method first needs them. Those of the last method stay loaded.
+
+    Attributes:
+        name: what it is called in results.
+        folder: of the checkpoint.
+        kinds: the kinds of model that it can serve as, such as `masked`.
+        engine: device, precision and batch size.
+        seed: of every random draw.
     """
 
     name: str
@@ -34,11 +41,11 @@ class Model:
     kinds: tuple[ModelKind, ...]  # what it can serve as
     engine: EngineParams = field(default_factory=EngineParams)
     seed: int = SEED
-    _last: tuple[object, Method] | None = field(default=None, repr=False, compare=False)
+    _prober_cache: tuple[object, Method] | None = field(default=None, repr=False, compare=False)
 
     @property
     def methods(self) -> list[str]:
-        """The names of the methods that can ask it."""
+        """The names of the methods that can probe the model."""
         return methods.find_by_kind(self.kinds)
 
     def rank(
@@ -50,17 +57,33 @@ class Model:
         k: int = K,
         settings: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """The k best of the candidates for a prompt with one slot `[Y]`, best first: columns rank,
-        answer, score (higher is better; its unit is the method's).
+        """Rank candidates for one prompt.
 
-        Raises BadInput for a prompt without exactly one slot, for no candidates, and for a method
-        that ranks none, with those that do.
+        Args:
+            prompt: a sentence with one slot `[Y]`.
+            candidates: the names to rank; repeated names count once.
+            method: name of a method that ranks candidates, such as `mask_average`.
+            k: number of candidates to return.
+            settings: settings of the method, as in `params.yaml`; the defaults if None.
+
+        Returns:
+            The k best candidates, best first: columns `rank, answer, score`. A higher score is
+            better; its unit is the method's.
+
+        Raises:
+            BadInput: the prompt does not have exactly one slot, there are no candidates, or the
+                method ranks none.
+
+        Example:
+            >>> model = load("bert-base-uncased")  # doctest: +SKIP
+            >>> names = ["pain", "fever"]
+            >>> model.rank("Aspirin treats [Y].", names, "mask_average")  # doctest: +SKIP
         """
         names = [*dict.fromkeys(candidates)]
         if not names:
             raise BadInput("rank", "no candidates", "give the names to rank")
-        self._suits(method, "rank", "it ranks no candidates", writes=False)
-        return self._answered(prompt, names, method, k, settings)
+        self._check_method(method, "rank", "it ranks no candidates", writes=False)
+        return self._predict(prompt, names, method, k, settings)
 
     def ask(
         self,
@@ -70,23 +93,33 @@ class Model:
         k: int = K,
         settings: Mapping[str, Any] | None = None,
     ) -> pd.DataFrame:
-        """The k best answers that the model writes itself into the slot `[Y]` of a prompt, best
-        first: columns rank, answer, score.
+        """Let the model write its answers to one prompt.
 
-        Raises BadInput for a prompt without exactly one slot, and for a method that writes none,
-        with those that do.
+        Args:
+            prompt: a sentence with one slot `[Y]`.
+            method: name of a method that writes answers, such as `fill_mask`.
+            k: number of answers to return.
+            settings: settings of the method, as in `params.yaml`; the defaults if None.
+
+        Returns:
+            The k best answers, best first: columns `rank, answer, score`.
+
+        Raises:
+            BadInput: the prompt does not have exactly one slot, or the method writes no answers.
         """
-        self._suits(method, "ask", "it writes no answers of its own", writes=True)
-        return self._answered(prompt, [], method, k, settings)
+        self._check_method(method, "ask", "it writes no answers of its own", writes=True)
+        return self._predict(prompt, [], method, k, settings)
 
-    def _suits(self, method: str, what: str, problem: str, *, writes: bool) -> None:
+    def _check_method(self, method: str, action: str, problem: str, *, writes: bool) -> None:
         plugin = methods.find(method)
-        if plugin.METRIC != ANSWERS or writes != plugin.WRITES:
-            able = [n for n in answering(self.kinds) if writes == methods.find(n).WRITES]
-            remedy = f"one of {', '.join(able)}" if able else "choose another model"
-            raise BadInput(f"{what} by {method}", problem, remedy)
+        if plugin.METRIC != ANSWER_METRIC or writes != plugin.WRITES:
+            alternatives = [
+                n for n in find_answering(self.kinds) if writes == methods.find(n).WRITES
+            ]
+            remedy = f"one of {', '.join(alternatives)}" if alternatives else "choose another model"
+            raise BadInput(f"{action} by {method}", problem, remedy)
 
-    def _answered(
+    def _predict(
         self,
         prompt: str,
         names: list[str],
@@ -94,32 +127,37 @@ class Model:
         k: int,
         settings: Mapping[str, Any] | None,
     ) -> pd.DataFrame:
-        listed = [(name, name, "", "") for name in names]
+        rows = [(name, name, "", "") for name in names]
         tables = BenchmarkTables(
-            asked(prompt), pd.DataFrame(listed, columns=CANDIDATE_COLUMNS, dtype=object)
+            make_query(prompt), pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
         )
-        found = answers(self.prober(method, settings), tables, k)
-        return found.rename(columns={"prediction": "answer"})[["rank", "answer", "score"]]
+        predictions = predict_answers(self.make_prober(method, settings), tables, k)
+        return predictions.rename(columns={"prediction": "answer"})[["rank", "answer", "score"]]
 
-    def prober(self, method: str, settings: Mapping[str, Any] | None = None) -> Method:
-        """A method, ready to ask this model, with these of its settings, as in `params.yaml`.
+    def make_prober(self, method: str, settings: Mapping[str, Any] | None = None) -> Method:
+        """Prepare a method to probe this model.
 
-        Raises BadInput for an unknown method or setting, and for a method that cannot ask models of
-        this kind, with those that can.
+        Args:
+            method: name of the method.
+            settings: settings of the method, as in `params.yaml`; the defaults if None.
+
+        Raises:
+            BadInput: the method or a setting is unknown, or the method cannot probe models of this
+                kind.
         """
         plugin = methods.find(method)
         if not {*self.kinds} & {*plugin.KINDS}:
-            serves = " or ".join(self.kinds) or "nothing"
+            kinds = " or ".join(self.kinds) or "nothing"
             raise methods.mismatch_error(
-                method, self.name, f"this one serves as {serves}", self.kinds
+                method, self.name, f"this one serves as {kinds}", self.kinds
             )
-        choices = AS_IT_CAME.get(method, {}) if settings is None else dict(settings)
+        choices = UNREWIRED_SETTINGS.get(method, {}) if settings is None else dict(settings)
         typed = parse_section(plugin.Settings, choices, f"settings of {method}")
         key = (method, typed.model_dump_json())
-        if self._last is None or self._last[0] != key:
-            self._last = None  # let go of the old weights before the new are loaded
-            self._last = key, plugin(self.folder, typed, self.engine, self.seed)
-        return self._last[1]
+        if self._prober_cache is None or self._prober_cache[0] != key:
+            self._prober_cache = None  # let go of the old weights before the new are loaded
+            self._prober_cache = key, plugin(self.folder, typed, self.engine, self.seed)
+        return self._prober_cache[1]
 
 
 def load(
@@ -131,10 +169,22 @@ def load(
     offline: bool = False,
     seed: int = SEED,
 ) -> Model:
-    """A model from the folder of a checkpoint, or by its name on the hub (`dmis-lab/biobert-v1.1`),
-    of the commit or branch `revision`. `offline`: only the hub's local cache is used.
+    """Open a model from a folder or from the hub.
 
-    Raises BadInput where there is no such checkpoint, or one that is damaged.
+    Args:
+        path_or_hub: folder of a checkpoint, or a name on the hub such as `dmis-lab/biobert-v1.1`.
+        revision: commit or branch on the hub; the main branch if None.
+        device: where the model runs.
+        precision: of its weights.
+        offline: use only the hub's local cache.
+        seed: of every random draw.
+
+    Raises:
+        BadInput: there is no such checkpoint, or it is damaged.
+
+    Example:
+        >>> load("bert-base-uncased").methods  # doctest: +SKIP
+        ['contrastive', 'fill_mask', 'judgment', 'likelihood', 'mask_average', ...]
     """
     engine = EngineParams(device=device, precision=precision, offline=offline)
     folder = Path(path_or_hub)
@@ -143,31 +193,57 @@ def load(
     return Model(str(path_or_hub), folder, inspect(folder).kinds, engine, seed)
 
 
-def answering(kinds: Iterable[str]) -> list[str]:
-    """The methods whose predictions are answers, for models of these kinds."""
-    return [name for name in methods.find_by_kind(kinds) if methods.find(name).METRIC == ANSWERS]
+def find_answering(kinds: Iterable[str]) -> list[str]:
+    """List the methods whose predictions are answers, for models of these kinds.
+
+    Args:
+        kinds: such as `masked` or `causal`.
+
+    Example:
+        >>> find_answering(["encoder"])
+        ['contrastive']
+    """
+    return [
+        name for name in methods.find_by_kind(kinds) if methods.find(name).METRIC == ANSWER_METRIC
+    ]
 
 
-def asked(prompt: str) -> pd.DataFrame:
-    """A prompt as a table of one query, whose answers nobody knows."""
+def make_query(prompt: str) -> pd.DataFrame:
+    """Return a query table of one prompt whose answers are unknown.
+
+    Args:
+        prompt: a sentence with one slot `[Y]`.
+    """
     blank = dict.fromkeys(QUERY_COLUMNS, "")
     query = {**blank, "query_id": "ask", "prompt": prompt, "answers": [], "answer_ids": []}
     return pd.DataFrame([query])
 
 
-def answers(prober: Method, tables: BenchmarkTables, k: int) -> pd.DataFrame:
-    """The first k predictions for the one query of these tables, by the method's main pass and
-    variant: columns of a prediction table, with `hit` where the query's answers are known.
+def predict_answers(prober: Method, tables: BenchmarkTables, k: int) -> pd.DataFrame:
+    """Predict the answers to a single query by the method's main pass and variant.
 
-    Raises BadInput for a prompt without exactly one slot, and where there is no answer.
+    Args:
+        prober: the method, prepared for a model.
+        tables: a benchmark of one query.
+        k: number of predictions.
+
+    Returns:
+        The first k predictions: columns of a prediction table, with `hit` if the query has answers.
+
+    Raises:
+        BadInput: the prompt does not have exactly one slot, or the method gives no answer.
     """
     check_prompts(tables.queries)
     [task] = prober.tasks(tables, k)
     predictions = prober.predict(task, prober.passes()[0])
     if predictions.empty:
         raise BadInput("ask", "no answer", "try another method")
-    first = predictions["variant"].iloc[0]
-    best = predictions[(predictions["variant"] == first) & (predictions["rank"] <= k)]
-    best = best.sort_values("rank").reset_index(drop=True)
-    known = len(tables.queries["answers"].iloc[0]) > 0
-    return with_hits(best, tables) if known else best.drop(columns="hit", errors="ignore")
+    variant = predictions["variant"].iloc[0]
+    best_predictions = predictions[(predictions["variant"] == variant) & (predictions["rank"] <= k)]
+    best_predictions = best_predictions.sort_values("rank").reset_index(drop=True)
+    has_answers = len(tables.queries["answers"].iloc[0]) > 0
+    return (
+        with_hits(best_predictions, tables)
+        if has_answers
+        else best_predictions.drop(columns="hit", errors="ignore")
+    )

@@ -1,4 +1,4 @@
-"""A model on a benchmark at once, beside the pipeline: nothing is recorded."""
+"""Probing a model on a benchmark without the pipeline; nothing is recorded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,8 +22,14 @@ from medprobe.sources import facts as sources
 
 
 @dataclass(frozen=True)
-class Probed:
-    """What probing gave."""
+class ProbeResult:
+    """The result of `probe`.
+
+    Attributes:
+        scores: rows of the comparison; the columns are `metrics.results.COMPARISON`.
+        predictions: the prediction table.
+        tables: the benchmark that the facts make.
+    """
 
     scores: pd.DataFrame  # rows of the comparison (`metrics/results.py` has its columns)
     predictions: pd.DataFrame  # `core/tables.py` has its columns
@@ -41,72 +47,118 @@ def probe(
     settings: Mapping[str, Any] | None = None,
     bootstrap: int = 1000,
     confidence: float = 0.95,
-) -> Probed:
-    """Ask a model about facts, and score its answers.
+) -> ProbeResult:
+    """Probe a model for facts and score its answers.
 
-    `facts` is a data frame, or a file of such rows: subject, relation, object, and maybe prompt,
-    aliases, type, subject_id and object_id (`sources/facts.py`). All objects of a subject are right
-    answers, and all objects are the candidates. `prompts` gives each relation's template, with
-    `[X]` and `[Y]`, as a map or a file; a row's own prompt goes before it. Of the queries `limit`
-    are drawn by the model's seed, evenly over relations.
+    All objects of a subject are right answers, and the objects of all facts are the candidates.
 
-    Raises BadInput with the row for a fact that cannot be asked, and as `Model.prober` does.
+    Args:
+        model: the model to probe.
+        facts: a data frame, or a file of such rows, with the columns `subject, relation, object`
+            and optionally `prompt, aliases, type, subject_id, object_id` (`sources.facts`).
+        method: name of the method.
+        prompts: a template for each relation, with `[X]` for the subject and `[Y]` for the object,
+            as a mapping or a file. A row's own prompt takes precedence.
+        limit: number of queries to draw by the model's seed, evenly over relations; all if None.
+        normalise: when two texts are the same answer.
+        settings: settings of the method, as in `params.yaml`; the defaults if None.
+        bootstrap: number of resamples.
+        confidence: of the intervals, between 0 and 1.
+
+    Returns:
+        Scores with intervals, predictions, and the benchmark that was probed.
+
+    Raises:
+        BadInput: a fact has no valid prompt (the message names the row), or the method cannot probe
+            the model.
+
+    Example:
+        >>> facts = pd.DataFrame(
+        ...     {"subject": ["aspirin"], "relation": ["treats"], "object": ["pain"]}
+        ... )
+        >>> result = probe(
+        ...     model, facts, "mask_average", prompts={"treats": "[X] treats [Y]."}
+        ... )  # doctest: +SKIP
     """
-    tables = tables_of(facts, prompts, normalise)
+    tables = to_tables(facts, prompts, normalise)
     if limit is not None:
-        tables = replace(tables, queries=drawn(tables.queries, limit, model.seed))
-    prober = model.prober(method, settings)
-    predictions = predicted(prober, tables, model.name)
+        tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
+    prober = model.make_prober(method, settings)
+    predictions = predict(prober, tables, model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
-    scores = scored(predictions, tables, prober.METRIC, scoring)
+    scores = score(predictions, tables, prober.METRIC, scoring)
     rows = rows_of({_name(facts): scores}, model.name, method)
-    return Probed(pd.DataFrame(rows, columns=COMPARISON), predictions, tables)
+    return ProbeResult(pd.DataFrame(rows, columns=COMPARISON), predictions, tables)
 
 
-def tables_of(
+def to_tables(
     facts: pd.DataFrame | str | Path,
     prompts: Mapping[str, str] | str | Path | None = None,
     normalise: Literal["exact", "biolama"] = "exact",
 ) -> BenchmarkTables:
-    """Facts as a benchmark's tables; `probe` says what they are."""
-    read = (
+    """Convert facts to the tables of a benchmark; the arguments are those of `probe`.
+
+    Args:
+        facts: a data frame or a file of facts.
+        prompts: a template for each relation.
+        normalise: when two texts are the same answer.
+
+    Raises:
+        BadInput: a fact has no valid prompt.
+    """
+    placed_facts = (
         sources.read_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
     )
     if not isinstance(prompts, Mapping):
         prompts = sources.read_templates(Path(prompts)) if prompts else {}
-    return table.tables(read, prompts, _name(facts), normalise)
+    return table.tables(placed_facts, prompts, _name(facts), normalise)
 
 
 def _name(facts: pd.DataFrame | str | Path) -> str:
     return "facts" if isinstance(facts, pd.DataFrame) else Path(facts).stem
 
 
-def predicted(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame:
-    """All passes and tasks of a prober on a benchmark, as its prediction table."""
+def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame:
+    """Predict all passes and tasks of a method on a benchmark.
+
+    Args:
+        prober: the method, prepared for a model.
+        tables: the benchmark.
+        title: of the progress bar.
+
+    Returns:
+        The prediction table, with `hit` and `prediction_id`.
+    """
     tasks = prober.tasks(tables, methods.K)
     jobs = [
         (task, pass_) for pass_ in prober.passes() for task in tasks if prober.asks(pass_, task)
     ]
-    parts = []
+    tables_by_job = []
     with show_progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
         now.advance_to(0)
         for task, pass_ in jobs:
-            parts.append(prober.predict(task, pass_))
+            tables_by_job.append(prober.predict(task, pass_))
             now.advance_to(now.count + len(task.queries))
-    predictions, _ = prober.notes(pd.concat(parts, ignore_index=True))
+    predictions, _ = prober.notes(pd.concat(tables_by_job, ignore_index=True))
     return with_hits(predictions, tables)
 
 
-def scored(
+def score(
     predictions: pd.DataFrame,
     tables: BenchmarkTables,
     family: str,
     scoring: Scoring,
     out: Path | None = None,
 ) -> Scores:
-    """What predictions are worth by a family of metrics; they go to the parquet file `out` too,
-    where one is named.
+    """Score predictions by a family of metrics.
+
+    Args:
+        predictions: a prediction table.
+        tables: the benchmark that they are of.
+        family: name of the family in `medprobe.metrics`.
+        scoring: resamples, confidence, seed and clusters.
+        out: parquet file to write the predictions to; None writes none.
     """
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "benchmark")
@@ -116,15 +168,23 @@ def scored(
         return score_table(path, folder, scoring)
 
 
-def drawn(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
-    """At most `limit` queries, in their order: one of each relation and subset, then a second, and
-    so on, the order of each drawn by the seed.
+def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
+    """Draw queries evenly: one of each relation and subset, then a second of each, and so on.
 
-    >>> table = pd.DataFrame({"subset": "full", "relation": ["a", "a", "a", "b"]})
-    >>> sorted(drawn(table, 2, 0)["relation"])
-    ['a', 'b']
+    Args:
+        queries: the query table.
+        limit: number of queries to draw; all are returned if there are fewer.
+        seed: of the draw.
+
+    Returns:
+        The drawn queries in their original order.
+
+    Example:
+        >>> table = pd.DataFrame({"subset": "full", "relation": ["a", "a", "a", "b"]})
+        >>> sorted(draw_queries(table, 2, 0)["relation"])
+        ['a', 'b']
     """
     shuffled = queries.sample(frac=1, random_state=seed)
-    turn = shuffled.groupby(["subset", "relation"]).cumcount()
-    chosen = turn.sort_values(kind="stable").index[:limit]
-    return queries.loc[sorted(chosen)].reset_index(drop=True)
+    turns = shuffled.groupby(["subset", "relation"]).cumcount()
+    indices = turns.sort_values(kind="stable").index[:limit]
+    return queries.loc[sorted(indices)].reset_index(drop=True)

@@ -18,69 +18,110 @@ from medprobe.metrics.significance import SIGNIFICANCE
 
 @dataclass(frozen=True)
 class Results:
-    """The results of the project in a folder; each table is read when it is first asked for."""
+    """The results of a project; each table is read when it is first used.
+
+    Attributes:
+        folder: the project's folder.
+    """
 
     folder: Path
 
     @cached_property
     def comparison(self) -> pd.DataFrame:
-        """Every number, one a row (`metrics/results.py` has the columns)."""
+        """Every number, one per row; the columns are `metrics.results.COMPARISON`."""
         return comparison(self.folder / places.SCORES)
 
     @cached_property
     def significance(self) -> pd.DataFrame:
-        """The paired tests (`metrics/significance.py` has the columns); no rows where the stage
-        `compare` has not run.
+        """The paired tests; the columns are `metrics.significance.SIGNIFICANCE`.
+
+        The table is empty if the stage `compare` has not run.
         """
         path = self.folder / places.REPORTS / "significance.csv"
         return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
 
     def benchmark(self, name: str) -> Metadata:
-        """What to know of a benchmark: its metric, licence, citation. Raises BadInput for a name
-        that is none.
+        """Return what is recorded of a benchmark: its metric, licence and citation.
+
+        Args:
+            name: as in `params.yaml`.
+
+        Raises:
+            BadInput: there are no results on a benchmark of this name.
         """
-        known = sorted(self.comparison["benchmark"].unique())
-        if name not in known:
-            problem = f"no results on a benchmark '{name}'{nearest(name, known)}"
-            raise BadInput(self.folder, problem, f"there are: {', '.join(known)}")
+        names = sorted(self.comparison["benchmark"].unique())
+        if name not in names:
+            problem = f"no results on a benchmark '{name}'{nearest(name, names)}"
+            raise BadInput(self.folder, problem, f"there are: {', '.join(names)}")
         return Metadata.read(self.folder / places.ABOUT / f"{name}.json")
 
     def queries(self, benchmark: str) -> pd.DataFrame:
-        """A benchmark's queries (`core/tables.py` has the columns)."""
+        """Return the queries of a benchmark; the columns start with `core.tables.QUERY_COLUMNS`.
+
+        Args:
+            benchmark: its name in `params.yaml`.
+        """
         return read_table(
             self.folder / places.BENCHMARKS / benchmark / "queries.parquet", QUERY_COLUMNS
         )
 
     def predictions(self, model: str, method: str, benchmark: str) -> pd.DataFrame:
-        """What a model answered under a method (`core/tables.py` has the columns)."""
+        """Return the prediction table of a model under a method, all variants and replicates.
+
+        Args:
+            model: its name in `params.yaml`.
+            method: its name, without a variant.
+            benchmark: its name in `params.yaml`.
+        """
         path = self.folder / places.PREDICTIONS / model / method / f"{benchmark}.parquet"
         return pd.concat(read_predictions(path), ignore_index=True)
 
 
 def results(project: str | Path = ".") -> Results:
-    """The results of the project in this folder. Raises BadInput where there are none."""
-    found = Results(Path(project))
-    _ = found.comparison
-    return found
+    """Read the results of a project.
+
+    Args:
+        project: the project's folder.
+
+    Raises:
+        BadInput: the folder has no results.
+
+    Example:
+        A notebook in a project that has run `dvc repro`::
+
+            medprobe.results().comparison.query("metric == 'acc_at_1'")
+    """
+    project_results = Results(Path(project))
+    _ = project_results.comparison
+    return project_results
 
 
 def figure(rows: pd.DataFrame, metric: str) -> Drawing:
-    """Models and methods side by side by a metric's mean over relations, with intervals, as on the
-    page: from rows of the comparison, of one benchmark and subset. A notebook shows it.
+    """Draw a metric's mean over relations, with intervals, for models and methods side by side.
 
-    Raises BadInput where no row has this metric, or where there are several subsets.
+    Args:
+        rows: rows of the comparison of one benchmark and subset.
+        metric: its name, such as `acc_at_1`.
+
+    Returns:
+        The drawing of the report; a notebook displays it.
+
+    Raises:
+        BadInput: no row has this metric, or the rows are of several benchmarks or subsets.
     """
-    chosen = without_sweeps(where(rows, metric=metric, relation="macro"))
-    if chosen.empty:
-        known = sorted(rows.loc[rows["relation"] == "macro", "metric"].unique())
-        problem = f"no mean of a metric '{metric}'{nearest(metric, known)}"
-        raise BadInput("figure", problem, f"there are: {', '.join(known) or 'none'}")
-    several = chosen[["benchmark", "subset"]].drop_duplicates()
-    if len(several) > 1:
-        there = ", ".join(map(" ".join, several.itertuples(index=False)))
-        raise BadInput("figure", f"rows of several benchmarks or subsets: {there}", "choose one")
-    benchmark, subset = several.iloc[0]
+    means = without_sweeps(where(rows, metric=metric, relation="macro"))
+    if means.empty:
+        names = sorted(rows.loc[rows["relation"] == "macro", "metric"].unique())
+        problem = f"no mean of a metric '{metric}'{nearest(metric, names)}"
+        raise BadInput("figure", problem, f"there are: {', '.join(names) or 'none'}")
+    groups = means[["benchmark", "subset"]].drop_duplicates()
+    if len(groups) > 1:
+        group_names = ", ".join(map(" ".join, groups.itertuples(index=False)))
+        raise BadInput(
+            "figure", f"rows of several benchmarks or subsets: {group_names}", "choose one"
+        )
+    benchmark, subset = groups.iloc[0]
     share = catalog()[metric].share
-    svg = plots.intervals(chosen, "method", "model", plots.label(metric, "macro"), share)
+    svg = plots.intervals(means, "method", "model", plots.label(metric, "macro"), share)
     caption = f"{catalog()[metric].title} on {benchmark} ({subset}), with intervals."
     return Drawing(f"{benchmark}-{subset}-{metric}", svg, caption)

@@ -62,10 +62,12 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     """One row a variant, replicate and query of the subsets that were probed.
 
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
-    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all
-    predictions carry scores;
-    `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`; `subject_at_1`. `queries`
-    are as `read_queries` gives them. Raises BadInput where a prediction's query is not among them.
+    for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
+    carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
+    `subject_at_1`. `queries` are as `read_queries` gives them.
+
+    Raises:
+        BadInput: a prediction's query is not among them.
     """
     strange = ~predictions["query_id"].isin(queries["query_id"])
     for query in predictions.loc[strange, "query_id"].head(1):

@@ -1,5 +1,6 @@
-"""Which differences between two systems are more than chance: paired tests that turn round whole
-clusters.
+"""Which differences between two systems are more than chance.
+
+Paired tests that turn round whole clusters.
 
 If two systems were alike, the difference in all that one cluster holds could as well have had the
 other sign (Fisher 1935; Dror et al. 2018, section 3.2). The chance of a difference as large as the
@@ -27,8 +28,9 @@ LEAST: Final = 1e-15  # no p is smaller: the sums of a Fourier transform are rou
 
 
 def permutation(sums: np.ndarray) -> float:
-    """Two-sided mid-p of a paired permutation test, from each cluster's share in the difference:
-    the (weighted) sum of its queries' differences. Where up to 6 clusters differ it is the exact p,
+    """Two-sided mid-p of a paired permutation test, from each cluster's share in the difference.
+
+    The (weighted) sum of its queries' differences. Where up to 6 clusters differ it is the exact p,
     which counts outcomes as far as the observed one in whole.
 
     No outcome is left out where up to 16 clusters differ, or where all shares are multiples of one

@@ -1,5 +1,6 @@
-"""What experts say of predictions: accuracy by their ratings, and the benchmark's accuracy
-corrected by them.
+"""What experts say of predictions.
+
+Accuracy by their ratings, and the benchmark's accuracy corrected by them.
 
 It scores no table by itself: wherever a benchmark's predictions were rated (the builder `ratings`),
 their scores are added to those of accuracy, as a part `<subset>/rated:<name>` that has a micro
@@ -138,8 +139,10 @@ def asked_about(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFra
 
 
 def judged(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, replicate and drawn query: `expert_acc_at_<k>`, `hits_of_10` and
-    `rated_right_of_10`, not a number where one of the predictions that count is not rated.
+    """One row a variant, replicate and drawn query.
+
+    `expert_acc_at_<k>`, `hits_of_10` and `rated_right_of_10`, not a number where one of the
+    predictions that count is not rated.
     """
     table = asked_about(evaluation, predictions)
     groups = table.groupby(KEYS, sort=True)
@@ -230,10 +233,11 @@ def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def confusion(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Ratings against the benchmark's answers: columns `k, rating, gold, count`, how many ratings
-    of a variant's predictions at ranks up to k = 1 and 10, by rating and by whether the
-    prediction is a hit (`gold`). With one rater it is the paper's Figure 8; of several each rating
-    counts.
+    """Ratings against the benchmark's answers.
+
+    Columns `k, rating, gold, count`, how many ratings of a variant's predictions at ranks up to k =
+    1 and 10, by rating and by whether the prediction is a hit (`gold`). With one rater it is the
+    paper's Figure 8; of several each rating counts.
     """
     table = asked_about(evaluation, predictions)
     said = evaluation.ratings[["query_id", "prediction", "rating"]]

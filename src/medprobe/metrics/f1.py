@@ -69,9 +69,10 @@ class F1(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """Scores by disease, macro and weighted. Intervals are bootstrap intervals: of a mean over
-        its diseases, of a disease over its positives, each with its negatives; and of both over
-        seeds.
+        """Scores by disease, macro and weighted.
+
+        Intervals are bootstrap intervals: of a mean over its diseases, of a disease over its
+        positives, each with its negatives; and of both over seeds.
         """
         scores: Scores = {}
         for (variant, category), rows in by_subset(predictions):
@@ -230,8 +231,9 @@ def _mean(values: Floats, weights: Floats, seeds: Floats | None = None) -> Float
 def _numbers(
     seeds: Floats, draws: Floats, confidence: float, n: int, units: int
 ) -> dict[str, dict[str, float]]:
-    """The numbers of each of ESTIMATES from its value by seed [seeds, 4] and resamples [., 4]; `n`
-    positives are counted, `units` were drawn.
+    """The numbers of each of ESTIMATES from its value by seed [seeds, 4] and resamples [., 4].
+
+    `n` positives are counted, `units` were drawn.
     """
     value = seeds.mean(axis=0)
     draws = np.where(np.isnan(draws), value, draws)

@@ -80,8 +80,9 @@ def called_true(score: np.ndarray) -> np.ndarray:
 
 
 def auroc(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The area under the ROC curve for each row of weights, [resamples, statements]; nan where
-    either kind has no weight.
+    """The area under the ROC curve for each row of weights, [resamples, statements].
+
+    Nan where either kind has no weight.
 
     >>> auroc(np.array([0.9, 0.4, 0.4]), np.array([True, True, False]), np.ones((1, 3)))
     array([0.75])
@@ -113,8 +114,9 @@ def calibration_error(score: np.ndarray, true: np.ndarray, weights: np.ndarray) 
 
 
 def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
-    """A row a variant and bin of P(true) that any statement is in: `variant, said` (the mean of
-    P(true)), `true` (the share of true statements), `n`.
+    """A row a variant and bin of P(true) that any statement is in.
+
+    `variant, said` (the mean of P(true)), `true` (the share of true statements), `n`.
     """
     rows = predictions.assign(bin=bins(predictions["score"].to_numpy()))
     by = rows.groupby(["variant", "bin"], sort=True)

@@ -85,8 +85,10 @@ def _complete(relations: dict[str, dict[str, dict[str, float]]], rows: pd.DataFr
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, replicate and query: `variant, replicate, query_id, subset, relation,
-    cluster, answer` and `perplexity`, as accuracy's table.
+    """One row a variant, replicate and query.
+
+    `variant, replicate, query_id, subset, relation, cluster, answer` and `perplexity`, as
+    accuracy's table.
     """
     about = ["subset", "relation", "cluster", "answer"]
     asked = queries[["query_id", *about]]

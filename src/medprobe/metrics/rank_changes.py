@@ -1,5 +1,7 @@
-"""Rank change and Understand–Confuse–Misunderstand. Source: the paper on context variance, Methods,
-"Rank-change Calculation" and "Understand-Confuse-Misunderstand Metric".
+"""Rank change and Understand–Confuse–Misunderstand.
+
+Source: the paper on context variance, Methods, "Rank-change Calculation" and
+"Understand-Confuse-Misunderstand Metric".
 
 A step adds one segment, with the entity *added*, to a context built around a *target*. A rank
 change is the rank after the step less the rank before it: negative is a rise. Only steps that add
@@ -48,8 +50,9 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
 
 
 def change_table(changes: pd.DataFrame) -> pd.DataFrame:
-    """Means of the four series where the added entity is correct and where it is not (Table 1):
-    the mean within each resource, then over resources. Rows `correct`, `incorrect`.
+    """Means of the four series where the added entity is correct and where it is not (Table 1).
+
+    The mean within each resource, then over resources. Rows `correct`, `incorrect`.
     """
     added = changes[changes["added_role"].isin(["correct", "incorrect"])]
     by_resource = added.groupby(["added_role", "resource"])[SERIES].mean()
@@ -63,8 +66,9 @@ def shares(
     seed: int = 0,
     cluster: str = "subject_id",
 ) -> pd.DataFrame:
-    """Understand, Confuse and Misunderstand with bootstrap intervals over clusters: what is equal
-    in the column `cluster`, which is one for all steps of a triple.
+    """Understand, Confuse and Misunderstand with bootstrap intervals over clusters.
+
+    What is equal in the column `cluster`, which is one for all steps of a triple.
 
     For each relation UCM_k: the shares of each triple's steps, averaged over its triples; `macro`
     is their mean over relations; `micro` is UCM_m, the shares of all steps of all triples. Each is
@@ -97,9 +101,11 @@ def shares(
 
 
 def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFrame:
-    """Understand, Confuse and Misunderstand of each triple in each resource: what paired tests
-    compare. Columns `relation, subject_id, fact_id, resource, cluster, understand, confuse,
-    misunderstand` and `weight`, by which their mean is the macro mean of `shares`.
+    """Understand, Confuse and Misunderstand of each triple in each resource.
+
+    What paired tests compare. Columns `relation, subject_id, fact_id, resource, cluster,
+    understand, confuse, misunderstand` and `weight`, by which their mean is the macro mean of
+    `shares`.
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "resource": "notes",
@@ -121,8 +127,9 @@ def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFram
 def _counts(
     kept: pd.DataFrame, resources: list[str], cluster: str
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """The triples, with their clusters, and how many of their steps rise, stay, fall: triples ×
-    resources × 3.
+    """The triples, with their clusters, and how many of their steps rise, stay, fall.
+
+    Triples × resources × 3.
     """
     keys = list(dict.fromkeys([*TRIPLE, cluster]))
     each = kept.groupby(keys, sort=True)

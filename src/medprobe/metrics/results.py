@@ -35,8 +35,10 @@ PREDICTIONS: Final = "predictions"  # what scoring counts
 
 
 def prediction_tables(folder: Path) -> Iterator[Path]:
-    """All `<model>/<method>/<benchmark>.parquet` below a folder, in order. Raises BadInput where
-    there are none.
+    """All `<model>/<method>/<benchmark>.parquet` below a folder, in order.
+
+    Raises:
+        BadInput: there are none.
     """
     paths = sorted(folder.glob("*/*/*.parquet"))
     if not paths:
@@ -66,8 +68,9 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
 
 
 def key(path: Path, folder: Path, scoring: Scoring) -> str:
-    """Hash of all that the scores of a prediction table follow from: predictions, benchmark, what
-    experts said of it, rules of scoring.
+    """Hash of all that the scores of a prediction table follow from.
+
+    Predictions, benchmark, what experts said of it, rules of scoring.
     """
     facts = [scoring.facts] if scoring.facts else []
     tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
@@ -138,8 +141,9 @@ def primary(rows: pd.DataFrame, metadata: Metadata) -> str:
 
 
 def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
-    """The subsets of a benchmark's rows, without their parts; those with its main metric first, of
-    these `full` or `target` first.
+    """The subsets of a benchmark's rows, without their parts.
+
+    Those with its main metric first, of these `full` or `target` first.
     """
     judged = set(rows.loc[rows["metric"] == primary(rows, metadata), "subset"])
     names = {name for name in rows["subset"] if "/" not in name}

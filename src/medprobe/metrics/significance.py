@@ -142,8 +142,9 @@ def _controls(control: str, method: str) -> bool:
 
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
-    """What paired tests compare of a prediction table (see `Scorer.paired`): the tested metrics of
-    its variants, the settings of sweeps left out.
+    """What paired tests compare of a prediction table (see `Scorer.paired`).
+
+    The tested metrics of its variants, the settings of sweeps left out.
     """
     scorer = metrics.find(metric_of_predictions(path))
     parts = []
@@ -167,7 +168,11 @@ def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.
 
 
 def read_tests(path: Path = TESTS) -> pd.DataFrame:
-    """The table that the stage `significance` made. Raises BadInput where there is none."""
+    """The table that the stage `significance` made.
+
+    Raises:
+        BadInput: there is none.
+    """
     if not path.is_file():
         raise BadInput(path, "no paired tests", "run `medprobe significance`")
     return pd.read_parquet(path)
@@ -182,8 +187,9 @@ def paired_tests(
     now: Progress | None = None,
     executor: Executor = in_this_process,
 ) -> pd.DataFrame:
-    """The paired tests of every benchmark: a table with columns SIGNIFICANCE. `about` holds what is
-    known of each benchmark; `now` counts readings of tables.
+    """The paired tests of every benchmark: a table with columns SIGNIFICANCE.
+
+    `about` holds what is known of each benchmark; `now` counts readings of tables.
     """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
@@ -312,8 +318,9 @@ def contrast(first: str, second: str) -> str:
 
 
 def paired(a: System, b: System) -> Pair | None:
-    """Two systems as a pair with its family, or None where a reader would not compare them:
-    settings of a sweep, or different models under different methods.
+    """Two systems as a pair with its family, or None where a reader would not compare them.
+
+    Settings of a sweep, or different models under different methods.
 
     >>> paired(("m", "x"), ("n", "x")).family, paired(("m", "x"), ("m", "x:original")).family
     ('models under x', 'methods under m')

@@ -1,5 +1,7 @@
-"""Parts of a subset that are scored by themselves: by the length of answers, by whether an answer
-is common in its relation, by how often a fact was read.
+"""Parts of a subset that are scored by themselves.
+
+By the length of answers, by whether an answer is common in its relation, by how often a fact was
+read.
 
 A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a benchmark's own
 subsets have no slash.
@@ -34,9 +36,11 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
 
 
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
-    """`query_id, part` of every query: by the mean length of its answers in characters, by whether
-    one of them is common (`has_common_answer`) and, where `facts` are given, by the number of times
-    that a taught model has read its best-read answer.
+    """`query_id, part` of every query.
+
+    By the mean length of its answers in characters, by whether one of them is common
+    (`has_common_answer`) and, where `facts` are given, by the number of times that a taught model
+    has read its best-read answer.
     """
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(

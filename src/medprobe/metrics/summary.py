@@ -54,8 +54,9 @@ def _first(entry: object) -> str:
 
 
 def weighted(values: pd.DataFrame) -> pd.DataFrame:
-    """The table with a column `weight`, by which its mean is the macro mean: each relation of a
-    variant, replicate and subset counts alike.
+    """The table with a column `weight`, by which its mean is the macro mean.
+
+    Each relation of a variant, replicate and subset counts alike.
     """
     keys = ["variant", "replicate", "subset", "relation"]
     return values.assign(weight=1 / values.groupby(keys)["query_id"].transform("size"))
@@ -130,8 +131,9 @@ def _means(
 def _widening(
     rows: pd.DataFrame, value: np.ndarray, metrics: list[str], keys: tuple[str, ...]
 ) -> tuple[np.ndarray, int]:
-    """By how much answers, drawn too, widen each metric's deviation over subjects; and the units of
-    the smaller side.
+    """By how much answers, drawn too, widen each metric's deviation over subjects.
+
+    And the units of the smaller side.
     """
     subjects = pd.factorize(rows["cluster"])[0]
     units = int(subjects.max()) + 1

@@ -59,8 +59,10 @@ class Ucm(Scorer):
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """A row stands for a triple: in each resource its shares around target and negative target,
-        and its acc@k without and with context.
+        """A row stands for a triple.
+
+        In each resource its shares around target and negative target, and its acc@k without and
+        with context.
         """
         queries = read_queries(benchmark, scoring.cluster)
         tables = []
@@ -74,8 +76,9 @@ class Ucm(Scorer):
 
 
 def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
-    """acc@k of each triple without and with context: its contexts are averaged within each
-    resource, then over resources.
+    """acc@k of each triple without and with context.
+
+    Its contexts are averaged within each resource, then over resources.
     """
     asked = queries[queries["subset"].isin(["alone", "full"])]
     made = predictions[predictions["query_id"].isin(asked["query_id"])]

@@ -76,7 +76,11 @@ class Paper(Section):
 
 @cache
 def papers() -> dict[str, Paper]:
-    """All papers by the names of their files. Raises BadInput for a file that is amiss."""
+    """All papers by the names of their files.
+
+    Raises:
+        BadInput: a file that is amiss.
+    """
     return {
         path.stem: parse_section(Paper, yaml.safe_load(path.read_text(encoding="utf-8")), path)
         for path in sorted(Path(__path__[0]).glob("*.yaml"))

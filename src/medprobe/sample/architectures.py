@@ -55,8 +55,10 @@ def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
 
 
 def _word_pieces(files: list[str], vocabulary: int) -> Any:
-    """BERT's tokenizer. Its pieces are learnt as byte pairs and then told apart by whether they
-    begin a word: the library's own trainer of word pieces draws them anew in each run.
+    """BERT's tokenizer.
+
+    Its pieces are learnt as byte pairs and then told apart by whether they begin a word: the
+    library's own trainer of word pieces draws them anew in each run.
     """
     lower, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     learner = Tokenizer(models.BPE())

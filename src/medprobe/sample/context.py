@@ -55,10 +55,12 @@ def write(world: World, data: Path, seed: int) -> None:
 
 
 def _story(world: World, disease: Entity, own: list[Entity], rng: random.Random) -> list[str]:
-    """A patient's story: what the disease brings, in pairs, and findings of another system, which
-    the patient has not, one by one. So each correct finding stands among as many correct as
-    incorrect ones, and on average as near to the former as the incorrect one beside it does:
-    copying alone then does the same around a target and a negative target.
+    """A patient's story.
+
+    What the disease brings, in pairs, and findings of another system, which the patient has not,
+    one by one. So each correct finding stands among as many correct as incorrect ones, and on
+    average as near to the former as the incorrect one beside it does: copying alone then does the
+    same around a target and a negative target.
     """
     system = rng.choice([system for system in world.systems if own[0] not in system])
     others = rng.sample(system, len(own) - 1)
@@ -71,8 +73,9 @@ def _story(world: World, disease: Entity, own: list[Entity], rng: random.Random)
 def tell(
     disease: Entity, findings: list[Entity], own: list[Entity], rng: random.Random
 ) -> list[str]:
-    """Sentences: each finding as one that the patient has, if it is among `own`, or has not;
-    and the disease somewhere among them.
+    """Sentences: each finding as one that the patient has, if it is among `own`, or has not.
+
+    And the disease somewhere among them.
     """
     told = [
         rng.choice(HAS if finding in own else HAS_NOT).format(called(finding, rng))

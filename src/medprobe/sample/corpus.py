@@ -132,8 +132,9 @@ def plain(sentence: str) -> str:
 
 
 def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
-    """Every wording of every fact, as often as it is read; what is about one subject stands
-    together, as in a document.
+    """Every wording of every fact, as often as it is read.
+
+    What is about one subject stands together, as in a document.
     """
     about: dict[str, list[str]] = {}
     for fact in facts:
@@ -143,10 +144,12 @@ def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
 
 
 def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
-    """Cases of diseases that are never probed: what the patient has and has not, and then a
-    statement of something that the patient has. In what a taught model reads that is of one system,
-    as it is with the probed diseases: from cases it learns what goes together. For the untaught
-    one a group is drawn anew for each case, so that it learns to look names up and no more.
+    """Cases of diseases that are never probed.
+
+    What the patient has and has not, and then a statement of something that the patient has. In
+    what a taught model reads that is of one system, as it is with the probed diseases: from cases
+    it learns what goes together. For the untaught one a group is drawn anew for each case, so that
+    it learns to look names up and no more.
     """
     probed = {fact.subject for fact in world.facts}
     diseases = [entity for entity in world.of("disease") if entity not in probed]

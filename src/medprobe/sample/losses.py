@@ -106,8 +106,9 @@ class Rows(NamedTuple):
 
 
 def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> Rows:
-    """Texts and the labels of their pieces in few rows: the longest text first, each in the first
-    row with room for it.
+    """Texts and the labels of their pieces in few rows.
+
+    The longest text first, each in the first row with room for it.
 
     >>> rows = pack([[5, 6], [7, 8, 9], [4]], [[1, 2], [3, 4, 5], [6]])
     >>> rows.ids.tolist(), rows.positions.tolist()

@@ -17,8 +17,9 @@ CASE_SHARE: Final = 0.4  # of a masked model's batches: those of cases, in which
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence's pieces, and `(start, end)` of those of each name in it; a `case` is asked for
-    its last name alone.
+    """A sentence's pieces, and `(start, end)` of those of each name in it.
+
+    A `case` is asked for its last name alone.
     """
 
     pieces: list[int]
@@ -63,9 +64,10 @@ def batches(
     cases: Sequence[Sentence] = (),
     together: Sequence[int] = JOINED,
 ) -> Iterator[list[Sentence]]:
-    """Endless batches of `size` sentences: each an input of its own, or joined with those that
-    stand beside it, so that longer inputs are known too. Where there are cases, some batches are
-    of half as many of these.
+    """Endless batches of `size` sentences.
+
+    Each an input of its own, or joined with those that stand beside it, so that longer inputs are
+    known too. Where there are cases, some batches are of half as many of these.
     """
     while True:
         if cases and rng.random() < CASE_SHARE:
@@ -92,9 +94,10 @@ def join(parts: list[Sentence]) -> Sentence:
 
 
 def with_turns(sentences: Sequence[Sentence], pieces: Any, rng: random.Random) -> list[Sentence]:
-    """Each sentence as it is and, as often, as a turn of a chat: with a blank for its last name,
-    and that name. What is worded alike stands together, in any order: joined it is a question with
-    answered ones before it, of which none tells the answer.
+    """Each sentence as it is and, as often, as a turn of a chat.
+
+    With a blank for its last name, and that name. What is worded alike stands together, in any
+    order: joined it is a question with answered ones before it, of which none tells the answer.
     """
     user, model = pieces.convert_tokens_to_ids([*ROLES.values()])
     end, blank = pieces.eos_token_id, pieces.encode(BLANK, add_special_tokens=False)

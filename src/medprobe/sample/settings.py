@@ -49,8 +49,9 @@ class Recipe(Section):
 
 
 class Continued(Section):
-    """How the training of a sample model goes on, as another model: an entry of the `continued`
-    section of params.yaml. All else is as in the recipe of its base.
+    """How the training of a sample model goes on, as another model.
+
+    An entry of the `continued` section of params.yaml. All else is as in the recipe of its base.
     """
 
     base: Name
@@ -63,7 +64,9 @@ class Continued(Section):
 
 def recipe(name: str, params: Params) -> tuple[Recipe, str | None]:
     """By which recipe a sample model is trained, and from which other one it goes on, if any.
-    Raises BadInput where params.yaml has no such sample model.
+
+    Raises:
+        BadInput: params.yaml has no such sample model.
     """
     base, own = None, {}
     if name in params.continued:

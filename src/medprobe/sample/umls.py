@@ -71,8 +71,9 @@ def atom(entity: Entity) -> str:
 
 
 def _names(entity: Entity, rng: random.Random) -> Iterator[list[str]]:
-    """An entity's rows of MRCONSO. The preferred name is not always the first, and often not the
-    last: the order says nothing.
+    """An entity's rows of MRCONSO.
+
+    The preferred name is not always the first, and often not the last: the order says nothing.
     """
     vocabulary = VOCABULARIES[entity.type]
     rows = [("ENG", "P", "PF", "Y", vocabulary, "PT", entity.name, "N")]

@@ -61,9 +61,12 @@ class Fact:
 
 @dataclass(frozen=True)
 class World:
-    """All there is: `facts` are probed, `other_facts` never; `parents` is the disease hierarchy,
-    from a disease's CUI to those of its parents. `shuffled` are the facts that are read with the
-    objects of other subjects, each name as often; none unless the settings ask for them."""
+    """All there is: `facts` are probed, `other_facts` never.
+
+    `parents` is the disease hierarchy, from a disease's CUI to those of its parents. `shuffled` are
+    the facts that are read with the objects of other subjects, each name as often; none unless the
+    settings ask for them.
+    """
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
@@ -177,8 +180,10 @@ def _other_facts(
     stated: set[tuple[Entity, Entity]],
     rng: random.Random,
 ) -> Iterator[Fact]:
-    """Facts of relations that are never probed, about anything; and of the probed relations, about
-    the reserve."""
+    """Facts of relations that are never probed, about anything.
+
+    And of the probed relations, about the reserve.
+    """
     for relation, (type, kind) in OTHER_RELATIONS.items():
         hands = _deal(pools[kind], len(pools[type]), 1, 1, rng)
         for subject, (entity,) in zip(pools[type], hands, strict=True):
@@ -214,8 +219,10 @@ def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
 def _hands(
     relation: str, cards: list[Entity], hands: int, settings: SampleSettings, rng: random.Random
 ) -> list[list[Entity]]:
-    """The objects of so many subjects of a relation: each as likely as any other, or as the
-    settings say."""
+    """The objects of so many subjects of a relation.
+
+    Each as likely as any other, or as the settings say.
+    """
     _, _, fewest, most = RELATIONS[relation]
     weights = _weights(relation, cards, settings)
     if not weights:

@@ -63,8 +63,10 @@ class Settings(Section):
 def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
-    """Build the steps of all contexts. Raises BadInput for sources that cannot be used, and where
-    no document gives a context.
+    """Build the steps of all contexts.
+
+    Raises:
+        BadInput: sources that cannot be used, and where no document gives a context.
     """
     dropped: Counter[str] = Counter()
     known = load(data / "umls", settings.relations, dropped)
@@ -134,8 +136,9 @@ def _evidence(
 
 
 def _drawn(facts: pd.DataFrame, shared: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
-    """At most `most` facts of each relation, of those that a document mentions. The draw of a fact
-    depends on no other.
+    """At most `most` facts of each relation, of those that a document mentions.
+
+    The draw of a fact depends on no other.
     """
     found = facts.merge(shared[["subject_id", "fact_id"]].drop_duplicates())
     keys = found.astype(str).agg("|".join, axis=1)
@@ -150,8 +153,10 @@ def _queries(
     indexes: dict[str, Index],
     settings: Settings,
 ) -> pd.DataFrame:
-    """The steps with the names of their entities and what splits them: `objects`, how many the
-    subject has, and `frequency`, how many documents of all resources mention the fact's object.
+    """The steps with the names of their entities and what splits them.
+
+    `objects`, how many the subject has, and `frequency`, how many documents of all resources
+    mention the fact's object.
     """
     queries = pd.DataFrame(rows).sort_values(["relation", "context_id", "step"], ignore_index=True)
     names = known.names

@@ -51,8 +51,9 @@ def load(
 ) -> Knowledge:
     """Read MRCONSO, MRREL and MRSTY. What the types leave out is counted in `dropped`, by rule.
 
-    Raises BadInput for a prompt without its two slots, for a semantic type that no concept has,
-    and for a relation of which no fact is left.
+    Raises:
+        BadInput: a prompt without its two slots, for a semantic type that no concept has, and for a
+            relation of which no fact is left.
     """
     for relation, about in relations.items():
         if about.prompt.count(SUBJECT) != 1 or about.prompt.count(SLOT) != 1:

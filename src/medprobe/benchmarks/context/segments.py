@@ -32,8 +32,9 @@ class Segment(NamedTuple):
 
 
 def nearest(targets: Sequence[Mention], subjects: Sequence[Mention]) -> Mention:
-    """The target mention with the fewest characters between it and a mention of the subject; the
-    first one of equals.
+    """The target mention with the fewest characters between it and a mention of the subject.
+
+    The first one of equals.
 
     >>> nearest([Mention(0, 5, "fever"), Mention(30, 35, "fever")], [Mention(22, 28, "flu")])
     Mention(start=30, end=35, id='fever')
@@ -96,8 +97,10 @@ def _shuffled(numbers: list[int], draw: random.Random) -> list[list[int]]:
 
 
 def text(kind: Kind, shown: Sequence[Segment], document: str) -> str:
-    """The context made of these segments, given left to right: for a real one the document's own
-    characters, else the mentions alone, in the document's wording.
+    """The context made of these segments, given left to right.
+
+    For a real one the document's own characters, else the mentions alone, in the document's
+    wording.
     """
     if kind == "real":
         return document[shown[0].start : shown[-1].end].strip()

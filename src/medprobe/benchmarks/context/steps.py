@@ -26,8 +26,10 @@ WORD: Final = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True)
 class Evidence:
-    """A document that mentions both ends of a fact. `mentions` are `(start, end, cui)` in the order
-    of the text; `correct` are all objects of the subject, `pool` all entities of the objects' type.
+    """A document that mentions both ends of a fact.
+
+    `mentions` are `(start, end, cui)` in the order of the text; `correct` are all objects of the
+    subject, `pool` all entities of the objects' type.
     """
 
     resource: str
@@ -98,8 +100,10 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
 
 
 def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
-    """Pool mentions and mentions of the subject. What names several entities is taken for the
-    target, else for a correct object, else for the first by CUI; never for both of the two.
+    """Pool mentions and mentions of the subject.
+
+    What names several entities is taken for the target, else for a correct object, else for the
+    first by CUI; never for both of the two.
     """
     spans: dict[tuple[int, int], set[str]] = {}
     for start, end, cui in evidence.mentions:

@@ -49,8 +49,9 @@ class Settings(Choices):
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the examples, and a split for each disease that has enough positives.
 
-    Raises BadInput for sources that are missing or amiss, and where nobody has annotated yet: the
-    sheet to fill in is then written to `outputs/annotation/diskne.csv`, by MRSTY.RRF too.
+    Raises:
+        BadInput: sources that are missing or amiss, and where nobody has annotated yet: the sheet
+            to fill in is then written to `outputs/annotation/diskne.csv`, by MRSTY.RRF too.
     """
     pairs, read = read_pairs(data)
     if not (data / SHEET).is_file():

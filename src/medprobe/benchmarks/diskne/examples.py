@@ -28,8 +28,9 @@ Unknown = Literal["error", "leave out"]
 
 
 class Choices(Section):
-    """Settings of both builders. Where the paper and its released code differ, the defaults are the
-    paper's.
+    """Settings of both builders.
+
+    Where the paper and its released code differ, the defaults are the paper's.
     """
 
     vocabulary: str = "SNOMEDCT_US"
@@ -77,10 +78,14 @@ def with_texts(
     source: str,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """Annotated rows with the `premise` and `full_hypothesis` of their pair. Raises BadInput for a
-    span outside the hypothesis and, unless told to leave it out, for a pair that is not there. Two
-    of the released ids are the text of a premise: they stand for the pair that is entailed by it,
-    and are left out where there is none such.
+    """Annotated rows with the `premise` and `full_hypothesis` of their pair.
+
+    Two of the released ids are the text of a premise: they stand for the pair that is entailed by
+    it, and are left out where there is none such.
+
+    Raises:
+        BadInput: a span outside the hypothesis and, unless told to leave it out, for a pair that is
+            not there.
     """
     rows = _by_premise(rows, pairs)
     texts = pairs.rename(columns={"hypothesis": "full_hypothesis"}).drop(columns="label")
@@ -127,8 +132,10 @@ def tables(
     dropped: Counter[str],
     read: list[counts.Row],
 ) -> BenchmarkTables:
-    """All tables. `positives` are annotated rows with their texts, `negatives` the diseases to put
-    in their place (`position, kind, original_cui, cui, row`).
+    """All tables.
+
+    `positives` are annotated rows with their texts, `negatives` the diseases to put in their place
+    (`position, kind, original_cui, cui, row`).
     """
     named = names.read(data / "umls", positives, negatives, dropped)
     lost = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
@@ -173,8 +180,9 @@ def _split(
 
 
 def _targets(examples: pd.DataFrame, settings: Choices) -> list[str]:
-    """The diseases with enough positives in a category; of these, the ones that are asked for. The
-    released split counts rows alike once.
+    """The diseases with enough positives in a category; of these, the ones that are asked for.
+
+    The released split counts rows alike once.
     """
     if settings.split == "released":
         alike = ["original_cui", "category", "premise", "hypothesis"]

@@ -1,5 +1,6 @@
-"""Which diseases a text mentions, in any form: nothing a model trains on may name the one it is
-tested on.
+"""Which diseases a text mentions, in any form.
+
+Nothing a model trains on may name the one it is tested on.
 
 The paper's rule is "check for occurrences of all the synonyms" (Alghanmi et al. 2021, section 3.3);
 its released code looks for raw characters, which misses a comma or an accent. Here texts and names

@@ -20,9 +20,11 @@ def read(
     negatives: pd.DataFrame,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """`cui, name, preferred`: all English names of the diseases of these rows, those that UMLS has
-    suppressed too, and what the texts call them. One name of each is preferred: UMLS's, else what
-    most texts say, which is counted in `dropped`. Who has neither has no row.
+    """`cui, name, preferred`.
+
+    All English names of the diseases of these rows, those that UMLS has suppressed too, and what
+    the texts call them. One name of each is preferred: UMLS's, else what most texts say, which is
+    counted in `dropped`. Who has neither has no row.
     """
     cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})

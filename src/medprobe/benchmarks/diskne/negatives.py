@@ -25,8 +25,10 @@ def replaceable(
     n: int,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """The positives that can have `n` negatives: their disease has a vector, and so have `n` others
-    that are neither above nor below it. What is left out is counted in `dropped`.
+    """The positives that can have `n` negatives.
+
+    Their disease has a vector, and so have `n` others that are neither above nor below it. What is
+    left out is counted in `dropped`.
     """
     known = positives["cui"].isin(vectors.rows)
     dropped["positive: disease not in cui2vec"] += int((~known).sum())
@@ -53,8 +55,9 @@ def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
 def choose(
     positives: pd.DataFrame, hierarchy: Hierarchy, vectors: Vectors, n: int, seed: int
 ) -> pd.DataFrame:
-    """`position, kind, original_cui, cui`: `n` similar and `n` random negatives of each positive,
-    by its place.
+    """`position, kind, original_cui, cui`.
+
+    `n` similar and `n` random negatives of each positive, by its place.
 
     The pool are the diseases of all positives. Similar are those nearest by cosine, ties by CUI;
     they are the same for all positives of a disease. Random ones are drawn for each positive.
@@ -130,8 +133,9 @@ def surfaces(positives: pd.DataFrame) -> pd.Series:
 
 
 def replace_disease(hypothesis: str, start: int, end: int, disease: str) -> str:
-    """The hypothesis with another disease at `[start:end]`; an article before it follows the new
-    disease's first letter.
+    """The hypothesis with another disease at `[start:end]`.
+
+    An article before it follows the new disease's first letter.
 
     >>> replace_disease("The patient has an aneurysm.", 19, 27, "stroke")
     'The patient has a stroke.'

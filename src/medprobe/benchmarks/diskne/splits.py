@@ -63,8 +63,9 @@ def split(
     *,
     shared_premises: bool = False,
 ) -> pd.DataFrame:
-    """`target, split, example_id`: for each target disease (a key of `names`) what trains,
-    validates and tests.
+    """`target, split, example_id`.
+
+    For each target disease (a key of `names`) what trains, validates and tests.
 
     `test` are the positives of the target and their negatives. `train` and `validation` are the
     examples that do not mention it and, unless `shared_premises` are allowed, have no premise that
@@ -102,8 +103,9 @@ def split(
 def split_as_released(
     examples: pd.DataFrame, names: Names, share: float, match: Match
 ) -> pd.DataFrame:
-    """The same as the authors' released code splits one annotation file, its rows in their order:
-    of rows alike in premise and disease the first stays, in each category's test set and in what
+    """The same as the authors' released code splits one annotation file, its rows in their order.
+
+    Of rows alike in premise and disease the first stays, in each category's test set and in what
     trains; what trains is mixed, always in the same way, and its last rows validate, so that a pair
     may be on both sides. Source: `splits.py` of israa-alghanmi/DisKnE, commit 11bbdb9.
     """

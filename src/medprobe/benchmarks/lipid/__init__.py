@@ -58,7 +58,8 @@ def build(
 ) -> BenchmarkTables:
     """Build LIPID, one subset an entity list. Nothing is drawn.
 
-    Raises BadInput for broken files, empty lists, and names that stand twice in a list.
+    Raises:
+        BadInput: broken files, empty lists, and names that stand twice in a list.
     """
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     dropped: Counter[str] = Counter()
@@ -225,8 +226,10 @@ def _queries(found: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) 
 
 
 def appearances(queries: pd.DataFrame) -> pd.DataFrame:
-    """How often an entity is the answer, as the paper reports it: a row a subset with the columns
-    subset, prompts, entities, and mean, std, max, min of the prompts of an entity.
+    """How often an entity is the answer, as the paper reports it.
+
+    A row a subset with the columns subset, prompts, entities, and mean, std, max, min of the
+    prompts of an entity.
     """
     rows = []
     for subset, answers in queries.groupby("subset", sort=False)["answers"]:

@@ -41,8 +41,10 @@ class Settings(Choices):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """All queries of a UMLS release, drawn by relation. Raises BadInput where a source is missing
-    or amiss, or a relation has no query.
+    """All queries of a UMLS release, drawn by relation.
+
+    Raises:
+        BadInput: a source is missing or amiss, or a relation has no query.
     """
     triples = _triples(data / "umls", settings)
     read = counts.lines(data, *METADATA.sources)
@@ -99,8 +101,9 @@ def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
 
 
 def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
-    """Name both ends by their own atoms, in any language, suppressed or not; an end whose atom is
-    missing by the last name listed for its concept.
+    """Name both ends by their own atoms, in any language, suppressed or not.
+
+    An end whose atom is missing by the last name listed for its concept.
     """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
     own = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)

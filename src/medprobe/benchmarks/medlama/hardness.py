@@ -12,8 +12,10 @@ Rule = Literal["released", "rouge_score"]
 
 
 def hardness(subject: str, answers: Sequence[str], rule: Rule = "released") -> tuple[float, float]:
-    """`(avg_match, avg_rouge_l)`: the share of answers that are part of the subject's name, and the
-    mean ROUGE-L F of the answers against it, letter case aside.
+    """`(avg_match, avg_rouge_l)`.
+
+    The share of answers that are part of the subject's name, and the mean ROUGE-L F of the answers
+    against it, letter case aside.
 
     `released` keeps the blanks that surround all but the outer ends of the answers joined by
     ` || `, as the released columns do; `rouge_score` compares clean names by the package of that
@@ -44,8 +46,10 @@ def rouge_l_package(hypothesis: str, reference: str) -> float:
 
 
 def rouge_l_released(hypothesis: str, reference: str) -> float:
-    """ROUGE-L F over sets of words: those in a longest common subsequence of any two sentences,
-    against the distinct words of the hypothesis (precision) and of the reference (recall).
+    """ROUGE-L F over sets of words.
+
+    Those in a longest common subsequence of any two sentences, against the distinct words of the
+    hypothesis (precision) and of the reference (recall).
 
     A full stop ends a sentence wherever it stands, blanks separate words. Equal to `rouge` 1.0.1.
 
@@ -71,8 +75,9 @@ def _sentences(text: str) -> list[list[str]]:
 
 
 def _common_words(first: list[str], second: list[str]) -> set[str]:
-    """The words of a longest common subsequence; among equals, the one that goes on longest in
-    `first`.
+    """The words of a longest common subsequence.
+
+    Among equals, the one that goes on longest in `first`.
     """
     length = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
     for i, one in enumerate(first, 1):

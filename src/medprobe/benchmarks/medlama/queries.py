@@ -62,7 +62,10 @@ def tables(
     `found` are all queries there are: relation, subject_id, subject, answers, answer_ids. Where
     `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
     also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
-    says how much was read of the sources. Raises BadInput where a relation has no query.
+    says how much was read of the sources.
+
+    Raises:
+        BadInput: a relation has no query.
     """
     if settings.natural_names:
         found = found[_natural(found)]
@@ -123,8 +126,9 @@ def _with_hardness(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
 
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
-    """All names of each subset, each once and with the first of its CUIs in alphabetical order;
-    sorted by name. A name's type is `answer` where any query has it as one, else `subject`.
+    """All names of each subset, each once and with the first of its CUIs in alphabetical order.
+
+    Sorted by name. A name's type is `answer` where any query has it as one, else `subject`.
     """
     columns = ["subset", "name", "id"]
     answers = queries[["subset", "answers", "answer_ids"]].set_axis(columns, axis=1)

@@ -26,8 +26,9 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """Where the sheets are, and from which rating on a prediction is right; the paper: 5, perfectly
-    answers the query.
+    """Where the sheets are, and from which rating on a prediction is right; the paper.
+
+    5, perfectly answers the query.
     """
 
     sheets: Path
@@ -37,12 +38,16 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The queries drawn, and the names rated; the tables `items` (`item, asked, benchmark,
-    query_id, prediction`, where `benchmark` is the one that is rated) and `ratings` (these, and
-    `rater, rating, right`); the notes `agreement` and `rated`.
+    """The queries drawn, and the names rated.
 
-    A sheet that is not finished counts as far as it is. Raises BadInput for a sheet that is amiss,
-    and where no sheet holds any rating.
+    The tables `items` (`item, asked, benchmark, query_id, prediction`, where `benchmark` is the one
+    that is rated) and `ratings` (these, and `rater, rating, right`); the notes `agreement` and
+    `rated`.
+
+    A sheet that is not finished counts as far as it is.
+
+    Raises:
+        BadInput: a sheet that is amiss, and where no sheet holds any rating.
     """
     folder, source = data / settings.sheets, settings.sheets.as_posix()
     drawn = read_items(folder)

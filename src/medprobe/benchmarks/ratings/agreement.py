@@ -16,8 +16,10 @@ Row = tuple[str, str, str, int, float]
 
 
 def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
-    """A row a measure: `of` what (`rating`, and where the scale is ordinal `right`, the verdict),
-    `measure`, `raters`, `items` that it is over, `value`.
+    """A row a measure.
+
+    `of` what (`rating`, and where the scale is ordinal `right`, the verdict), `measure`, `raters`,
+    `items` that it is over, `value`.
 
     `ratings` has the columns `item, rater, rating, right`, a row a rating.
     """

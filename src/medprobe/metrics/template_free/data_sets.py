@@ -36,8 +36,9 @@ PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
 
 
 def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
-    """The data sets that these benchmarks hold, in the paper's order; the name of a second form
-    of a benchmark stands behind those of its data sets.
+    """The data sets that these benchmarks hold, in the paper's order.
+
+    The name of a second form of a benchmark stands behind those of its data sets.
 
     >>> [one.name for one in data_sets({"lipid": "lipid", "newer": "lipid"})]
     ['LIPID-Chem', 'LIPID-Chem, newer', 'LIPID-Gene', 'LIPID-Gene, newer']

@@ -127,8 +127,9 @@ def _named(model: str, data: DataSet, predictions: pd.DataFrame, entities: int) 
 
 
 def _predictions(predictions: Path, benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """`(model, its predictions)` of entity ranking over a benchmark's own entities; one model's are
-    in memory at a time.
+    """`(model, its predictions)` of entity ranking over a benchmark's own entities.
+
+    One model's are in memory at a time.
     """
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
     for path in sorted(predictions.glob(f"*/{METHOD}/{benchmark}.parquet")):

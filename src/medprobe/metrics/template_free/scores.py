@@ -1,5 +1,7 @@
-"""Analyses of the comparison: how data sets rank models, perplexity against accuracy, templates one
-by one, and more entities to rank.
+"""Analyses of the comparison.
+
+How data sets rank models, perplexity against accuracy, templates one by one, and more entities to
+rank.
 """
 
 from collections.abc import Collection
@@ -23,8 +25,10 @@ FEWEST: Final = 5  # models: a ranking of fewer says nothing
 
 
 def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
-    """One row a data set and model: `acc_at_1, acc_at_5, acc_at_10, perplexity`, as means over all
-    queries, beside the data set's `name, kind, domain`.
+    """One row a data set and model.
+
+    `acc_at_1, acc_at_5, acc_at_10, perplexity`, as means over all queries, beside the data set's
+    `name, kind, domain`.
     """
     accuracy = (comparison["method"] == METHOD) & comparison["metric"].str.fullmatch(r"acc_at_\d+")
     perplexity = (comparison["method"] == "perplexity") & (comparison["metric"] == "perplexity")
@@ -36,8 +40,9 @@ def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
 
 
 def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
-    """The rank of each model in each data set, 1 the best, ties shared: `name, kind, domain, model,
-    value, rank`. Only data sets with two models or more.
+    """The rank of each model in each data set, 1 the best, ties shared.
+
+    `name, kind, domain, model, value, rank`. Only data sets with two models or more.
     """
     if metric not in scores:
         return pd.DataFrame()
@@ -49,10 +54,11 @@ def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
 
 
 def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
-    """For each template-based and template-free data set of a domain: how far models move from one
-    to the other (`mean` and `largest` absolute rank displacement, which model moves most), and
-    Kendall's tau-b of the two rankings with its p (research questions 1 and 3). Only where both
-    rank five models or more.
+    """For each template-based and template-free data set of a domain.
+
+    How far models move from one to the other (`mean` and `largest` absolute rank displacement,
+    which model moves most), and Kendall's tau-b of the two rankings with its p (research questions
+    1 and 3). Only where both rank five models or more.
     """
     from scipy.stats import kendalltau
 
@@ -90,9 +96,10 @@ def with_perplexity(scores: pd.DataFrame, left_out: Collection[str] = ()) -> pd.
 
 
 def correlation(points: pd.DataFrame) -> pd.DataFrame:
-    """Pearson's r of perplexity and acc@1 with its p: over the data sets of a kind, both averaged
-    over models (the paper's Figure 2), and within each data set over models. r and p are missing
-    below three points, or where one side does not vary.
+    """Pearson's r of perplexity and acc@1 with its p.
+
+    Over the data sets of a kind, both averaged over models (the paper's Figure 2), and within each
+    data set over models. r and p are missing below three points, or where one side does not vary.
     """
     if points.empty:
         return pd.DataFrame()
@@ -122,8 +129,10 @@ def _pearson(points: pd.DataFrame) -> dict[str, float]:
 def templates(
     comparison: pd.DataFrame, sets: list[DataSet], left_out: Collection[str] = ()
 ) -> pd.DataFrame:
-    """acc@10 of each template of Google-RE by model, with its interval; `model` is `mean` for the
-    mean over models (the paper's section 5.2), without those that are `left_out`.
+    """acc@10 of each template of Google-RE by model, with its interval.
+
+    `model` is `mean` for the mean over models (the paper's section 5.2), without those that are
+    `left_out`.
     """
     subset = "google-re-template"
     rows = comparison[
