@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring, catalog, find
-from medprobe.metrics.accuracy import by_answer, tied, values
+from medprobe.metrics.accuracy import by_answer, share_ties, values
 from medprobe.metrics.splits import bins, parts
 from medprobe.metrics.summary import summarise
 from toy_project import predictions, queries, query, ranked
@@ -56,9 +56,9 @@ def test_the_subject_at_rank_one_is_counted() -> None:
 def test_ties_share_the_hit() -> None:
     table = predictions(ranked("q", ".x.."))
     table["score"] = [3.0, 3.0, 3.0, 1.0]
-    assert tied(table, 1).tolist() == pytest.approx([1 / 3])
-    assert tied(table, 2).tolist() == pytest.approx([2 / 3])
-    assert tied(table, 3).tolist() == pytest.approx([1.0])
+    assert share_ties(table, 1).tolist() == pytest.approx([1 / 3])
+    assert share_ties(table, 2).tolist() == pytest.approx([2 / 3])
+    assert share_ties(table, 3).tolist() == pytest.approx([1.0])
 
 
 def test_what_equals_the_tenth_shares_its_place() -> None:
@@ -84,7 +84,7 @@ def test_ties_equal_the_mean_over_all_orders(
         order for order in permutations(marks) if list(order) == sorted(order, key=lambda m: -m[0])
     ]
     expected = np.mean([any(hit for _, hit in order[:k]) for order in orders])
-    assert tied(table, k).tolist() == pytest.approx([expected])
+    assert share_ties(table, k).tolist() == pytest.approx([expected])
 
 
 def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:

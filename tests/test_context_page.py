@@ -14,8 +14,8 @@ from medprobe.figures import of_result, trajectory
 from medprobe.figures.rows import systems
 from medprobe.methods.rank_change import COPY, RankChange
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, rows_of
-from medprobe.metrics.significance import SIGNIFICANCE, by_variant, paired_table, significance
+from medprobe.metrics.results import COMPARISON, to_rows
+from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance, split_by_variant
 from medprobe.report.blocks import drawings
 from medprobe.report.results import Results
 from medprobe.report.sections.ucm import section
@@ -83,14 +83,14 @@ def made_tests(made: Made) -> pd.DataFrame:
     for model in MODELS:
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
         table = paired_table(path, folder / "benchmarks" / "context", scoring)
-        systems.update(by_variant(table, model, "rank_change"))
+        systems.update(split_by_variant(table, model, "rank_change"))
     contrasts = [("target", "negative")]
     return significance(systems, "context", scoring.params, 2021, contrasts=contrasts)
 
 
 def of_model(made: Made, model: str) -> list[tuple]:
     """A model's rows of the comparison."""
-    return list(rows_of({"context": made[2][model]}, model, "rank_change"))
+    return list(to_rows({"context": made[2][model]}, model, "rank_change"))
 
 
 def moves(made: Made, names: bool = False) -> pd.DataFrame:

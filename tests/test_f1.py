@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
-from medprobe.metrics.f1 import ESTIMATES, SCORER, estimates, f1, outcomes
+from medprobe.metrics.f1 import ESTIMATES, SCORER, count_outcomes, estimate, f1
 
 NOWHERE = Path("benchmark")  # is not read
 
@@ -133,7 +133,7 @@ def test_equals_sklearn(answers: list[tuple[bool, bool]], extra: int) -> None:
 
 
 def test_outcomes() -> None:
-    found = outcomes(
+    found = count_outcomes(
         pd.concat([rows("a", [[1, 1], [0, 0]]), rows("a", [[1, 0], [0.4, 0.6]], seed=1)])
     )
     assert found.counts.tolist() == [[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]]
@@ -144,7 +144,7 @@ def test_outcomes() -> None:
 def test_top_1_shares_ties() -> None:
     """Whatever says the same of everything is at chance: one over how many are asked about."""
     said = [[0.7, 0.7, 0.7, 0.7], [0.9, 0.2, 0.3, 0.4], [0.5, 0.5, 0.1, 0.1], [0.1, 0.2, 0, 0]]
-    found = outcomes(rows("gout", said))
+    found = count_outcomes(rows("gout", said))
     assert found.top.tolist() == [[1 / 4, 1, 1 / 2, 0]]
     same = scores(rows("gout", [[1, 1, 1]] * 3))["default"]["tests"]["macro"]
     assert same["top_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
@@ -159,7 +159,7 @@ SCORES = st.lists(
 @given(SCORES)
 def test_auc_is_scikit_learns(said: list[list[float]]) -> None:
     table = rows("gout", said)
-    found = estimates(outcomes(table))[0, 0]
+    found = estimate(count_outcomes(table))[0, 0]
     assert found[ESTIMATES.index("auc")] == pytest.approx(
         roc_auc_score(table["label"], table["score"])
     )
@@ -173,9 +173,9 @@ def test_a_resample_is_what_its_positives_say_together(
     indices = st.integers(0, len(said) - 1)
     drawn = data.draw(st.lists(indices, min_size=len(said), max_size=len(said)))
     times = np.bincount(drawn, minlength=len(said)).astype(float)
-    copies = outcomes(rows("gout", [said[i] for i in drawn]))
-    found = estimates(outcomes(rows("gout", said)), times[None])
-    assert np.allclose(found, estimates(copies))
+    copies = count_outcomes(rows("gout", [said[i] for i in drawn]))
+    found = estimate(count_outcomes(rows("gout", said)), times[None])
+    assert np.allclose(found, estimate(copies))
 
 
 def test_all_categories_together_are_the_subset_full() -> None:
@@ -218,10 +218,10 @@ def test_a_mean_of_one_disease_is_its_own_number() -> None:
 def test_what_has_no_negatives_or_no_positive_is_not_ranked() -> None:
     table = rows("gout", [[1], [1, 0], [0, 1], [1, 1]])
     orphan = table["query_id"] == "gout3"  # its negative stands, itself does not
-    found = outcomes(table[~orphan])
+    found = count_outcomes(table[~orphan])
     assert found.positive.tolist() == [True, True, True, False]
     assert np.array_equal(found.top, [[np.nan, 1, 0, np.nan]], equal_nan=True)
-    auc, top = (estimates(found)[0, 0, ESTIMATES.index(name)] for name in ("auc", "top_1"))
+    auc, top = (estimate(found)[0, 0, ESTIMATES.index(name)] for name in ("auc", "top_1"))
     assert top == 0.5
     assert auc == pytest.approx(roc_auc_score([1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 1, 1]))
     alone = scores(rows("gout", [[1], [1]]))["default"]["tests"]["macro"]

@@ -13,8 +13,8 @@ from medprobe.core import neutral
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, RankingSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
-from medprobe.metrics.results import compared
-from medprobe.metrics.significance import paired
+from medprobe.metrics.results import is_compared
+from medprobe.metrics.significance import pair_systems
 from medprobe.stages.probe import prepare, probe
 
 RANKING = ("contrastive", "fill_mask", "generative", "likelihood", "mask_average", "xfactr")
@@ -158,7 +158,7 @@ def test_only_methods_that_rank_take_the_setting(method: str) -> None:
 
 def test_a_neutral_variant_is_the_control_of_its_own_variant_alone() -> None:
     for variant, control in (("x", "x:neutral"), ("x:relation", "x:neutral-relation")):
-        pair = paired(("m", variant), ("m", control))
+        pair = pair_systems(("m", variant), ("m", control))
         assert pair is not None and pair.family == "controls under x"
     for a, b in (
         (("m", "x:relation"), ("m", "x:neutral")),
@@ -168,5 +168,5 @@ def test_a_neutral_variant_is_the_control_of_its_own_variant_alone() -> None:
         (("m", "x:neutral"), ("baseline", "prior")),
         (("m", "x:step-50"), ("m", "x:neutral-step-50")),
     ):
-        assert paired(a, b) is None
-    assert compared("neutral") and not compared("neutral-step-50")
+        assert pair_systems(a, b) is None
+    assert is_compared("neutral") and not is_compared("neutral-step-50")

@@ -17,7 +17,7 @@ import diskne_world
 import parity
 from medprobe.benchmarks import diskne_released
 from medprobe.core.tables import BenchmarkTables
-from medprobe.metrics.f1 import f1, outcomes
+from medprobe.metrics.f1 import count_outcomes, f1
 from medprobe.sources import mednli
 from medprobe.sources.annotation import RELEASED_CATEGORIES
 
@@ -168,7 +168,7 @@ def told(case: dict[str, Any]) -> pd.DataFrame:
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_f1_as_released(case: dict[str, Any]) -> None:
     rows = told(case)
-    ours, as_released = f1(outcomes(rows).counts.sum(axis=1)[0])
+    ours, as_released = f1(count_outcomes(rows).counts.sum(axis=1)[0])
     assert math.isclose(as_released, RELEASED["f1"][case["id"]], abs_tol=1e-12)
     said, true = rows["prediction"] == "1", rows["label"] == 1
     right = 2 * (said & true).sum()
@@ -185,7 +185,7 @@ def test_the_document_tells_how_many_agree(built: dict[str, pd.DataFrame]) -> No
     ]
     splits = [both_splits(built, *where) for where in SPLITS]
     scores = [
-        (round(f1(outcomes(told(case)).counts.sum(axis=1)[0])[1], 12), round(value, 12))
+        (round(f1(count_outcomes(told(case)).counts.sum(axis=1)[0])[1], 12), round(value, 12))
         for case in CASES
         for value in [RELEASED["f1"][case["id"]]]
     ]

@@ -18,10 +18,10 @@ from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.results import compared, comparison, keep_scores, score_table, sweep
+from medprobe.metrics.results import comparison, is_compared, score_table, sweep, write_scores
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
-    by_query,
+    average_by_query,
     paired_table,
     paired_tests,
     significance,
@@ -115,7 +115,7 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     found = paired_table(TABLE, folder, scoring)
     keys = ["variant", "replicate", "query_id"]
     expected = SCORER.paired(table, folder, scoring).sort_values(keys)
-    expected = expected[expected["variant"].map(compared)].reset_index(drop=True)
+    expected = expected[expected["variant"].map(is_compared)].reset_index(drop=True)
     assert {*found["variant"]} == {"", "original"}  # no steps of a sweep
     pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), expected[[*found]])
 
@@ -170,7 +170,7 @@ def test_facts_of_a_model_are_a_split_of_its_scores() -> None:
 def test_a_score_that_is_not_a_number_is_never_written(number: float) -> None:
     scores = {"default": {"full": {"macro": {"acc_at_1": {"value": number}}}}}
     with pytest.raises(ValueError, match="not JSON compliant"):
-        keep_scores(scores, PARTS / "scores.json")
+        write_scores(scores, PARTS / "scores.json")
     assert not (PARTS / "scores.json").exists()
     with pytest.raises(ValueError, match="not JSON compliant"):
         _as_json(scores)
@@ -265,7 +265,7 @@ def system(
     """What paired tests compare of a system: one query a value, in these clusters."""
     names = [f"q{number}" for number in range(len(values))]
     about = {"subset": "full", "query_id": names, "cluster": clusters or names, "weight": 1.0}
-    return by_query(pd.DataFrame({**about, "acc_at_1": values, **columns}))
+    return average_by_query(pd.DataFrame({**about, "acc_at_1": values, **columns}))
 
 
 def test_whole_clusters_are_turned_round() -> None:

@@ -14,8 +14,8 @@ from medprobe.benchmarks import context
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, rows_of
-from medprobe.metrics.significance import by_query, significance
+from medprobe.metrics.results import COMPARISON, to_rows
+from medprobe.metrics.significance import average_by_query, significance
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.metrics.template_free import scores
 from medprobe.report import standings, template_free
@@ -43,8 +43,8 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
     for (model, method), table in systems.items():
         name, _, variant = method.partition(":")
         found = summarise(table.assign(variant=variant), SCORING)
-        rows += list(rows_of({"facts": found}, model, name))
-    tables = {name: by_query(weighted(table)) for name, table in systems.items()}
+        rows += list(to_rows({"facts": found}, model, name))
+    tables = {name: average_by_query(weighted(table)) for name, table in systems.items()}
     metadata = replace(METADATA, primary_metric=metric)
     made = {
         "comparison": pd.DataFrame(rows, columns=COMPARISON),
@@ -181,7 +181,7 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
     tables = {(m, "perplexity"): values([2.0, 3, 4], "perplexity") for m in ("mlm", "gpt")}
     kinds = {"mlm": "masked", "gpt": "causal"}
     tested = significance(
-        {name: by_query(weighted(table)) for name, table in tables.items()},
+        {name: average_by_query(weighted(table)) for name, table in tables.items()},
         *("facts", SCORING.params, 1),
         kinds=kinds,
     )
@@ -231,7 +231,7 @@ def understood(target: Mapping[str, float], negative: Mapping[str, float], n: in
         systems[asked] = pd.concat(tables)
     found = results(systems, "understand")
     tested = significance(
-        {name: by_query(weighted(table)) for name, table in systems.items()},
+        {name: average_by_query(weighted(table)) for name, table in systems.items()},
         *("facts", SCORING.params, 1),
         contrasts=[("target", "negative")],
     )

@@ -17,7 +17,7 @@ from medprobe.core.params import EngineParams, Models, Params, TrackParams, pars
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, prediction_tables, rows_of, score_table
+from medprobe.metrics.results import COMPARISON, prediction_tables, score_table, to_rows
 from medprobe.metrics.template_free import scores
 from medprobe.metrics.template_free.analyses import analyses
 from medprobe.metrics.template_free.cut_off import cut_off
@@ -145,7 +145,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     rows = [
         row
         for path in prediction_tables(predictions)
-        for row in rows_of(
+        for row in to_rows(
             {path.stem: score_table(path, benchmarks / path.stem, scoring)},
             *path.parts[-3:-1],
         )

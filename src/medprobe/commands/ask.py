@@ -22,7 +22,7 @@ from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, rows_of
+from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.summary import MEANS
 
 DEFAULTS: Final = ("contrastive", "likelihood")  # every model can be asked by one of them
@@ -115,7 +115,7 @@ def run(
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
     scores = score(predict(prober, tables, name), tables, prober.METRIC, scoring, out)
-    rows = pd.DataFrame(rows_of({"": scores}, name, "main"), columns=COMPARISON)
+    rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     table = Table("variant", "subset", "relations", "metric", "value", "interval", "queries")
     for row in rows[rows["relation"].isin(MEANS)].itertuples():
         interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""

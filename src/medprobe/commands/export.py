@@ -15,7 +15,7 @@ import pandas as pd
 from medprobe.core.errors import BadInput, nearest
 from medprobe.figures.rows import without_sweeps
 from medprobe.library.project import Results
-from medprobe.metrics.results import primary, subsets, where
+from medprobe.metrics.results import primary_metric, select, subsets
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
 from medprobe.report.results import comparable
@@ -62,9 +62,9 @@ def _benchmark(
     results: Results, benchmark: str, subset: str, metric: str | None
 ) -> Iterator[Column]:
     metadata = results.benchmark(benchmark)
-    rows = where(results.comparison, benchmark=benchmark, relation="macro")
-    name, subset = metric or primary(rows, metadata), subset or subsets(rows, metadata)[0]
-    chosen = without_sweeps(where(rows, subset=subset, metric=name))
+    rows = select(results.comparison, benchmark=benchmark, relation="macro")
+    name, subset = metric or primary_metric(rows, metadata), subset or subsets(rows, metadata)[0]
+    chosen = without_sweeps(select(rows, subset=subset, metric=name))
     if chosen.empty:
         known = sorted({f"{s}, {m}" for s, m in zip(rows["subset"], rows["metric"], strict=True)})
         problem = f"no means of {name} on {subset}{nearest(f'{subset}, {name}', known)}"
@@ -79,9 +79,9 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         raise BadInput("export", "the leaderboard has each benchmark's main metric", "no --metric")
     for benchmark in sorted(results.comparison["benchmark"].unique()):
         metadata = results.benchmark(benchmark)
-        rows = where(results.comparison, benchmark=benchmark, relation="macro")
-        name, subset = primary(rows, metadata), subsets(rows, metadata)[0]
-        chosen = comparable(where(rows, subset=subset, metric=name))
+        rows = select(results.comparison, benchmark=benchmark, relation="macro")
+        name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        chosen = comparable(select(rows, subset=subset, metric=name))
         lower = about(name).better_on(subset) == "lower"
         order = chosen.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
@@ -92,7 +92,7 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
 def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
     """The rows of one method, with which models are `best`, and which significantly `worse`."""
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
-    tests = where(results.significance, benchmark=benchmark, subset=subset, metric=metric)
+    tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
     best = _best(rows, about(metric).better_on(subset))
     verdicts = {
         model: [verdict(tests, (model, method), (other, method)) for other in best]

@@ -14,7 +14,7 @@ from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores
 from medprobe.metrics.results import comparison, write_csv
-from medprobe.metrics.significance import SIGNIFICANCE, System, by_variant, significance
+from medprobe.metrics.significance import SIGNIFICANCE, System, significance, split_by_variant
 from medprobe.tracking import shared
 
 
@@ -64,7 +64,7 @@ def _tests(together: shared.ResultsFile, units: Mapping[Path, pd.DataFrame]) -> 
     systems: dict[str, dict[System, pd.DataFrame]] = {}
     for one in together.results:
         if one.table in units:
-            of_variants = by_variant(units[one.table], one.model, one.method)
+            of_variants = split_by_variant(units[one.table], one.model, one.method)
             systems.setdefault(one.benchmark, {}).update(of_variants)
     params = Params()
     tables = [

@@ -8,7 +8,7 @@ from medprobe.core.tables import Metadata
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary, subsets, where
+from medprobe.metrics.results import primary_metric, select, subsets
 from medprobe.metrics.significance import is_control
 from medprobe.metrics.summary import MEANS
 
@@ -24,7 +24,7 @@ def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
 
 def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
     """Relations by models, under the method that leads; `models` are all that there are."""
-    macro = where(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
+    macro = select(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
     macro = macro[~macro["method"].map(is_control).astype(bool)]
     relations = single(rows, metadata)
     if relations.empty or macro.empty:
@@ -32,7 +32,7 @@ def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) ->
     one = macro.iloc[0]
     benchmark, subset, metric = one["benchmark"], one["subset"], catalog()[one["metric"]]
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
-    points = where(relations, method=method).sort_values(["relation", "model"])
+    points = select(relations, method=method).sort_values(["relation", "model"])
     points = points.assign(relation=points["relation"].str.replace("_", " "))
     label = plots.label(metric.name)
     plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)
@@ -42,4 +42,4 @@ def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) ->
 
 def _judged(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     subset = subsets(rows, metadata)[0]
-    return without_sweeps(where(rows, subset=subset, metric=primary(rows, metadata)))
+    return without_sweeps(select(rows, subset=subset, metric=primary_metric(rows, metadata)))

@@ -9,7 +9,7 @@ from medprobe.core.tables import Metadata
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary, subsets, sweep, where
+from medprobe.metrics.results import primary_metric, select, subsets, sweep
 from medprobe.metrics.summary import MEANS
 
 HIGHEST: Final = 9  # relations that are drawn, as in the paper
@@ -21,7 +21,9 @@ def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) ->
     there are."""
     drawings = []
     for subset in subsets(rows, metadata):
-        chosen = where(rows, subset=subset, relation="macro", metric=primary(rows, metadata))
+        chosen = select(
+            rows, subset=subset, relation="macro", metric=primary_metric(rows, metadata)
+        )
         kinds = {
             (method.partition(":")[0], at[0])
             for method in chosen["method"]
@@ -64,7 +66,7 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     if metadata.many_relations or rows.empty:
         return []
     subset = subsets(rows, metadata)[0]
-    chosen = where(rows, subset=subset, metric=primary(rows, metadata))
+    chosen = select(rows, subset=subset, metric=primary_metric(rows, metadata))
     chosen = chosen[~chosen["relation"].isin({*MEANS} - {"micro"})]
     drawings = []
     for model, of_model in chosen.groupby("model", sort=True):

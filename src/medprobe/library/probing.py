@@ -17,7 +17,7 @@ from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.library.model import Model
 from medprobe.methods import Method
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, rows_of, score_table
+from medprobe.metrics.results import COMPARISON, score_table, to_rows
 from medprobe.sources import facts as sources
 
 
@@ -88,7 +88,7 @@ def probe(
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
     scores = score(predictions, tables, prober.METRIC, scoring)
-    rows = rows_of({_name(facts): scores}, model.name, method)
+    rows = to_rows({_name(facts): scores}, model.name, method)
     return ProbeResult(pd.DataFrame(rows, columns=COMPARISON), predictions, tables)
 
 

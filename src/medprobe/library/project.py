@@ -12,7 +12,7 @@ from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_predictions, read
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import comparison, where
+from medprobe.metrics.results import comparison, select
 from medprobe.metrics.significance import SIGNIFICANCE
 
 
@@ -109,7 +109,7 @@ def figure(rows: pd.DataFrame, metric: str) -> Drawing:
     Raises:
         BadInput: no row has this metric, or the rows are of several benchmarks or subsets.
     """
-    means = without_sweeps(where(rows, metric=metric, relation="macro"))
+    means = without_sweeps(select(rows, metric=metric, relation="macro"))
     if means.empty:
         names = sorted(rows.loc[rows["relation"] == "macro", "metric"].unique())
         problem = f"no mean of a metric '{metric}'{nearest(metric, names)}"

@@ -43,6 +43,7 @@ class Accuracy(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score acc@k and what belongs to it, by subset, part of a subset and relation."""
         queries = read_queries(benchmark, scoring.cluster)
         by_query = values(predictions, queries)
         parts = with_parts(by_query, queries, scoring.facts)
@@ -54,6 +55,7 @@ class Accuracy(Scorer):
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """Return the accuracy of each query; ties are not tested."""
         queries = read_queries(benchmark, scoring.cluster)
         return weighted(values(predictions, queries, ties=False))
 
@@ -69,13 +71,13 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Raises:
         BadInput: a prediction's query is not among them.
     """
-    strange = ~predictions["query_id"].isin(queries["query_id"])
-    for query in predictions.loc[strange, "query_id"].head(1):
+    is_foreign = ~predictions["query_id"].isin(queries["query_id"])
+    for query in predictions.loc[is_foreign, "query_id"].head(1):
         problem = "a prediction's query is not in the benchmark"
         raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark anew")
-    scored = ties and bool(predictions["score"].notna().all())
+    has_scores = ties and bool(predictions["score"].notna().all())
     runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
-    tables = [_of_run(rows, queries, scored) for rows in runs or [predictions]]
+    tables = [_values_of_run(rows, queries, has_scores) for rows in runs or [predictions]]
     return pd.concat(tables, ignore_index=True)
 
 
@@ -94,26 +96,36 @@ def by_answer(values: pd.DataFrame) -> pd.DataFrame:
     return table.assign(cluster=table["answer"]).rename(columns={"answer": "query_id"})
 
 
-def _of_run(predictions: pd.DataFrame, queries: pd.DataFrame, scored: bool) -> pd.DataFrame:
+def _values_of_run(
+    predictions: pd.DataFrame, queries: pd.DataFrame, has_scores: bool
+) -> pd.DataFrame:
     """`values` of one variant and replicate."""
-    table = _probed(predictions, queries)
+    table = _queries_of_subsets(predictions, queries)
     index = pd.MultiIndex.from_frame(table[KEYS])
-    best = predictions[predictions["hit"].astype(bool)].groupby(KEYS)["rank"].min().reindex(index)
+    best_ranks = (
+        predictions[predictions["hit"].astype(bool)].groupby(KEYS)["rank"].min().reindex(index)
+    )
     for k in KS:
-        table[f"acc_at_{k}"] = (best <= k).to_numpy(float)
-    if scored:
+        table[f"acc_at_{k}"] = (best_ranks <= k).to_numpy(float)
+    if has_scores:
         for k in KS:
-            table[f"acc_at_{k}_tied"] = tied(predictions, k).reindex(index, fill_value=0).to_numpy()
+            table[f"acc_at_{k}_tied"] = (
+                share_ties(predictions, k).reindex(index, fill_value=0).to_numpy()
+            )
     if "answer_rank" in predictions:
         ranks = predictions.groupby(KEYS)["answer_rank"].first().reindex(index)
         table["reciprocal_rank"] = (1 / ranks).fillna(0.0).to_numpy()
         table["names_ahead"] = (ranks - 1).to_numpy()
-    first = predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
-    table["subject_at_1"] = (first.to_numpy() == table.pop("subject").to_numpy()).astype(float)
+    first_predictions = (
+        predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
+    )
+    table["subject_at_1"] = (
+        first_predictions.to_numpy() == table.pop("subject").to_numpy()
+    ).astype(float)
     return table
 
 
-def _probed(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """All queries of every subset that a variant and replicate has predictions for."""
     queries = queries[["query_id", "subset", "relation", "cluster", "answer", "subject"]]
     subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
@@ -122,7 +134,7 @@ def _probed(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     return table[[*KEYS, "subset", "relation", "cluster", "answer", "subject"]]
 
 
-def tied(predictions: pd.DataFrame, k: int) -> pd.Series:
+def share_ties(predictions: pd.DataFrame, k: int) -> pd.Series:
     """The chance of a hit among the first k where equal scores stand in random order, by query.
 
     With a scores above the k-th, g equal to it and h hits among these g, it is 1 where a score
@@ -131,18 +143,20 @@ def tied(predictions: pd.DataFrame, k: int) -> pd.Series:
     """
     table = predictions.sort_values([*KEYS, "rank"])
     keys = [table[key] for key in KEYS]
-    within = table["score"].where(table["rank"] <= k)
-    edge = within.groupby(keys).transform("min")
+    scores_within_k = table["score"].where(table["rank"] <= k)
+    edge_score = scores_within_k.groupby(keys).transform("min")
     hit = table["hit"].astype(bool)
-    above, equal = table["score"] > edge, table["score"] == edge
+    is_above, is_equal = table["score"] > edge_score, table["score"] == edge_score
     counts = (
-        pd.DataFrame({"above": above, "won": above & hit, "equal": equal, "hits": equal & hit})
+        pd.DataFrame(
+            {"above": is_above, "won": is_above & hit, "equal": is_equal, "hits": is_equal & hit}
+        )
         .groupby(keys)
         .sum()
     )
     size = table["rank"].le(k).groupby(keys).sum()  # fewer than k where there are not so many
-    drawn, group, hits = size - counts["above"], counts["equal"], counts["hits"]
-    chance = 1 - comb(group - hits, drawn) / comb(group, drawn)
+    places_left, group, hits = size - counts["above"], counts["equal"], counts["hits"]
+    chance = 1 - comb(group - hits, places_left) / comb(group, places_left)
     return pd.Series(np.where(counts["won"] > 0, 1.0, chance), index=counts.index)
 
 

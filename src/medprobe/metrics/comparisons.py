@@ -52,8 +52,8 @@ def permutation(sums: np.ndarray) -> float:
             outcomes = np.concatenate([outcomes + size, outcomes - size])
         further = np.abs(outcomes) - observed
         as_far = np.abs(further) <= 1e-9 * sizes.sum()
-        counted = 1.0 if len(sizes) <= FEW else 0.5
-        return float(((further > 0) & ~as_far).mean() + counted * as_far.mean())
+        tie_weight = 1.0 if len(sizes) <= FEW else 0.5
+        return float(((further > 0) & ~as_far).mean() + tie_weight * as_far.mean())
     spread = float(np.sqrt((sizes**2).sum()))
     if observed > REACH * spread:
         return LEAST
@@ -71,10 +71,11 @@ def _unit(sizes: np.ndarray) -> float:
 
 
 def _beyond(sizes: np.ndarray, observed: float) -> float:
-    """The chance that the sum of these sizes, rounded to whole numbers, each with a random sign, is
-    further from 0 than the observed one, and half of that of being as far: its characteristic
-    function, a product of cosines, turned back. Sizes that are rounded to 0 are together a normal
-    variable.
+    """The chance that a sum with random signs is further from 0 than the observed one.
+
+    Sizes are rounded to whole numbers; those rounded to 0 are together a normal variable. Half of
+    the chance of being as far is added. The characteristic function, a product of cosines, is
+    transformed back.
     """
     steps, least = np.rint(sizes).astype(int), int(np.rint(observed))
     reach = max(least, int(REACH * np.sqrt((sizes**2).sum()))) + 1
@@ -94,8 +95,17 @@ def _beyond(sizes: np.ndarray, observed: float) -> float:
 def difference_interval(
     sums: np.ndarray, sizes: np.ndarray, resamples: int, confidence: float, seed: int
 ) -> tuple[float, float]:
-    """Paired bootstrap interval of the mean difference, from the clusters' (weighted) sums of
-    differences and of weights; NaN for fewer than three clusters.
+    """Paired bootstrap interval of the mean difference.
+
+    Args:
+        sums: (weighted) sums of differences, [clusters].
+        sizes: sums of weights, [clusters].
+        resamples: number of resamples.
+        confidence: of the interval.
+        seed: of the resamples.
+
+    Returns:
+        Lower and upper bound; NaN for fewer than three clusters.
     """
     means = resampled_means(sums[:, None], sizes, resamples, seed)
     low, high = percentiles(means, confidence, len(sums))
@@ -119,10 +129,17 @@ def holm(chances: np.ndarray) -> np.ndarray:
 def smallest_difference(
     sums: np.ndarray, sizes: np.ndarray, level: float = 0.05, power: float = 0.8
 ) -> float:
-    """The true mean difference that a test of these clusters, of this spread, finds with the given
-    power at `level` (Cohen 1988): by the noncentral t, or what it takes for enough clusters to
-    differ at all where few do. Infinite where not even all clusters on one side would do; NaN where
-    none differs, or there is only one: nothing is known of the spread.
+    """The smallest true mean difference that a test finds with the given power (Cohen 1988).
+
+    It follows from the noncentral t, or, if few clusters differ, from the number of clusters that
+    must differ at all. Infinite if even all clusters on one side are too few; NaN if no cluster
+    differs or there is only one, because the spread is then unknown.
+
+    Args:
+        sums: (weighted) sums of differences, [clusters].
+        sizes: sums of weights, [clusters].
+        level: of the test.
+        power: chance of finding the difference.
     """
     n, differ = len(sums), np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0)
     if n < 2 or not differ.any():

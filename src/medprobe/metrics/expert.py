@@ -54,18 +54,22 @@ class Expert(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score each variant by each evaluation of the benchmark, named as a part of its subset."""
         scores: Scores = {}
-        for one in of_predictions(benchmark):
+        for evaluation in find_prediction_evaluations(benchmark):
             for variant, rows in predictions.groupby("variant", sort=True):
-                if found := _scores(one, rows, benchmark, scoring):
-                    part = f"{one.subset}/{RATED}:{one.name}"
-                    scores.setdefault(str(variant) or "default", {})[part] = {"micro": found}
+                if numbers := _scores(evaluation, rows, benchmark, scoring):
+                    part = f"{evaluation.subset}/{RATED}:{evaluation.name}"
+                    scores.setdefault(str(variant) or "default", {})[part] = {"micro": numbers}
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """One row a rated query, a cluster of its own: the queries were drawn at random."""
-        rated = of_predictions(benchmark)
-        parts = [judged(one, predictions).assign(subset=one.subset) for one in rated]
+        rated = find_prediction_evaluations(benchmark)
+        parts = [
+            judge_queries(evaluation, predictions).assign(subset=evaluation.subset)
+            for evaluation in rated
+        ]
         table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
         return table.assign(cluster=table["query_id"], weight=1.0)
 
@@ -100,10 +104,10 @@ def folders(benchmark: Path) -> list[Path]:
 
 def evaluations(benchmark: Path) -> list[Evaluation]:
     """What was rated of the benchmark in this folder."""
-    return [_read(folder) for folder in folders(benchmark)]
+    return [_read_evaluation(folder) for folder in folders(benchmark)]
 
 
-def _read(folder: Path) -> Evaluation:
+def _read_evaluation(folder: Path) -> Evaluation:
     items = read_table(folder / "items.parquet", ["item", "asked", "query_id", "prediction"])
     return Evaluation(
         folder.name,
@@ -116,73 +120,80 @@ def _read(folder: Path) -> Evaluation:
     )
 
 
-def of_predictions(benchmark: Path) -> Iterator[Evaluation]:
+def find_prediction_evaluations(benchmark: Path) -> Iterator[Evaluation]:
     """Those of predictions: what systems are scored by."""
-    return (one for one in evaluations(benchmark) if one.asked == "predictions")
+    return (
+        evaluation for evaluation in evaluations(benchmark) if evaluation.asked == "predictions"
+    )
 
 
-def asked_about(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
-    """The predictions of the drawn queries, of those variants and replicates whose predictions are
-    among the items, with `verdict`: 1 right, 0 wrong, not a number where nobody rated it.
+def add_verdicts(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
+    """The predictions of the drawn queries with a column `verdict`: 1 right, 0 wrong, NaN unrated.
+
+    Only variants and replicates whose predictions are among the items are returned.
     """
-    drawn = predictions[
+    drawn_predictions = predictions[
         predictions["query_id"].isin(evaluation.queries["query_id"])
         & (predictions["rank"] <= KS[-1])
     ]
     names = pd.MultiIndex.from_frame(evaluation.items[["query_id", "prediction"]])
-    keys = pd.MultiIndex.from_frame(drawn[["query_id", "prediction"]])
-    among = pd.Series(keys.isin(names), index=drawn.index)
-    share = among.groupby([drawn["variant"], drawn["replicate"]]).transform("mean")
+    keys = pd.MultiIndex.from_frame(drawn_predictions[["query_id", "prediction"]])
+    is_item = pd.Series(keys.isin(names), index=drawn_predictions.index)
+    share = is_item.groupby(
+        [drawn_predictions["variant"], drawn_predictions["replicate"]]
+    ).transform("mean")
     verdicts = evaluation.ratings.groupby(["query_id", "prediction"])["right"].mean() > 0.5
-    found = verdicts.astype(float).reindex(keys).to_numpy()
-    return drawn.assign(verdict=found)[share >= AMONG]
+    verdict_values = verdicts.astype(float).reindex(keys).to_numpy()
+    return drawn_predictions.assign(verdict=verdict_values)[share >= AMONG]
 
 
-def judged(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
+def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
     """One row a variant, replicate and drawn query.
 
     `expert_acc_at_<k>`, `hits_of_10` and `rated_right_of_10`, not a number where one of the
     predictions that count is not rated.
     """
-    table = asked_about(evaluation, predictions)
+    table = add_verdicts(evaluation, predictions)
     groups = table.groupby(KEYS, sort=True)
-    found = groups.size().rename("n").to_frame()
+    judgments = groups.size().rename("n").to_frame()
     for k in (KS[0], KS[-1]):
-        first = table[table["rank"] <= k].groupby(KEYS, sort=True)["verdict"]
-        whole = first.count() == first.size()
-        found[f"expert_acc_at_{k}"] = first.max().where(whole)
-    whole = groups["verdict"].count() == groups.size()
-    found["hits_of_10"] = groups["hit"].mean().astype(float).where(whole)
-    found["rated_right_of_10"] = groups["verdict"].mean().where(whole)
-    return found.drop(columns="n").reset_index()
+        first_verdicts = table[table["rank"] <= k].groupby(KEYS, sort=True)["verdict"]
+        is_complete = first_verdicts.count() == first_verdicts.size()
+        judgments[f"expert_acc_at_{k}"] = first_verdicts.max().where(is_complete)
+    is_complete = groups["verdict"].count() == groups.size()
+    judgments["hits_of_10"] = groups["hit"].mean().astype(float).where(is_complete)
+    judgments["rated_right_of_10"] = groups["verdict"].mean().where(is_complete)
+    return judgments.drop(columns="n").reset_index()
 
 
 def _scores(
     evaluation: Evaluation, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
 ) -> dict[str, dict[str, float]]:
     """Each metric's value, interval and number of queries, of one variant."""
-    table = judged(evaluation, predictions)
+    table = judge_queries(evaluation, predictions)
     gold = values(predictions, read_queries(benchmark, "query_id"))
     gold = gold[gold["subset"] == evaluation.subset]
     keys = ["replicate", "query_id"]
     table = table.merge(gold[[*keys, *(f"acc_at_{k}" for k in KS)]], on=keys)
-    found: dict[str, dict[str, float]] = {}
+    numbers: dict[str, dict[str, float]] = {}
     for k in (KS[0], KS[-1]):
         rows = table.dropna(subset=f"expert_acc_at_{k}")
         if rows.empty:
             continue
         for name in (f"acc_at_{k}", f"expert_acc_at_{k}"):
-            found[name] = _mean(rows, name, scoring)
+            numbers[name] = _mean(rows, name, scoring)
         difference = rows[f"expert_acc_at_{k}"] - rows[f"acc_at_{k}"]
-        every = gold.groupby("query_id", sort=True)[f"acc_at_{k}"].mean()
-        found[f"corrected_acc_at_{k}"] = _corrected(
-            every.to_numpy(), _by_query(rows.assign(difference=difference), "difference"), scoring
+        accuracy = gold.groupby("query_id", sort=True)[f"acc_at_{k}"].mean()
+        numbers[f"corrected_acc_at_{k}"] = _corrected(
+            accuracy.to_numpy(),
+            _by_query(rows.assign(difference=difference), "difference"),
+            scoring,
         )
-    whole = table.dropna(subset="rated_right_of_10")
-    if len(whole):
+    complete_rows = table.dropna(subset="rated_right_of_10")
+    if len(complete_rows):
         for name in ("hits_of_10", "rated_right_of_10"):
-            found[name] = _mean(whole, name, scoring)
-    return found
+            numbers[name] = _mean(complete_rows, name, scoring)
+    return numbers
 
 
 def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
@@ -197,13 +208,14 @@ def _mean(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict[str, float]:
 
 
 def _corrected(
-    every: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
+    accuracy: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
 ) -> dict[str, float]:
-    """acc@k of `every` query, plus the mean of the `differences` on those that were rated, each
-    resampled by itself: the rated ones were drawn at random.
+    """acc@k of all queries plus the mean difference of experts' ratings on the rated queries.
+
+    Both are resampled independently, because the rated queries were drawn at random.
     """
-    draws = _draws(every, scoring, scoring.seed) + _draws(differences, scoring, scoring.seed + 1)
-    value = every.mean() + differences.mean()
+    draws = _draws(accuracy, scoring, scoring.seed) + _draws(differences, scoring, scoring.seed + 1)
+    value = accuracy.mean() + differences.mean()
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
 
 
@@ -217,8 +229,8 @@ def _numbers(
 ) -> dict[str, float]:
     low, high = interval(np.array([value]), draws, scoring.params.confidence, n)
     edges = {"value": float(value), "low": float(low[0]), "high": float(high[0])}
-    known = {name: number for name, number in edges.items() if not np.isnan(number)}
-    return {name: round(number, DIGITS) for name, number in known.items()} | {"n": n}
+    defined = {name: number for name, number in edges.items() if not np.isnan(number)}
+    return {name: round(number, DIGITS) for name, number in defined.items()} | {"n": n}
 
 
 def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
@@ -227,8 +239,8 @@ def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
     for path in paths if evaluation.asked == "predictions" else ():
         if metric_of_predictions(path) == "accuracy":
             table = confusion(evaluation, next(read_predictions(path)))
-            about = {"model": path.parent.parent.name, "method": path.parent.name}
-            parts.append(table.assign(**about)[CONFUSION])
+            columns = {"model": path.parent.parent.name, "method": path.parent.name}
+            parts.append(table.assign(**columns)[CONFUSION])
     return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
 
 
@@ -239,13 +251,15 @@ def confusion(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame
     1 and 10, by rating and by whether the prediction is a hit (`gold`). With one rater it is the
     paper's Figure 8; of several each rating counts.
     """
-    table = asked_about(evaluation, predictions)
-    said = evaluation.ratings[["query_id", "prediction", "rating"]]
-    both = table.merge(said, on=["query_id", "prediction"])
+    table = add_verdicts(evaluation, predictions)
+    ratings = evaluation.ratings[["query_id", "prediction", "rating"]]
+    rated_predictions = table.merge(ratings, on=["query_id", "prediction"])
     rows = [
         (k, rating, bool(gold), len(part))
         for k in (KS[0], KS[-1])
-        for (rating, gold), part in both[both["rank"] <= k].groupby(["rating", "hit"], sort=True)
+        for (rating, gold), part in rated_predictions[rated_predictions["rank"] <= k].groupby(
+            ["rating", "hit"], sort=True
+        )
     ]
     return pd.DataFrame(rows, columns=CONFUSION[2:])
 

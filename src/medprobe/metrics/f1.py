@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import interval, multiplicities
+from medprobe.metrics.intervals import draw_multiplicities, interval
 from medprobe.metrics.summary import DIGITS
 
 FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
@@ -75,38 +75,43 @@ class F1(Scorer):
         positives, each with its negatives; and of both over seeds.
         """
         scores: Scores = {}
-        for (variant, category), rows in by_subset(predictions):
+        for (variant, category), rows in group_by_subset(predictions):
             if table := _category(rows, scoring):
                 scores.setdefault(variant or "default", {})[category] = table
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """One row a variant, subset and disease, which is its own cluster, with its F1 and `top_1`,
-        averaged over seeds: the mean of either is the macro mean.
+        """Return one row per variant, subset and disease: its F1 and `top_1`, averaged over seeds.
+
+        A disease is its own cluster. The mean of either column is the macro mean.
         """
         rows = []
-        for (variant, subset), part in by_subset(predictions):
-            for target, values in by_disease(part).items():
-                means = dict(zip(ESTIMATES, estimates(values)[0].mean(axis=0), strict=True))
+        for (variant, subset), part in group_by_subset(predictions):
+            for target, values in group_by_disease(part).items():
+                means = dict(zip(ESTIMATES, estimate(values)[0].mean(axis=0), strict=True))
                 keys = (variant, "", target, subset, target, 1.0)
                 rows.append((*keys, means["f1"], means["top_1"]))
-        about = ["variant", "replicate", "query_id", "subset", "cluster", "weight"]
-        names = [*about, "f1", "top_1"]
+        key_columns = ["variant", "replicate", "query_id", "subset", "cluster", "weight"]
+        names = [*key_columns, "f1", "top_1"]
         return pd.DataFrame(rows, columns=names)
 
 
-def by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+def group_by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     """`((variant, subset), rows)` of each variant and category, and of all its categories."""
-    every = pd.concat([predictions, predictions.assign(category=ALL)], ignore_index=True)
-    groups = every.groupby(["variant", "category"], sort=True)
+    rows_with_all = pd.concat([predictions, predictions.assign(category=ALL)], ignore_index=True)
+    groups = rows_with_all.groupby(["variant", "category"], sort=True)
     return [((str(variant), str(category)), rows) for (variant, category), rows in groups]
 
 
-def by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
+def group_by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
     """The outcomes of each disease that has FEWEST positives in these rows."""
     groups = rows[["target", *READ]].groupby("target", sort=True)
-    every = {str(name): outcomes(part) for name, part in groups}
-    return {name: found for name, found in every.items() if found.positives >= FEWEST}
+    outcomes_by_disease = {str(name): count_outcomes(part) for name, part in groups}
+    return {
+        name: disease_outcomes
+        for name, disease_outcomes in outcomes_by_disease.items()
+        if disease_outcomes.positives >= FEWEST
+    }
 
 
 @dataclass(frozen=True)
@@ -125,40 +130,49 @@ class Outcomes:
         return int(self.positive.sum())
 
 
-def outcomes(rows: pd.DataFrame) -> Outcomes:
+def count_outcomes(rows: pd.DataFrame) -> Outcomes:
     """The outcomes of one disease's rows; the seeds must be of the same examples."""
-    query, seed, said, label, score = (rows[name].to_numpy(object) for name in READ)
-    names, group = np.unique([str(one).partition("-")[0] for one in query], return_inverse=True)
-    said, true, score = said.astype(int) == 1, label == 1, score.astype(float)
-    of_seeds = [seed == one for one in sorted(set(seed))]
-    seeds = [_of_seed(said[at], true[at], group[at], score[at], len(names)) for at in of_seeds]
-    counts, top, above = (np.stack(values) for values in zip(*seeds, strict=True))
-    first = of_seeds[0]
+    query, seed, is_predicted, label, score = (rows[name].to_numpy(object) for name in READ)
+    names, group = np.unique([str(value).partition("-")[0] for value in query], return_inverse=True)
+    is_predicted, true, score = is_predicted.astype(int) == 1, label == 1, score.astype(float)
+    seed_masks = [seed == value for value in sorted(set(seed))]
+    seeds = [
+        _count_seed(
+            is_predicted[is_seed], true[is_seed], group[is_seed], score[is_seed], len(names)
+        )
+        for is_seed in seed_masks
+    ]
+    counts, top, pair_scores = (np.stack(values) for values in zip(*seeds, strict=True))
+    first_seed = seed_masks[0]
     return Outcomes(
         counts,
         top,
-        above,
-        positive=np.isin(np.arange(len(names)), group[first & true]),
-        negatives=np.bincount(group[first & ~true], minlength=len(names)).astype(float),
+        pair_scores,
+        positive=np.isin(np.arange(len(names)), group[first_seed & true]),
+        negatives=np.bincount(group[first_seed & ~true], minlength=len(names)).astype(float),
     )
 
 
-def _of_seed(
-    said: NDArray[np.bool_], true: NDArray[np.bool_], group: NDArray[Any], score: Floats, size: int
+def _count_seed(
+    is_predicted: NDArray[np.bool_],
+    true: NDArray[np.bool_],
+    group: NDArray[Any],
+    score: Floats,
+    size: int,
 ) -> tuple[Floats, Floats, Floats]:
     """`counts`, `top` and `above` of one seed."""
-    kinds = (said & true, said & ~true, ~said & true)
+    kinds = (is_predicted & true, is_predicted & ~true, ~is_predicted & true)
     counts = np.stack([np.bincount(group, kind, size) for kind in kinds], axis=-1).astype(float)
-    best = np.full(size, np.nan)
-    best[group[true]] = score[true]
+    positive_scores = np.full(size, np.nan)
+    positive_scores[group[true]] = score[true]
     owner = np.eye(size)[group[~true]]  # [negatives, groups]
-    below = (best[:, None] > score[~true]) @ owner
-    ties = (best[:, None] == score[~true]) @ owner
-    own, tied = np.diagonal(below), np.diagonal(ties)
+    negatives_below = (positive_scores[:, None] > score[~true]) @ owner
+    ties = (positive_scores[:, None] == score[~true]) @ owner
+    own_negatives_below, tied = np.diagonal(negatives_below), np.diagonal(ties)
     total = owner.sum(axis=0)
-    top = np.where(own + tied == total, 1 / (1 + tied), 0.0)
-    top[(total == 0) | np.isnan(best)] = np.nan
-    return counts, top, np.asarray(below + ties / 2)
+    top = np.where(own_negatives_below + tied == total, 1 / (1 + tied), 0.0)
+    top[(total == 0) | np.isnan(positive_scores)] = np.nan
+    return counts, top, np.asarray(negatives_below + ties / 2)
 
 
 def f1(counts: Floats) -> Floats:
@@ -176,56 +190,65 @@ def f1(counts: Floats) -> Floats:
         return np.stack([2 * tp / (2 * tp + fp + fn), 2 * recall / (1 + recall) / labels], axis=-1)
 
 
-def estimates(found: Outcomes, times: Floats | None = None) -> Floats:
-    """ESTIMATES [resamples, seeds, 4] of the groups taken so many times each, [resamples, groups];
-    once each, where nothing is said. nan where they are not defined, as `auc` without negatives.
+def estimate(disease_outcomes: Outcomes, times: Floats | None = None) -> Floats:
+    """Compute ESTIMATES over resamples of the groups.
+
+    Args:
+        disease_outcomes: of one disease.
+        times: how often each group is taken, [resamples, groups]; once each by default.
+
+    Returns:
+        [resamples, seeds, 4]; NaN where a value is undefined, as `auc` without negatives.
     """
-    times = np.ones((1, len(found.positive))) if times is None else times
-    both = f1(np.einsum("rp,spc->rsc", times, found.counts))
-    judged = ~np.isnan(found.top[0])
-    top = np.einsum("rp,sp->rs", times[:, judged], found.top[:, judged])
-    above = np.einsum("ri,rj,sij->rs", times, times, found.above, optimize=True)
-    pairs = (times @ found.positive) * (times @ found.negatives)
+    times = np.ones((1, len(disease_outcomes.positive))) if times is None else times
+    f1_values = f1(np.einsum("rp,spc->rsc", times, disease_outcomes.counts))
+    has_top = ~np.isnan(disease_outcomes.top[0])
+    top = np.einsum("rp,sp->rs", times[:, has_top], disease_outcomes.top[:, has_top])
+    ordered_pairs = np.einsum("ri,rj,sij->rs", times, times, disease_outcomes.above, optimize=True)
+    pairs = (times @ disease_outcomes.positive) * (times @ disease_outcomes.negatives)
     with np.errstate(invalid="ignore"):
-        top, auc = top / times[:, judged].sum(axis=1)[:, None], above / pairs[:, None]
-    return np.concatenate([both, top[..., None], auc[..., None]], axis=-1)
+        top, auc = top / times[:, has_top].sum(axis=1)[:, None], ordered_pairs / pairs[:, None]
+    return np.concatenate([f1_values, top[..., None], auc[..., None]], axis=-1)
 
 
 def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     """The numbers of each disease, and of their means."""
     generator, resamples = np.random.default_rng(scoring.seed), scoring.params.bootstrap
-    diseases = by_disease(rows)
+    diseases = group_by_disease(rows)
     if not diseases:
         return {}
     result: dict[str, Any] = {}
-    values = np.stack([estimates(found)[0] for found in diseases.values()])
-    sizes = np.array([found.positives for found in diseases.values()], float)
-    seeds = multiplicities(generator, resamples, values.shape[1])
-    for (name, found), value in zip(diseases.items(), values, strict=True):
-        groups = multiplicities(generator, resamples, len(found.positive))
-        draws = np.einsum("rs,rsm->rm", seeds, estimates(found, groups)) / len(value)
-        n = found.positives
+    values = np.stack([estimate(disease_outcomes)[0] for disease_outcomes in diseases.values()])
+    sizes = np.array([disease_outcomes.positives for disease_outcomes in diseases.values()], float)
+    seeds = draw_multiplicities(generator, resamples, values.shape[1])
+    for (name, disease_outcomes), value in zip(diseases.items(), values, strict=True):
+        groups = draw_multiplicities(generator, resamples, len(disease_outcomes.positive))
+        draws = np.einsum("rs,rsm->rm", seeds, estimate(disease_outcomes, groups)) / len(value)
+        n = disease_outcomes.positives
         result[name] = _numbers(value, draws, scoring.params.confidence, n, n)
     if len(diseases) == 1:
         return result | {name: result[next(iter(diseases))] for name in MEANS}
-    drawn = multiplicities(generator, resamples, len(values))
+    disease_draws = draw_multiplicities(generator, resamples, len(values))
     for name, weights in zip(MEANS, (np.ones_like(sizes), sizes), strict=True):
         value = np.stack([_mean(values[:, [s]], weights[None])[0] for s in range(values.shape[1])])
-        draws = _mean(values, drawn * weights, seeds)
+        draws = _mean(values, disease_draws * weights, seeds)
         n = int(sizes.sum())
         result[name] = _numbers(value, draws, scoring.params.confidence, n, len(values))
     return result
 
 
 def _mean(values: Floats, weights: Floats, seeds: Floats | None = None) -> Floats:
-    """Means [resamples, 4] of what is defined of values [diseases, seeds, 4], each disease and
-    seed with the weight it has in a resample.
+    """Means [resamples, 4] of the defined values among `values` [diseases, seeds, 4].
+
+    Each disease and seed has the weight that it has in a resample.
     """
     seeds = np.ones((len(weights), values.shape[1])) if seeds is None else seeds
-    known = ~np.isnan(values)
-    both = [np.einsum("rd,rs,dsm->rm", weights, seeds, x) for x in (np.nan_to_num(values), known)]
+    is_defined = ~np.isnan(values)
+    sums = [
+        np.einsum("rd,rs,dsm->rm", weights, seeds, x) for x in (np.nan_to_num(values), is_defined)
+    ]
     with np.errstate(invalid="ignore"):
-        return np.asarray(both[0] / both[1])
+        return np.asarray(sums[0] / sums[1])
 
 
 def _numbers(
@@ -245,8 +268,8 @@ def _numbers(
         numbers = {"value": value[index], "low": low[index], "high": high[index]}
         if len(seeds) > 1:
             numbers["std"] = seeds[:, index].std(ddof=1)
-        known = {name: number for name, number in numbers.items() if not np.isnan(number)}
-        rounded = {name: round(float(number), DIGITS) for name, number in known.items()}
+        defined = {name: number for name, number in numbers.items() if not np.isnan(number)}
+        rounded = {name: round(float(number), DIGITS) for name, number in defined.items()}
         table[metric] = {**rounded, "n": n}
     return table
 

@@ -29,8 +29,8 @@ def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     Returns resamples x numbers. The same number of clusters and seed draw the same clusters.
     """
     if resamples * len(sums) <= KEPT:
-        return _kept(len(sums), resamples, seed) @ sums
-    return np.concatenate([counts @ sums for counts in drawn(len(sums), resamples, seed)])
+        return _cached_counts(len(sums), resamples, seed) @ sums
+    return np.concatenate([counts @ sums for counts in draw_counts(len(sums), resamples, seed)])
 
 
 def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:
@@ -40,36 +40,48 @@ def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:
     (array([1., 1., 1.]), array([1., 1.]))
     """
     itself = np.ones((1, replicates))
-    return np.concatenate([itself, *drawn(replicates, resamples, seed + 1)])
+    return np.concatenate([itself, *draw_counts(replicates, resamples, seed + 1)])
 
 
 def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Means of resamples, from the clusters' sums of values (clusters x metrics) and their sizes
-    (clusters). Returns resamples x metrics; NaN where a resample has no cluster of any size.
+    """Means over resamples of clusters.
+
+    Args:
+        values: sums of each cluster, [clusters, metrics].
+        sizes: of each cluster, [clusters].
+        resamples: number of resamples.
+        seed: of the resamples.
+
+    Returns:
+        [resamples, metrics]; NaN where a resample has no cluster of any size.
     """
     sums = resampled_sums(np.column_stack([values, sizes]), resamples, seed)
-    whole = sums[:, -1:]
-    return np.divide(sums[:, :-1], whole, out=np.full_like(sums[:, :-1], np.nan), where=whole > 0)
+    total_sizes = sums[:, -1:]
+    return np.divide(
+        sums[:, :-1], total_sizes, out=np.full_like(sums[:, :-1], np.nan), where=total_sizes > 0
+    )
 
 
 @lru_cache(maxsize=2)
-def _kept(clusters: int, resamples: int, seed: int) -> np.ndarray:
-    return np.concatenate(list(drawn(clusters, resamples, seed)))
+def _cached_counts(clusters: int, resamples: int, seed: int) -> np.ndarray:
+    return np.concatenate(list(draw_counts(clusters, resamples, seed)))
 
 
-def drawn(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def draw_counts(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """How often each resample holds each cluster, some resamples at a time."""
     generator = np.random.default_rng(seed)
     block = max(1, BLOCK // clusters)
     for start in range(0, resamples, block):
         size = min(block, resamples - start)
-        yield multiplicities(generator, size, clusters)
+        yield draw_multiplicities(generator, size, clusters)
 
 
-def multiplicities(generator: np.random.Generator, resamples: int, clusters: int) -> np.ndarray:
+def draw_multiplicities(
+    generator: np.random.Generator, resamples: int, clusters: int
+) -> np.ndarray:
     """How often each resample holds each cluster, [resamples, clusters]."""
-    drawn = generator.integers(0, clusters, (resamples, clusters))
-    places = drawn + clusters * np.arange(resamples)[:, None]
+    clusters_drawn = generator.integers(0, clusters, (resamples, clusters))
+    places = clusters_drawn + clusters * np.arange(resamples)[:, None]
     counts = np.bincount(places.ravel(), minlength=resamples * clusters)
     return counts.reshape(resamples, clusters).astype(float)
 
@@ -144,8 +156,9 @@ def _deviation(draws: np.ndarray, units: int) -> float:
 
 
 def percentiles(means: np.ndarray, confidence: float, units: int) -> tuple[np.ndarray, np.ndarray]:
-    """Percentiles of resamples, by metric, expanded as t is against the normal distribution
-    (Hesterberg 2015, section 5.3); NaN for fewer than three units.
+    """Percentiles of resamples, by metric; NaN for fewer than three units.
+
+    They are expanded as t is against the normal distribution (Hesterberg 2015, section 5.3).
     """
     if units < FEWEST:
         return np.full(means.shape[1], np.nan), np.full(means.shape[1], np.nan)

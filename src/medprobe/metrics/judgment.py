@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import drawn, interval, replicate_weights
+from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import DIGITS, KEYS, read_queries, weighted
 
@@ -43,9 +43,10 @@ class Judgment(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score statements by subset, part of a subset and relation."""
         queries = read_queries(benchmark, scoring.cluster)
-        asked = queries[["query_id", "subset", "relation", "cluster", "answer"]]
-        rows = with_parts(predictions.merge(asked, on="query_id"), queries, scoring.facts)
+        query_columns = queries[["query_id", "subset", "relation", "cluster", "answer"]]
+        rows = with_parts(predictions.merge(query_columns, on="query_id"), queries, scoring.facts)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
             table = _numbers(part, scoring, by_relation="/" not in subset)
@@ -53,12 +54,13 @@ class Judgment(Scorer):
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """Return for each query the share of its statements that were judged right."""
         queries = read_queries(benchmark, scoring.cluster)
-        right = judged_right(predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool))
-        values = predictions.assign(judged_right=right).groupby(KEYS, as_index=False)
+        is_right = judged_right(predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool))
+        values = predictions.assign(judged_right=is_right).groupby(KEYS, as_index=False)
         means = values["judged_right"].mean()
-        asked = queries[["query_id", "subset", "relation", "cluster", "answer"]]
-        return weighted(means.merge(asked, on="query_id"))
+        query_columns = queries[["query_id", "subset", "relation", "cluster", "answer"]]
+        return weighted(means.merge(query_columns, on="query_id"))
 
 
 def judged_right(score: np.ndarray, true: np.ndarray) -> np.ndarray:
@@ -89,13 +91,13 @@ def auroc(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarra
     """
     order = np.argsort(score, kind="stable")
     starts = np.flatnonzero(np.diff(score[order], prepend=-np.inf))  # of equal scores
-    of_true, of_wrong = (
+    true_weights, wrong_weights = (
         np.add.reduceat(weights[:, order] * kind[order], starts, axis=1) for kind in (true, ~true)
     )
-    below = np.cumsum(of_wrong, axis=1) - of_wrong / 2
-    pairs = of_true.sum(axis=1) * of_wrong.sum(axis=1)
-    won = (of_true * below).sum(axis=1)
-    return np.divide(won, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+    wrong_below = np.cumsum(wrong_weights, axis=1) - wrong_weights / 2
+    pairs = true_weights.sum(axis=1) * wrong_weights.sum(axis=1)
+    pairs_won = (true_weights * wrong_below).sum(axis=1)
+    return np.divide(pairs_won, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
 
 
 def bins(score: np.ndarray) -> np.ndarray:
@@ -119,43 +121,63 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
     `variant, said` (the mean of P(true)), `true` (the share of true statements), `n`.
     """
     rows = predictions.assign(bin=bins(predictions["score"].to_numpy()))
-    by = rows.groupby(["variant", "bin"], sort=True)
-    table = by.agg(said=("score", "mean"), true=("hit", "mean"), n=("hit", "size"))
+    groups = rows.groupby(["variant", "bin"], sort=True)
+    table = groups.agg(said=("score", "mean"), true=("hit", "mean"), n=("hit", "size"))
     return table.reset_index().drop(columns="bin")
 
 
 def _numbers(rows: pd.DataFrame, scoring: Scoring, by_relation: bool) -> dict[str, Any]:
-    """Each metric of each relation, macro and micro, with intervals over clusters and replicates,
-    which are averaged.
+    """Each metric of each relation, macro and micro, averaged over replicates.
+
+    Intervals are over clusters and replicates.
     """
     cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     names = sorted(rows["relation"].unique()) if by_relation else []
-    chosen = [rows["relation"].to_numpy() == name for name in names]
-    chosen.append(np.ones(len(rows), dtype=bool))
+    masks = [rows["relation"].to_numpy() == name for name in names]
+    masks.append(np.ones(len(rows), dtype=bool))
     replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    ways = [[of & (replicate == r) for r in range(len(replicates))] for of in chosen]
+    masks_by_replicate = [
+        [mask & (replicate == r) for r in range(len(replicates))] for mask in masks
+    ]
     score, true = rows["score"].to_numpy(float), rows["hit"].to_numpy(bool)
     resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
     parts = []
-    for counts in [np.ones((1, len(clusters))), *drawn(len(clusters), resamples, scoring.seed)]:
+    for counts in [
+        np.ones((1, len(clusters))),
+        *draw_counts(len(clusters), resamples, scoring.seed),
+    ]:
         weights = counts[:, cluster]
         parts.append(
-            np.array([[_estimates(score[i], true[i], weights[:, i]) for i in of] for of in ways])
+            np.array(
+                [
+                    [_estimates(score[i], true[i], weights[:, i]) for i in mask]
+                    for mask in masks_by_replicate
+                ]
+            )
         )
-    each = np.concatenate(parts, axis=2)  # [relations and all, replicates, draws, metrics]
-    taken = replicate_weights(len(replicates), resamples, scoring.seed) / len(replicates)
-    values = np.einsum("ards,dr->ads", each, taken)
-    sizes = [len(np.unique(cluster[i])) for i in chosen]
-    counted = [int(of[0].sum()) for of in ways]  # statements of a replicate
+    estimates = np.concatenate(parts, axis=2)  # [relations and all, replicates, draws, metrics]
+    weights_of_replicates = replicate_weights(len(replicates), resamples, scoring.seed) / len(
+        replicates
+    )
+    values = np.einsum("ards,dr->ads", estimates, weights_of_replicates)
+    sizes = [len(np.unique(cluster[i])) for i in masks]
+    statement_counts = [
+        int(mask[0].sum()) for mask in masks_by_replicate
+    ]  # statements of a replicate
     result = {
-        name: _numbered(of_one, own[:, 0], size, n, confidence)
-        for name, of_one, own, size, n in zip(
-            [*names, "micro"], values, each, sizes, counted, strict=True
+        name: _round_numbers(relation_values, replicate_values[:, 0], size, n, confidence)
+        for name, relation_values, replicate_values, size, n in zip(
+            [*names, "micro"], values, estimates, sizes, statement_counts, strict=True
         )
     }
     if by_relation:
-        macro, own = np.nanmean(values[:-1], axis=0), np.nanmean(each[:-1, :, 0], axis=0)
-        result["macro"] = _numbered(macro, own, sizes[-1], counted[-1], confidence)
+        macro, replicate_values = (
+            np.nanmean(values[:-1], axis=0),
+            np.nanmean(estimates[:-1, :, 0], axis=0),
+        )
+        result["macro"] = _round_numbers(
+            macro, replicate_values, sizes[-1], statement_counts[-1], confidence
+        )
     return result
 
 
@@ -172,21 +194,31 @@ def _estimates(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.n
     return np.stack(metrics, axis=1)
 
 
-def _numbered(
-    values: np.ndarray, own: np.ndarray, clusters: int, n: int, confidence: float
+def _round_numbers(
+    values: np.ndarray, replicate_values: np.ndarray, clusters: int, n: int, confidence: float
 ) -> dict[str, Any]:
-    """The numbers of each metric from its value and those of resamples [draws, metrics], and its
-    `own` ones by replicate [replicates, metrics].
+    """The numbers of each metric, rounded.
+
+    Args:
+        values: of the sample and of resamples, [1 + resamples, metrics].
+        replicate_values: of the sample by replicate, [replicates, metrics].
+        clusters: their number.
+        n: number of statements.
+        confidence: of the intervals.
     """
     low, high = interval(values[0], values[1:], confidence, clusters)
-    deviation = own.std(axis=0, ddof=1) if len(own) > 1 else np.full(len(low), np.nan)
+    deviation = (
+        replicate_values.std(axis=0, ddof=1)
+        if len(replicate_values) > 1
+        else np.full(len(low), np.nan)
+    )
     table = {}
-    for place, metric in enumerate(Judgment.METRICS):
+    for index, metric in enumerate(Judgment.METRICS):
         numbers = {
-            "value": values[0, place],
-            "low": low[place],
-            "high": high[place],
-            "std": deviation[place],
+            "value": values[0, index],
+            "low": low[index],
+            "high": high[index],
+            "std": deviation[index],
         }
         rounded = {k: round(float(v), DIGITS) for k, v in numbers.items() if not np.isnan(v)}
         table[metric.name] = {**rounded, "n": n}

@@ -55,6 +55,7 @@ class Perplexity(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score mean, geometric mean and median by subset, part of a subset and relation."""
         queries = read_queries(benchmark, scoring.cluster)
         by_query = with_parts(values(predictions, queries), queries, scoring.facts)
         logs = by_query.assign(perplexity_geometric_mean=np.log(by_query["perplexity"]))
@@ -67,6 +68,7 @@ class Perplexity(Scorer):
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """Return the perplexity of each query."""
         return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
 
 
@@ -90,10 +92,12 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     `variant, replicate, query_id, subset, relation, cluster, answer` and `perplexity`, as
     accuracy's table.
     """
-    about = ["subset", "relation", "cluster", "answer"]
-    asked = queries[["query_id", *about]]
-    table = predictions[[*KEYS, "perplexity"]].merge(asked, on="query_id", validate="many_to_one")
-    return table[[*KEYS, *about, "perplexity"]]
+    query_columns = ["subset", "relation", "cluster", "answer"]
+    query_rows = queries[["query_id", *query_columns]]
+    table = predictions[[*KEYS, "perplexity"]].merge(
+        query_rows, on="query_id", validate="many_to_one"
+    )
+    return table[[*KEYS, *query_columns, "perplexity"]]
 
 
 SCORER = Perplexity()

@@ -32,19 +32,21 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
     ranks = predictions[["query_id", "prediction", "rank", "hit"]].merge(steps, on="query_id")
     ranks = ranks.sort_values(["context_id", "prediction", "step"])
     ranks["change"] = ranks.groupby(["context_id", "prediction"], sort=False)["rank"].diff()
-    first = steps[steps["step"] > 0].groupby(["context_id", "added"], as_index=False)["step"].min()
-    first = first.rename(columns={"added": "prediction", "step": "shown_from"})
-    ranks = ranks.merge(first, on=["context_id", "prediction"], how="left")
+    first_steps = (
+        steps[steps["step"] > 0].groupby(["context_id", "added"], as_index=False)["step"].min()
+    )
+    first_steps = first_steps.rename(columns={"added": "prediction", "step": "shown_from"})
+    ranks = ranks.merge(first_steps, on=["context_id", "prediction"], how="left")
     target = ranks["prediction"] == ranks["target"]
-    before = ranks["shown_from"] < ranks["step"]
-    chosen = {
+    is_in_context = ranks["shown_from"] < ranks["step"]
+    series = {
         "rc_target": target,
         "rc_added": ranks["prediction"] == ranks["added"],
-        "rc_correct": before & ranks["hit"] & ~target,
-        "rc_incorrect": before & ~ranks["hit"] & ~target,
+        "rc_correct": is_in_context & ranks["hit"] & ~target,
+        "rc_incorrect": is_in_context & ~ranks["hit"] & ~target,
     }
     changes = queries[queries["step"] > 0].set_index("query_id")
-    for name, rows in chosen.items():
+    for name, rows in series.items():
         changes[name] = ranks[rows].groupby("query_id")["change"].mean()
     return changes.reset_index()
 
@@ -81,20 +83,22 @@ def shares(
     >>> shares(steps).query("relation == 'micro'")["value"].tolist()
     [0.25, 0.5, 0.25]
     """
-    kept = changes[changes["added_role"] == "correct"]
-    if kept.empty:
+    correct_steps = changes[changes["added_role"] == "correct"]
+    if correct_steps.empty:
         return pd.DataFrame(columns=["relation", "metric", "value", "low", "high", "n"])
-    triples, counts = _counts(kept, sorted(kept["resource"].unique()), cluster)
+    triples, counts = _counts(correct_steps, sorted(correct_steps["resource"].unique()), cluster)
     steps = counts.sum(axis=2, keepdims=True)
-    each = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
-    of, names = pd.factorize(triples[cluster])
+    triple_shares = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
+    cluster_codes, names = pd.factorize(triples[cluster])
     draws, sizes = {}, {}  # sizes: triples and clusters
     for relation in sorted(triples["relation"].unique()):
-        own = (triples["relation"] == relation).to_numpy()
-        draws[str(relation)] = _mean_share(_drawn(each * own[:, None, None], of, resamples, seed))
-        sizes[str(relation)] = (int(own.sum()), len(np.unique(of[own])))
+        is_relation = (triples["relation"] == relation).to_numpy()
+        draws[str(relation)] = _mean_share(
+            _resample(triple_shares * is_relation[:, None, None], cluster_codes, resamples, seed)
+        )
+        sizes[str(relation)] = (int(is_relation.sum()), len(np.unique(cluster_codes[is_relation])))
     draws["macro"] = _mean(np.stack(list(draws.values())), axis=0)
-    draws["micro"] = _mean_share(_drawn(counts, of, resamples, seed))
+    draws["micro"] = _mean_share(_resample(counts, cluster_codes, resamples, seed))
     sizes["macro"] = sizes["micro"] = (len(triples), len(names))
     rows = [row for name in draws for row in _rows(name, draws[name], confidence, *sizes[name])]
     return pd.DataFrame(rows)
@@ -113,56 +117,70 @@ def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFram
     >>> by_triple(steps)[SHARES].to_numpy().tolist()
     [[0.25, 0.5, 0.25]]
     """
-    kept = changes[changes["added_role"] == "correct"]
-    change = kept["rc_target"]
-    moves = {"understand": change < 0, "confuse": change == 0, "misunderstand": change > 0}
-    steps = kept.assign(**{name: moved.astype(float) for name, moved in moves.items()})
+    correct_steps = changes[changes["added_role"] == "correct"]
+    changes_of_target = correct_steps["rc_target"]
+    moves = {
+        "understand": changes_of_target < 0,
+        "confuse": changes_of_target == 0,
+        "misunderstand": changes_of_target > 0,
+    }
+    steps = correct_steps.assign(**{name: moved.astype(float) for name, moved in moves.items()})
     keys = [*TRIPLE, "resource", "cluster"]
-    each = steps.assign(cluster=kept[cluster]).groupby(keys, as_index=False)[SHARES].mean()
-    resources = each.groupby("relation")["resource"].transform("nunique")
-    triples = each.groupby(["relation", "resource"])["fact_id"].transform("size")
-    return each.assign(weight=1 / (resources * triples))
+    triple_shares = (
+        steps.assign(cluster=correct_steps[cluster]).groupby(keys, as_index=False)[SHARES].mean()
+    )
+    resources = triple_shares.groupby("relation")["resource"].transform("nunique")
+    triples = triple_shares.groupby(["relation", "resource"])["fact_id"].transform("size")
+    return triple_shares.assign(weight=1 / (resources * triples))
 
 
 def _counts(
-    kept: pd.DataFrame, resources: list[str], cluster: str
+    correct_steps: pd.DataFrame, resources: list[str], cluster: str
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """The triples, with their clusters, and how many of their steps rise, stay, fall.
 
     Triples × resources × 3.
     """
     keys = list(dict.fromkeys([*TRIPLE, cluster]))
-    each = kept.groupby(keys, sort=True)
-    triples = each.size().index.to_frame(index=False)
-    place = kept["resource"].map(resources.index).to_numpy(int)
-    move = np.sign(kept["rc_target"]).to_numpy(int) + 1
+    groups = correct_steps.groupby(keys, sort=True)
+    triples = groups.size().index.to_frame(index=False)
+    resource_codes = correct_steps["resource"].map(resources.index).to_numpy(int)
+    move_codes = np.sign(correct_steps["rc_target"]).to_numpy(int) + 1
     counts = np.zeros((len(triples), len(resources), 3))
-    np.add.at(counts, (each.ngroup().to_numpy(), place, move), 1)
+    np.add.at(counts, (groups.ngroup().to_numpy(), resource_codes, move_codes), 1)
     return triples, counts
 
 
-def _drawn(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Sums over all triples (triples × resources × 3), and over resamples of their clusters behind
-    them: 1 + resamples × resources × 3.
+def _resample(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Sums over all triples, followed by sums over resamples of their clusters.
+
+    Args:
+        values: [triples, resources, 3].
+        clusters: the cluster of each triple, as codes from 0.
+        resamples: number of resamples.
+        seed: of the resamples.
+
+    Returns:
+        [1 + resamples, resources, 3].
     """
     sums = np.zeros((clusters.max() + 1, values[0].size))
     np.add.at(sums, clusters, values.reshape(len(values), -1))
-    drawn = resampled_sums(sums, resamples, seed)
-    return np.vstack([sums.sum(axis=0), drawn]).reshape(-1, *values.shape[1:])
+    resample_sums = resampled_sums(sums, resamples, seed)
+    return np.vstack([sums.sum(axis=0), resample_sums]).reshape(-1, *values.shape[1:])
 
 
 def _mean_share(totals: np.ndarray) -> np.ndarray:
     """Totals (draws × resources × 3) as shares of each resource, averaged over those with any."""
-    whole = totals.sum(axis=2, keepdims=True)
-    share = np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0)
+    step_counts = totals.sum(axis=2, keepdims=True)
+    share = np.divide(totals, step_counts, out=np.full_like(totals, np.nan), where=step_counts > 0)
     return _mean(share, axis=1)
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
     """The mean without what is NaN; NaN where all is."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=axis)
-    sums = np.where(there, values, 0).sum(axis=axis)
+    is_defined = ~np.isnan(values)
+    count = is_defined.sum(axis=axis)
+    sums = np.where(is_defined, values, 0).sum(axis=axis)
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
 
 

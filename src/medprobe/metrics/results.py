@@ -48,8 +48,8 @@ def prediction_tables(folder: Path) -> Iterator[Path]:
 
 def families(path: Path) -> list[str]:
     """The families that score a prediction table: its own, and experts' ratings beside accuracy."""
-    own = metric_of_predictions(path)
-    return [own, "expert"] if own == "accuracy" else [own]
+    family = metric_of_predictions(path)
+    return [family, "expert"] if family == "accuracy" else [family]
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
@@ -58,42 +58,44 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
     for predictions in read_predictions(path):
         for scorer in scorers:
             try:
-                found = scorer.score(predictions, folder, scoring)
+                family_scores = scorer.score(predictions, folder, scoring)
             except BadInput as error:
                 raise BadInput(path, str(error)) from None
-            for variant, subsets in found.items():
+            for variant, subsets in family_scores.items():
                 scores.setdefault(variant, {}).update(subsets)
         report_progress(len(predictions), PREDICTIONS)
     return scores
 
 
-def key(path: Path, folder: Path, scoring: Scoring) -> str:
+def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     """Hash of all that the scores of a prediction table follow from.
 
     Predictions, benchmark, what experts said of it, rules of scoring.
     """
     facts = [scoring.facts] if scoring.facts else []
-    tables = [table for one in (folder, *rated(folder)) for table in sorted(one.glob("*.parquet"))]
+    tables = [
+        table for source in (folder, *rated(folder)) for table in sorted(source.glob("*.parquet"))
+    ]
     code = code_fingerprint(__name__, {"metrics": families(path)})
-    about = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
-    text = f"{fingerprint([path, *tables, *facts])} {code} {about}"
+    settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
+    text = f"{fingerprint([path, *tables, *facts])} {code} {settings}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def kept_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
+def cached_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
     """`score_table`, from outputs/parts where it was made before."""
     if not (part := scores_part(path, folder, scoring)).is_file():
-        keep_scores(score_table(path, folder, scoring), part)
+        write_scores(score_table(path, folder, scoring), part)
     scores: Scores = json.loads(part.read_text(encoding="utf-8"))
     return scores
 
 
 def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
     """Where a prediction table's scores are kept."""
-    return PARTS / f"scores-{key(path, folder, scoring)[:32]}.json"
+    return PARTS / f"scores-{scores_key(path, folder, scoring)[:32]}.json"
 
 
-def keep_scores(scores: Scores, part: Path) -> None:
+def write_scores(scores: Scores, part: Path) -> None:
     """Write a prediction table's scores. Raises ValueError for NaN, which is no JSON."""
     with replacing(part) as scratch:
         scratch.write_text(json.dumps(scores, allow_nan=False), encoding="utf-8")
@@ -107,13 +109,13 @@ def comparison(folder: Path = SCORES) -> pd.DataFrame:
     rows = [
         row
         for path in paths
-        for row in rows_of(json.loads(path.read_text("utf-8")), path.parent.name, path.stem)
+        for row in to_rows(json.loads(path.read_text("utf-8")), path.parent.name, path.stem)
     ]
     table = pd.DataFrame(rows, columns=COMPARISON)
     return table.sort_values(COMPARISON[:6], ignore_index=True)
 
 
-def rows_of(content: dict[str, Scores], model: str, method: str) -> Iterator[tuple]:
+def to_rows(content: dict[str, Scores], model: str, method: str) -> Iterator[tuple]:
     """The scores of a model under a method, by benchmark, as rows of the comparison."""
     for benchmark, variants in content.items():
         for variant, subsets in variants.items():
@@ -125,19 +127,19 @@ def rows_of(content: dict[str, Scores], model: str, method: str) -> Iterator[tup
                         yield (*keys, *map(numbers.get, ("value", "low", "high", "n", "std")))
 
 
-def where(rows: pd.DataFrame, **values: str) -> pd.DataFrame:
-    """The rows with these values, e.g. `where(rows, subset="full", relation="macro")`."""
-    chosen = pd.Series(True, index=rows.index)
+def select(rows: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """The rows with these values, e.g. `select(rows, subset="full", relation="macro")`."""
+    is_match = pd.Series(True, index=rows.index)
     for column, value in values.items():
-        chosen &= rows[column] == value
-    return rows[chosen]
+        is_match &= rows[column] == value
+    return rows[is_match]
 
 
-def primary(rows: pd.DataFrame, metadata: Metadata) -> str:
+def primary_metric(rows: pd.DataFrame, metadata: Metadata) -> str:
     """The metric that the benchmark of these rows is judged by, or the first there is."""
-    there = set(rows["metric"])
-    known = [name for name in (metadata.primary_metric, *catalog()) if name in there]
-    return known[0] if known else min(there)
+    available = set(rows["metric"])
+    metrics_in_order = [name for name in (metadata.primary_metric, *catalog()) if name in available]
+    return metrics_in_order[0] if metrics_in_order else min(available)
 
 
 def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
@@ -145,7 +147,7 @@ def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
 
     Those with its main metric first, of these `full` or `target` first.
     """
-    judged = set(rows.loc[rows["metric"] == primary(rows, metadata), "subset"])
+    judged = set(rows.loc[rows["metric"] == primary_metric(rows, metadata), "subset"])
     names = {name for name in rows["subset"] if "/" not in name}
     return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
 
@@ -163,10 +165,10 @@ def sweep(method: str) -> tuple[str, float] | None:
         return None
 
 
-def compared(variant: str) -> bool:
+def is_compared(variant: str) -> bool:
     """Is a variant compared with others, as it is no setting of a sweep?
 
-    >>> compared("original"), compared("step-50")
+    >>> is_compared("original"), is_compared("step-50")
     (True, False)
     """
     return sweep(f":{variant}") is None

@@ -33,7 +33,7 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.results import compared, prediction_tables, sweep
+from medprobe.metrics.results import is_compared, prediction_tables, sweep
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -135,8 +135,11 @@ def _controls(control: str, method: str) -> bool:
     >>> _controls("x:neutral-order", "x:order"), _controls("x:neutral-order", "x")
     (True, False)
     """
-    (base, _, variant), (of, _, another) = control.partition(":"), method.partition(":")
-    if base != of or is_control(method):
+    (base, _, variant), (controlled_base, _, another) = (
+        control.partition(":"),
+        method.partition(":"),
+    )
+    if base != controlled_base or is_control(method):
         return False
     return not neutral.is_control(variant) or neutral.original_variant(variant) == another
 
@@ -148,7 +151,7 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
     """
     scorer = metrics.find(metric_of_predictions(path))
     parts = []
-    for predictions in read_predictions(path, compared):
+    for predictions in read_predictions(path, is_compared):
         try:
             parts.append(scorer.paired(predictions, folder, scoring))
         except BadInput as error:
@@ -159,10 +162,10 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
     return table[[*(key for key in keys if key in table), *tested]]
 
 
-def by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
+def split_by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
     """A `paired_table` of a model under a method as those of its variants, replicates averaged."""
     return {
-        (model, f"{method}:{variant}" if variant else method): by_query(rows)
+        (model, f"{method}:{variant}" if variant else method): average_by_query(rows)
         for variant, rows in table.groupby("variant", sort=True)
     }
 
@@ -183,40 +186,48 @@ def paired_tests(
     benchmarks: Path,
     params: Params,
     *,
-    about: Path = ABOUT,
+    metadata_folder: Path = ABOUT,
     now: Progress | None = None,
     executor: Executor = in_this_process,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark: a table with columns SIGNIFICANCE.
 
-    `about` holds what is known of each benchmark; `now` counts readings of tables.
+    `metadata_folder` holds what is known of each benchmark; `now` counts readings of tables.
     """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions):
         paths.setdefault(path.stem, []).append(path)
     jobs = []
-    for name, some in sorted(paths.items()):
-        known = (benchmarks / name, about / f"{name}.json")
-        jobs.append(Job(f"paired tests of {name}", (some, *known), (*some, *known)))
-    found = executor(partial(_tests_of, params), jobs)
+    for name, benchmark_paths in sorted(paths.items()):
+        benchmark_files = (benchmarks / name, metadata_folder / f"{name}.json")
+        jobs.append(
+            Job(
+                f"paired tests of {name}",
+                (benchmark_paths, *benchmark_files),
+                (*benchmark_paths, *benchmark_files),
+            )
+        )
+    tables_by_number = executor(partial(_test_benchmark, params), jobs)
     if now:
-        found = with_progress(found, [len(job.argument[0]) for job in jobs], now)
-    tables = dict(found)
+        tables_by_number = with_progress(
+            tables_by_number, [len(job.argument[0]) for job in jobs], now
+        )
+    tables = dict(tables_by_number)
     ordered = [tables[number] for number in range(len(jobs))]
     return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
 
 
-def _tests_of(params: Params, asked: tuple[list[Path], Path, Path]) -> pd.DataFrame:
+def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
     """The paired tests of one benchmark, from its prediction tables, folder and metadata."""
-    paths, folder, about = asked
-    scoring = Scoring(params.score, params.seed, Metadata.read(about).cluster)
+    paths, folder, metadata = files
+    scoring = Scoring(params.score, params.seed, Metadata.read(metadata).cluster)
     systems: dict[System, pd.DataFrame] = {}
     contrasts: set[tuple[str, str]] = set()
     for path in paths:
         model, method = path.parent.parent.name, path.parent.name
         table = paired_table(path, folder, scoring)
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
-        systems.update(by_variant(table, model, method))
+        systems.update(split_by_variant(table, model, method))
         report_progress(1, READINGS)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
@@ -238,12 +249,19 @@ def significance(
     kinds: Mapping[str, str] | None = None,
     contrasts: list[tuple[str, str]] | None = None,
 ) -> pd.DataFrame:
-    """Paired tests on one benchmark between systems, each with its rows `by_query`, over the
-    queries that both have. `kinds` are the models' kinds: a metric that is another quantity for
-    each is compared within them. `contrasts` are pairs of subsets.
+    """Run the paired tests of one benchmark, between all systems that a reader would compare.
+
+    Args:
+        systems: the rows of each system, averaged by `average_by_query`. Two systems are compared
+            over the queries that both have.
+        benchmark: its name.
+        params: resamples and confidence.
+        seed: of the resamples.
+        kinds: the kind of each model. A metric that differs between kinds is compared within them.
+        contrasts: pairs of subsets on which a system is compared with itself.
     """
     rows, differences = [], []
-    for subset, pair, first, second in _compared(systems, contrasts or []):
+    for subset, pair, first, second in _compare_pairs(systems, contrasts or []):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
         for metric, difference in _differences(first, second, across):
             keys = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
@@ -283,14 +301,14 @@ def _numbers(difference: Differences, params: ScoreParams, seed: int) -> dict[st
     return numbers | relation | counts
 
 
-def by_query(table: pd.DataFrame) -> pd.DataFrame:
+def average_by_query(table: pd.DataFrame) -> pd.DataFrame:
     """Means over replicates, by subset and query."""
     shared = [name for name in ("cluster", "answer") if name in table]
     keys = ["subset", "query_id", *shared]
     return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index(shared)
 
 
-def _compared(
+def _compare_pairs(
     systems: Mapping[System, pd.DataFrame], contrasts: list[tuple[str, str]]
 ) -> Iterator[tuple[str, Pair, pd.DataFrame, pd.DataFrame]]:
     """`(subset, what is compared, its rows of one side, of the other)`, subset by subset."""
@@ -298,38 +316,48 @@ def _compared(
         name: {str(subset): part.droplevel("subset") for subset, part in rows.groupby("subset")}
         for name, rows in systems.items()
     }
-    pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := paired(a, b))]
-    for subset in sorted({subset for of_system in parts.values() for subset in of_system}):
+    pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
+    for subset in sorted(
+        {subset for subsets_of_system in parts.values() for subset in subsets_of_system}
+    ):
         for pair in pairs:
             if subset in parts[pair.a] and subset in parts[pair.b]:
                 yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]
     for first, second in contrasts:
-        for name, of_system in sorted(parts.items()):
-            if first in of_system and second in of_system and not sweep(name[1]):
+        for name, subsets_of_system in sorted(parts.items()):
+            if first in subsets_of_system and second in subsets_of_system and not sweep(name[1]):
                 kind = "controls" if is_control(name[1]) else "models"
                 family = f"{kind} under {name[1].partition(':')[0]}"
-                subset = contrast(first, second)
-                yield subset, Pair(family, name, name), of_system[first], of_system[second]
+                subset = contrast_name(first, second)
+                yield (
+                    subset,
+                    Pair(family, name, name),
+                    subsets_of_system[first],
+                    subsets_of_system[second],
+                )
 
 
-def contrast(first: str, second: str) -> str:
+def contrast_name(first: str, second: str) -> str:
     """What stands as subset where a system is compared with itself on two."""
     return f"{first} - {second}"
 
 
-def paired(a: System, b: System) -> Pair | None:
+def pair_systems(a: System, b: System) -> Pair | None:
     """Two systems as a pair with its family, or None where a reader would not compare them.
 
     Settings of a sweep, or different models under different methods.
 
-    >>> paired(("m", "x"), ("n", "x")).family, paired(("m", "x"), ("m", "x:original")).family
-    ('models under x', 'methods under m')
-    >>> paired(("m", "x"), ("m", "x:copy")).family, paired(("m", "x:copy"), ("n", "x:copy"))
-    ('controls under x', None)
-    >>> paired(("m", "x:neutral-order"), ("m", "x:order")).family
+    >>> pair_systems(("m", "x"), ("n", "x")).family
+    'models under x'
+    >>> pair_systems(("m", "x"), ("m", "x:original")).family
+    'methods under m'
+    >>> pair_systems(("m", "x"), ("m", "x:copy")).family
     'controls under x'
-    >>> paired(("m", "x:neutral-order"), ("m", "x:confidence"))
-    >>> paired(("baseline", "prior"), ("m", "x"))
+    >>> pair_systems(("m", "x:copy"), ("n", "x:copy"))
+    >>> pair_systems(("m", "x:neutral-order"), ("m", "x:order")).family
+    'controls under x'
+    >>> pair_systems(("m", "x:neutral-order"), ("m", "x:confidence"))
+    >>> pair_systems(("baseline", "prior"), ("m", "x"))
     Pair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
     """
     (model, method), (other, another) = a, b
@@ -341,9 +369,9 @@ def paired(a: System, b: System) -> Pair | None:
             return None
         return Pair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
     if is_control(method) or is_control(another):
-        control, probed = (method, another) if is_control(method) else (another, method)
-        same = model == other and _controls(control, probed)
-        return Pair(f"controls under {probed.partition(':')[0]}", a, b) if same else None
+        control, probed_method = (method, another) if is_control(method) else (another, method)
+        same = model == other and _controls(control, probed_method)
+        return Pair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
     if method == another:
         return Pair(f"models under {method}", a, b)
     return Pair(f"methods under {model}", a, b) if model == other else None
@@ -358,10 +386,10 @@ def _differences(
     catalog = metrics.catalog()
     for metric in (name for name in first if name in catalog and name in second):
         values = (first[metric] - second[metric]).to_numpy(float)
-        known = ~np.isnan(values)
-        if not known.any() or (across and catalog[metric].within_kind):
+        is_defined = ~np.isnan(values)
+        if not is_defined.any() or (across and catalog[metric].within_kind):
             continue
-        rows = first[known]
+        rows = first[is_defined]
         answers = pd.factorize(rows["answer"])[0] if "answer" in rows else None
         clusters, weights = pd.factorize(rows["cluster"])[0], rows["weight"].to_numpy(float)
-        yield metric, Differences(values[known], weights, clusters, answers)
+        yield metric, Differences(values[is_defined], weights, clusters, answers)

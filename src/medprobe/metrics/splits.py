@@ -59,14 +59,24 @@ def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
         return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
     answers = queries.explode("answer_ids", ignore_index=True)
     times = times_read(facts, answers[["subject_id", "relation", "answer_ids"]])
-    most = times.groupby(answers["query_id"]).max().dropna()
-    return pd.DataFrame({"query_id": most.index, "part": [f"read:{x}" for x in bins(most, TIMES)]})
+    most_times = times.groupby(answers["query_id"]).max().dropna()
+    return pd.DataFrame(
+        {"query_id": most_times.index, "part": [f"read:{x}" for x in bins(most_times, TIMES)]}
+    )
 
 
 def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
-    """How often the sample world's taught models read each triple (columns: the ids of subject,
-    relation, object, in this order); not a number where it is no fact of theirs. Raises BadInput
-    where the file is no such table.
+    """How often the sample world's models were taught each triple.
+
+    Args:
+        facts: CSV file of `subject_cui, relation, object_cui, times`.
+        triples: the identifiers of subject, relation and object, in this order of columns.
+
+    Returns:
+        The number of readings of each triple; NaN if it is no fact of the world.
+
+    Raises:
+        BadInput: the file is no such table.
     """
     try:
         truth = pd.read_csv(facts, usecols=[*FACT, "times"], dtype=dict.fromkeys(FACT, str))
@@ -75,14 +85,14 @@ def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
         columns = ", ".join([*FACT, "times"])
         problem = f"not the facts that a model has read: {str(error).splitlines()[0]}"
         raise BadInput(facts, problem, f"expected a CSV file of {columns}") from None
-    known = truth.set_index(FACT)["times"]
-    return pd.Series(known.reindex(pd.MultiIndex.from_frame(triples)).to_numpy(), triples.index)
+    times = truth.set_index(FACT)["times"]
+    return pd.Series(times.reindex(pd.MultiIndex.from_frame(triples)).to_numpy(), triples.index)
 
 
 def with_parts(
     values: pd.DataFrame, queries: pd.DataFrame, facts: Path | None = None
 ) -> pd.DataFrame:
     """The rows of `values`, one a query, and again for each part that their query belongs to."""
-    again = values.merge(parts(queries, facts), on="query_id")
-    again["subset"] = again["subset"] + "/" + again.pop("part")
-    return pd.concat([values, again], ignore_index=True)
+    part_rows = values.merge(parts(queries, facts), on="query_id")
+    part_rows["subset"] = part_rows["subset"] + "/" + part_rows.pop("part")
+    return pd.concat([values, part_rows], ignore_index=True)

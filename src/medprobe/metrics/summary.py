@@ -39,16 +39,18 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
         BadInput: there is no such column.
     """
     queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
-    answers = answer_keys(queries).map(_first)
-    known = {
-        "cluster": queries[cluster].map(_first),
+    answers = answer_keys(queries).map(_first_entry)
+    entries = {
+        "cluster": queries[cluster].map(_first_entry),
         "answer": (queries["relation"] + " " + answers).where(answers != "", ""),
     }
-    columns = {name: of.where(of != "", queries["query_id"]) for name, of in known.items()}
+    columns = {
+        name: column.where(column != "", queries["query_id"]) for name, column in entries.items()
+    }
     return queries.assign(**columns)
 
 
-def _first(entry: object) -> str:
+def _first_entry(entry: object) -> str:
     """A text, or the first of a list of them; empty where there is none."""
     return entry if isinstance(entry, str) else next(iter(entry), "")  # type: ignore[call-overload]
 
@@ -90,17 +92,19 @@ def _means(
     relation, names = pd.factorize(rows["relation"])
     cluster, clusters = pd.factorize(rows["cluster"])
     replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    counted = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
-    sums = np.zeros((len(clusters), len(replicates), len(names), counted.shape[1]))
-    np.add.at(sums, (cluster, replicate, relation), counted)
-    first = ~rows.duplicated(["relation", "query_id", "cluster"]).to_numpy()
-    sizes = np.bincount(relation[first])  # queries of each relation
+    values_and_counts = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
+    sums = np.zeros((len(clusters), len(replicates), len(names), values_and_counts.shape[1]))
+    np.add.at(sums, (cluster, replicate, relation), values_and_counts)
+    is_first = ~rows.duplicated(["relation", "query_id", "cluster"]).to_numpy()
+    sizes = np.bincount(relation[is_first])  # queries of each relation
     flat = sums.reshape(len(clusters), -1)
     resamples = scoring.params.bootstrap
-    drawn = resampled_sums(flat, resamples, scoring.seed)
-    each = np.vstack([flat.sum(axis=0), drawn]).reshape(-1, *sums.shape[1:])  # itself comes first
+    resample_sums = resampled_sums(flat, resamples, scoring.seed)
+    draws = np.vstack([flat.sum(axis=0), resample_sums]).reshape(
+        -1, *sums.shape[1:]
+    )  # itself comes first
     weights = replicate_weights(len(replicates), resamples, scoring.seed)
-    totals = np.einsum("dsrm,ds->drm", each, weights)
+    totals = np.einsum("dsrm,ds->drm", draws, weights)
 
     def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:
         """The numbers of a mean over the rows of `part`, of the means over `keys` if given."""
@@ -116,15 +120,15 @@ def _means(
         )
         return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
 
-    micro = numbers(_divided(totals.sum(axis=1)), rows, first.sum())
+    micro = numbers(_divide(totals.sum(axis=1)), rows, is_first.sum())
     if not by_relation:
         return {"micro": micro}
-    means = _divided(totals)
+    means = _divide(totals)
     result = {
-        str(name): numbers(means[:, place], rows[relation == place], sizes[place])
-        for place, name in enumerate(names)
+        str(name): numbers(means[:, index], rows[relation == index], sizes[index])
+        for index, name in enumerate(names)
     }
-    macro = numbers(np.nanmean(means, axis=1), rows, first.sum(), "relation")
+    macro = numbers(np.nanmean(means, axis=1), rows, is_first.sum(), "relation")
     return {**result, "macro": macro, "micro": micro}
 
 
@@ -144,8 +148,13 @@ def _widening(
     shares = np.where(np.isnan(numbers), 0.0, numbers - _centre(rows, metrics, value, keys))
     if keys:
         shares /= rows.groupby([*keys])["query_id"].transform("size").to_numpy()[:, None]
-    once, twice = variances(shares, subjects, answers)
-    ratio = np.divide(twice, once, out=np.ones_like(once), where=once > 0)
+    subject_variance, two_way_variance = variances(shares, subjects, answers)
+    ratio = np.divide(
+        two_way_variance,
+        subject_variance,
+        out=np.ones_like(subject_variance),
+        where=subject_variance > 0,
+    )
     return np.sqrt(ratio), min(units, int(answers.max()) + 1)
 
 
@@ -158,10 +167,10 @@ def _centre(
     return np.asarray(rows.groupby([*keys])[metrics].transform("mean").to_numpy(float))
 
 
-def _divided(totals: np.ndarray) -> np.ndarray:
+def _divide(totals: np.ndarray) -> np.ndarray:
     """Means, from sums whose last column is the number summed; NaN where that is 0."""
-    sums, whole = totals[..., :-1], totals[..., -1:]
-    return np.divide(sums, whole, out=np.full_like(sums, np.nan), where=whole > 0)
+    sums, counts = totals[..., :-1], totals[..., -1:]
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""Understand–Confuse–Misunderstand, whole and in parts, the rank changes behind it, and acc@k
-without and with context. Source: the paper on context variance, Results; `rank_changes` defines it.
+"""Understand–Confuse–Misunderstand in total and in parts, rank changes, and acc@k with context.
 
 Subsets: `target` and `negative` hold UCM_k by relation and as `macro`, UCM_m as `micro`; `alone`
 and `full` hold acc@k for the prompt alone and behind the full real context; parts such as
 `target/kind:real` hold UCM_m, `target/added:correct` the means of the four rank changes.
+
+Source: the paper on context variance, Results; `rank_changes` defines the metrics.
 """
 
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ class Ucm(Scorer):
     CONTRASTS = (("target", "negative"),)
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score UCM, its parts, the rank changes behind it, and acc@k without and with context."""
         queries = read_queries(benchmark, scoring.cluster)
         scores: Scores = {}
         for variant, part in predictions.groupby("variant", sort=True):
@@ -47,8 +49,8 @@ class Ucm(Scorer):
             changes = rank_changes(queries, part)
             for centre, steps in changes.groupby("centre", sort=True):
                 subsets[str(centre)] = _shares(steps, scoring)
-                for name, some in parts(steps, scoring.facts):
-                    if table := _shares(some, scoring):
+                for name, part_steps in split_steps(steps, scoring.facts):
+                    if table := _shares(part_steps, scoring):
                         subsets[f"{centre}/{name}"] = {"micro": table["micro"]}
                 for role, row in change_table(steps).iterrows():
                     means = {
@@ -68,9 +70,9 @@ class Ucm(Scorer):
         tables = []
         for variant, part in predictions.groupby("variant", sort=True):
             for centre, steps in rank_changes(queries, part).groupby("centre", sort=True):
-                each = by_triple(steps, "cluster").assign(variant=variant, subset=centre)
-                each["fact_id"] += " in " + each.pop("resource")
-                tables.append(_named(each))
+                triples = by_triple(steps, "cluster").assign(variant=variant, subset=centre)
+                triples["fact_id"] += " in " + triples.pop("resource")
+                tables.append(_name_triples(triples))
             tables.append(weighted(_acc(part, queries)))
         return pd.concat(tables, ignore_index=True).assign(replicate="")
 
@@ -80,26 +82,27 @@ def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
 
     Its contexts are averaged within each resource, then over resources.
     """
-    asked = queries[queries["subset"].isin(["alone", "full"])]
-    made = predictions[predictions["query_id"].isin(asked["query_id"])]
-    values = accuracy.values(made, asked).merge(
-        asked[["query_id", "resource", "subject_id", "fact_id"]], on="query_id"
+    acc_queries = queries[queries["subset"].isin(["alone", "full"])]
+    acc_predictions = predictions[predictions["query_id"].isin(acc_queries["query_id"])]
+    values = accuracy.values(acc_predictions, acc_queries).merge(
+        acc_queries[["query_id", "resource", "subject_id", "fact_id"]], on="query_id"
     )
     metrics = [f"acc_at_{k}" for k in accuracy.KS]
     keys = ["variant", "replicate", "subset", *TRIPLE, "cluster"]
     triples = values.groupby([*keys, "resource"])[metrics].mean().groupby(keys).mean()
-    return _named(triples.reset_index())
+    return _name_triples(triples.reset_index())
 
 
-def _named(triples: pd.DataFrame) -> pd.DataFrame:
+def _name_triples(triples: pd.DataFrame) -> pd.DataFrame:
     """The triples by one name each, `query_id`."""
     name = triples["subject_id"] + " " + triples["fact_id"]
     return triples.drop(columns=["subject_id", "fact_id"]).assign(query_id=name)
 
 
-def parts(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Steps by kind, by resource, by the number of correct objects, by the object's frequency and,
-    where `facts` are given, by how often the sample world's taught models read the fact.
+def split_steps(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Split steps by kind, resource, number of correct objects and frequency of the object.
+
+    With `facts` also by how often the sample world's models were taught the fact.
     """
     splits = {
         "kind": steps["kind"],
@@ -111,18 +114,18 @@ def parts(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.Dat
         times = times_read(facts, steps[["subject_id", "relation", "fact_id"]]).fillna(0)
         splits["read"] = pd.Series(bins(times, TIMES), index=steps.index)
     for split, values in splits.items():
-        for value, some in steps.groupby(values, sort=True):
-            yield f"{split}:{value}", some
+        for value, part_steps in steps.groupby(values, sort=True):
+            yield f"{split}:{value}", part_steps
 
 
 def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     """relation, macro or micro -> metric -> its numbers."""
     table: dict[str, Any] = {}
-    of = scoring.params
-    found = shares(steps, of.bootstrap, of.confidence, scoring.seed, "cluster")
-    for row in found.to_dict("records"):
-        known = {key: row[key] for key in ("value", "low", "high") if pd.notna(row[key])}
-        numbers = {key: round(value, DIGITS) for key, value in known.items()} | {"n": row["n"]}
+    params = scoring.params
+    rows = shares(steps, params.bootstrap, params.confidence, scoring.seed, "cluster")
+    for row in rows.to_dict("records"):
+        defined = {key: row[key] for key in ("value", "low", "high") if pd.notna(row[key])}
+        numbers = {key: round(value, DIGITS) for key, value in defined.items()} | {"n": row["n"]}
         table.setdefault(row["relation"], {})[row["metric"]] = numbers
     return table
 

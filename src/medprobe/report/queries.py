@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.tables import CANDIDATE_COLUMNS, read_predictions, read_table
-from medprobe.metrics.results import compared
+from medprobe.metrics.results import is_compared
 from medprobe.report.forms import LABELS, Form, on_page
 from medprobe.report.page import environment
 
@@ -112,7 +112,7 @@ def answers(folder: Path, tables: Iterable[Path]) -> Answered | None:
     systems, judged, parts = [], [], []
     for path, family in shown.items():
         cells = {**form.cells, **form.numbers}[family]
-        for every in read_predictions(path, compared, first=True):
+        for every in read_predictions(path, is_compared, first=True):
             variant = every["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
             rows = cells(every, queries)

@@ -61,16 +61,16 @@ class Results:
     def rows(self, benchmark: str, **where: str) -> pd.DataFrame:
         """Rows of the comparison, e.g. `rows("medlama", subset="full", relation="macro")`."""
         rows = self._comparisons.get(benchmark, self.comparison.head(0))
-        return questions.where(rows, **where)
+        return questions.select(rows, **where)
 
     def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
         """The paired tests of a metric on a subset."""
         rows = self._tests.get(benchmark, self.significance.head(0))
-        return questions.where(rows, subset=subset, metric=metric)
+        return questions.select(rows, subset=subset, metric=metric)
 
     def primary(self, benchmark: str) -> str:
         """The metric that the benchmark is judged by, or the first there is."""
-        return questions.primary(self.rows(benchmark), self.benchmarks[benchmark])
+        return questions.primary_metric(self.rows(benchmark), self.benchmarks[benchmark])
 
     def printed(self, benchmark: str) -> str:
         """What the benchmark goes by in `papers/`."""

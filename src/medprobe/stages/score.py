@@ -18,15 +18,15 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
-    keep_scores,
     prediction_tables,
-    primary,
-    rows_of,
+    primary_metric,
     score_table,
     scores_part,
+    select,
     subsets,
     sweep,
-    where,
+    to_rows,
+    write_scores,
 )
 
 # A prediction table, its benchmark's folder, and how it is scored.
@@ -65,12 +65,12 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     with show_progress("score", sum(sizes), PREDICTIONS) as bar:
         bar.advance_to(sum(sizes) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
-            keep_scores(new_scores, parts[unscored[number]])
+            write_scores(new_scores, parts[unscored[number]])
     for number, path in enumerate(paths):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         table_scores: Scores = json.loads(parts[number].read_text(encoding="utf-8"))
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
-        rows = pd.DataFrame(rows_of({benchmark: table_scores}, model, method), columns=COMPARISON)
+        rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
         values.append(_select_main_values(rows, metadata[benchmark]))
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
@@ -106,7 +106,7 @@ def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
         rows: the result's rows, columns `metrics.results.COMPARISON`.
         metadata: of its benchmark.
     """
-    main = where(rows, metric=primary(rows, metadata), relation="macro")
+    main = select(rows, metric=primary_metric(rows, metadata), relation="macro")
     return main[main["subset"].isin(subsets(rows, metadata)[:1])]
 
 

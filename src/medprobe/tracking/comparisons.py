@@ -16,7 +16,7 @@ from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
 from medprobe.core.tables import BASELINE, Metadata, read_about
 from medprobe.metrics import expert
-from medprobe.metrics.results import comparison, primary, subsets, where
+from medprobe.metrics.results import comparison, primary_metric, select, subsets
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
@@ -74,7 +74,7 @@ def above_prior(single: Sequence[Result]) -> list[Result]:
 def _above_prior(tests: pd.DataFrame) -> dict[str, float]:
     """The numbers of the main variant, from a method's tests against a benchmark's priors."""
     metadata = Metadata.read(places.ABOUT / f"{tests['benchmark'].iloc[0]}.json")
-    main = where(tests, metric=primary(tests, metadata), subset=subsets(tests, metadata)[0])
+    main = select(tests, metric=primary_metric(tests, metadata), subset=subsets(tests, metadata)[0])
     main = main[main["method_a"] == main["method_a"].min()]
     row = main.loc[main["difference"].idxmin()]
     stricter = float(row[["p_holm", "p_relation_holm"]].max())
@@ -105,7 +105,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     subset, are metrics too."""
     metrics: dict[str, float] = {}
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-    main = where(table, metric=primary(table, metadata), subset=subsets(table, metadata)[0])
+    main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])
     for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
         place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}

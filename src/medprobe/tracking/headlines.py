@@ -10,7 +10,7 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary, subsets, sweep, where
+from medprobe.metrics.results import primary_metric, select, subsets, sweep
 
 MAIN: Final = "main "
 MORE: Final = "more "
@@ -41,10 +41,10 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     means = _means(rows)
     if means.empty:
         return {}
-    metric = primary(means, metadata)
+    metric = primary_metric(means, metadata)
     main_subset, *other_subsets = subsets(means, metadata)
-    on_main = where(means, subset=main_subset).set_index("metric")
-    by_subset = where(means, metric=metric).set_index("subset")["value"]
+    on_main = select(means, subset=main_subset).set_index("metric")
+    by_subset = select(means, metric=metric).set_index("subset")["value"]
     main = f"{MAIN}{metric}"
     values = {main: on_main.loc[metric, "value"]}
     if edges:
@@ -62,8 +62,8 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """The means over relations, otherwise over queries, on whole subsets."""
     on_whole = rows[~rows["subset"].str.contains("/")]
-    macro = where(on_whole, relation="macro")
-    return where(on_whole, relation="micro") if macro.empty else macro
+    macro = select(on_whole, relation="macro")
+    return select(on_whole, relation="micro") if macro.empty else macro
 
 
 def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int, float]]]:
@@ -75,7 +75,7 @@ def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int,
     means = _means(rows)
     series: dict[str, list[tuple[int, float]]] = {}
     if len(means):
-        for row in where(means, metric=primary(means, metadata)).to_dict("records"):
+        for row in select(means, metric=primary_metric(means, metadata)).to_dict("records"):
             setting = sweep(row["method"])
             if setting and setting[1] == int(setting[1]):
                 name = legal(f"series/by {setting[0]}/{row['subset']}")
@@ -90,8 +90,8 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
     text = f"The model **{system['model']}**, probed by **{main_variant(rows)}** on "
     text += f"**{system['benchmark']}**: {metadata.description}."
     if len(means):
-        subset, name = subsets(means, metadata)[0], primary(means, metadata)
-        row = where(means, subset=subset, metric=name).iloc[0]
+        subset, name = subsets(means, metadata)[0], primary_metric(means, metadata)
+        row = select(means, subset=subset, metric=name).iloc[0]
         interval = "" if pd.isna(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
         title = catalog()[name].title
         text += f"\n\n{title} on {subset}: **{row['value']:.3f}**{interval}. "

@@ -26,7 +26,7 @@ from medprobe.core.tables import (
 )
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, kept_scores, key, rows_of, sweep
+from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, sweep, to_rows
 from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
@@ -65,7 +65,7 @@ def names(path: Path) -> tuple[str, str, str]:
 def _key(path: Path, params: Params) -> str:
     """Hash of all that a run follows from."""
     _, scoring = _scoring(path, params)
-    scores = key(path, places.BENCHMARKS / path.stem, scoring)
+    scores = scores_key(path, places.BENCHMARKS / path.stem, scoring)
     return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}".encode()).hexdigest()
 
 
@@ -79,14 +79,14 @@ def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:
 def _rows(path: Path, scores: Scores) -> pd.DataFrame:
     """Scores of a prediction table as rows of the comparison."""
     model, method, benchmark = names(path)
-    return pd.DataFrame(rows_of({benchmark: scores}, model, method), columns=COMPARISON)
+    return pd.DataFrame(to_rows({benchmark: scores}, model, method), columns=COMPARISON)
 
 
 def _figures(path: Path, params: Params) -> dict[str, str]:
     """The drawings of a prediction table. matplotlib is imported here alone."""
     metadata, scoring = _scoring(path, params)
     folder = places.BENCHMARKS / path.stem
-    rows = _rows(path, kept_scores(path, folder, scoring))
+    rows = _rows(path, cached_scores(path, folder, scoring))
     return of_result(rows, metadata, path, folder, names=params.track.text)
 
 
@@ -94,7 +94,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     model, method, benchmark = names(path)
     folder = places.BENCHMARKS / benchmark
     metadata, scoring = _scoring(path, params)
-    scores = kept_scores(path, folder, scoring)
+    scores = cached_scores(path, folder, scoring)
     rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)

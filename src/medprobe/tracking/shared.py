@@ -20,7 +20,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Name, Params, ScoreParams, Section, load_params, parse_section
 from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash, check_columns
 from medprobe.metrics import Scores, Scoring, catalog
-from medprobe.metrics.results import compared
+from medprobe.metrics.results import is_compared
 from medprobe.metrics.significance import paired_table
 from medprobe.tracking import lineage
 
@@ -193,7 +193,7 @@ def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
     scores = {
         ("" if variant == "default" else variant, subset, metric): numbers["value"]
         for variant, subsets in result.scores.items()
-        if compared(variant)
+        if is_compared(variant)
         for subset, relations in subsets.items()
         for metric, numbers in relations.get("macro", {}).items()
         if metric in catalog() and catalog()[metric].tested

@@ -34,7 +34,7 @@ def analyses(
     left_out = [name for name, model in params.models.all().items() if not model.averaged]
     by_set = scores.per_data_set(comparison, sets)
     ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set, left_out)
-    named = predicted.by_data_set(predictions, benchmarks, sets)
+    named = predicted.count_by_data_set(predictions, benchmarks, sets)
     tables = {
         "rankings": ranks,
         "displacement": scores.displacement(ranks),

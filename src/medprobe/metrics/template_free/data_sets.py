@@ -1,5 +1,6 @@
-"""The ten data sets that are compared, template-based and template-free (Shaier et al., Tables 3 to
-5), and where each is among the benchmarks.
+"""The ten data sets that are compared, and where each is among the benchmarks.
+
+Source: Shaier et al., Tables 3 to 5.
 """
 
 from collections.abc import Mapping
@@ -43,12 +44,12 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
     >>> [one.name for one in data_sets({"lipid": "lipid", "newer": "lipid"})]
     ['LIPID-Chem', 'LIPID-Chem, newer', 'LIPID-Gene', 'LIPID-Gene, newer']
     """
-    found = []
-    for one in PAPER:
-        for place, own in enumerate(forms(builders, one.benchmark)):
-            name = one.name if place == 0 else f"{one.name}, {own}"
-            found.append(DataSet(name, own, one.subset, one.kind, one.domain))
-    return found
+    sets = []
+    for data in PAPER:
+        for index, declared in enumerate(forms(builders, data.benchmark)):
+            name = data.name if index == 0 else f"{data.name}, {declared}"
+            sets.append(DataSet(name, declared, data.subset, data.kind, data.domain))
+    return sets
 
 
 def family(builder: str) -> str:

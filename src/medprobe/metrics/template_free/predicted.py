@@ -18,7 +18,7 @@ from medprobe.metrics.template_free.scores import sizes
 FREQUENT: Final = 15  # entities of the paper's Figure 1
 
 
-class Named(NamedTuple):
+class PredictedEntities(NamedTuple):
     """The entities that a model named for a data set's queries."""
 
     model: str
@@ -26,7 +26,7 @@ class Named(NamedTuple):
     entities: int  # that it could name
     queries: int
     distinct: dict[int, int]  # entities among the first k, by k
-    often: pd.Series  # how often each is among the ten best, the most frequent first
+    counts: pd.Series  # how often each is among the ten best, the most frequent first
 
 
 def parallel(
@@ -42,31 +42,44 @@ def parallel(
     folder = benchmarks / home(sets, PARALLEL[0][1])
     for model, table in _predictions(predictions, folder.name):
         queries = read_queries(folder, "subject_id")
-        scored = queries[["query_id", "pair_id"]].merge(values(table, queries, ties=False))
+        scores = queries[["query_id", "pair_id"]].merge(values(table, queries, ties=False))
         for name, based, free in PARALLEL:
-            one, other = (scored[scored["subset"] == subset] for subset in (based, free))
-            pairs = one.merge(other, on="pair_id", suffixes=("", "_free"))
+            template_based, template_free = (
+                scores[scores["subset"] == subset] for subset in (based, free)
+            )
+            pairs = template_based.merge(template_free, on="pair_id", suffixes=("", "_free"))
             cluster = pd.factorize(pairs["cluster"])[0]
             for metric in (f"acc_at_{k}" for k in KS if len(pairs)):
                 a, b = pairs[metric].to_numpy(), pairs[f"{metric}_free"].to_numpy()
-                rows.append((name, model, metric, *_paired(a, b, cluster, params), len(pairs)))
+                rows.append(
+                    (name, model, metric, *_compare_pairs(a, b, cluster, params), len(pairs))
+                )
     columns = ["name", "model", "metric", "template_based", "template_free", "difference"]
-    found = pd.DataFrame(rows, columns=[*columns, "low", "high", "p", "pairs"])
-    corrected = found.groupby("metric")["p"].transform(lambda p: holm(p.to_numpy(float)))
-    return found.assign(p_holm=corrected)
+    comparisons = pd.DataFrame(rows, columns=[*columns, "low", "high", "p", "pairs"])
+    corrected = comparisons.groupby("metric")["p"].transform(lambda p: holm(p.to_numpy(float)))
+    return comparisons.assign(p_holm=corrected)
 
 
-def _paired(
-    one: np.ndarray, other: np.ndarray, cluster: np.ndarray, params: Params
+def _compare_pairs(
+    template_based: np.ndarray, template_free: np.ndarray, cluster: np.ndarray, params: Params
 ) -> tuple[float, ...]:
     """Both means, their difference (second minus first), its interval and p."""
-    sums, sizes = np.bincount(cluster, other - one), np.bincount(cluster).astype(float)
+    sums, sizes = (
+        np.bincount(cluster, template_free - template_based),
+        np.bincount(cluster).astype(float),
+    )
     settings = params.score
     bounds = difference_interval(sums, sizes, settings.bootstrap, settings.confidence, params.seed)
-    return one.mean(), other.mean(), (other - one).mean(), *bounds, permutation(sums)
+    return (
+        template_based.mean(),
+        template_free.mean(),
+        (template_free - template_based).mean(),
+        *bounds,
+        permutation(sums),
+    )
 
 
-def overconfidence(named: list[Named]) -> pd.DataFrame:
+def overconfidence(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
     """Measure how varied predictions are, for each data set and model.
 
     `distinct_at_<k>` is the share of a data set's entities that are predicted at all within the top
@@ -75,27 +88,28 @@ def overconfidence(named: list[Named]) -> pd.DataFrame:
     which lists of different lengths are compared.
     """
     rows = []
-    for one in named:
-        share, chance = float(one.often.iloc[0]) / one.queries, min(1.0, 10 / one.entities)
+    for item in predicted_entities:
+        share, chance = float(item.counts.iloc[0]) / item.queries, min(1.0, 10 / item.entities)
         rows.append(
             {
-                **{"name": one.data.name, "kind": one.data.kind, "model": one.model},
-                "entities": one.entities,
-                **{f"distinct_at_{k}": n / one.entities for k, n in one.distinct.items()},
-                "favourite": one.often.index[0],
+                **{"name": item.data.name, "kind": item.data.kind, "model": item.model},
+                "entities": item.entities,
+                **{f"distinct_at_{k}": n / item.entities for k, n in item.distinct.items()},
+                "favourite": item.counts.index[0],
                 **{"favourite_share": share, "chance": chance, "times_chance": share / chance},
             }
         )
     return pd.DataFrame(rows)
 
 
-def frequent(named: list[Named]) -> pd.DataFrame:
-    """List the fifteen entities that are most often among a model's ten best, and in what share of
-    the queries (the paper's Figure 1): `name, kind, model, place, entity, share`.
+def frequent(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
+    """List the fifteen entities most often among a model's ten best (the paper's Figure 1).
+
+    Columns: `name, kind, model, place, entity, share`, where `share` is of the queries.
     """
     rows = []
-    for one in named:
-        order = sorted(one.often.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
+    for one in predicted_entities:
+        order = sorted(one.counts.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
         rows += [
             (one.data.name, one.data.kind, one.model, place, entity, count / one.queries)
             for place, (entity, count) in enumerate(order, start=1)
@@ -103,27 +117,38 @@ def frequent(named: list[Named]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "kind", "model", "place", "entity", "share"])
 
 
-def by_data_set(predictions: Path, benchmarks: Path, sets: list[DataSet]) -> list[Named]:
+def count_by_data_set(
+    predictions: Path, benchmarks: Path, sets: list[DataSet]
+) -> list[PredictedEntities]:
     """Count what each model named for each data set, in the paper's order."""
-    named: list[Named] = []
+    predicted_entities: list[PredictedEntities] = []
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
         folder = benchmarks / benchmark
         for model, table in _predictions(predictions, benchmark):
             queries = read_table(folder / "queries.parquet", ["query_id", "subset"])
             subset = table["query_id"].map(queries.set_index("query_id")["subset"])
             for data in (data for data in sets if data.benchmark == benchmark):
-                if len(own := table[subset == data.subset]):
-                    named.append(_named(model, data, own, sizes(folder, data.subset)[0]))
+                if len(subset_table := table[subset == data.subset]):
+                    predicted_entities.append(
+                        _count_entities(model, data, subset_table, sizes(folder, data.subset)[0])
+                    )
     order = [data.benchmark for data in sets]
-    return sorted(named, key=lambda one: (order.index(one.data.benchmark), sets.index(one.data)))
+    return sorted(
+        predicted_entities,
+        key=lambda item: (order.index(item.data.benchmark), sets.index(item.data)),
+    )
 
 
-def _named(model: str, data: DataSet, predictions: pd.DataFrame, entities: int) -> Named:
+def _count_entities(
+    model: str, data: DataSet, predictions: pd.DataFrame, entities: int
+) -> PredictedEntities:
     """What one model named for one data set."""
-    first = {k: predictions[predictions["rank"] <= k]["prediction"] for k in KS}
-    distinct = {k: int(names.nunique()) for k, names in first.items()}
+    top_predictions = {k: predictions[predictions["rank"] <= k]["prediction"] for k in KS}
+    distinct = {k: int(names.nunique()) for k, names in top_predictions.items()}
     queries = predictions["query_id"].nunique()
-    return Named(model, data, entities, queries, distinct, first[max(KS)].value_counts())
+    return PredictedEntities(
+        model, data, entities, queries, distinct, top_predictions[max(KS)].value_counts()
+    )
 
 
 def _predictions(predictions: Path, benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -66,15 +66,15 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
     for domain, part in ranks.groupby("domain", sort=True) if len(ranks) else []:
         wide = part.pivot(index="model", columns="name", values="rank")
         kinds = part.drop_duplicates("name").groupby("kind")["name"].agg(list)
-        for one, other in product(kinds.get("template-based", []), kinds.get("template-free", [])):
-            both = wide[[one, other]].dropna()
+        for pair, other in product(kinds.get("template-based", []), kinds.get("template-free", [])):
+            both = wide[[pair, other]].dropna()
             if len(both) < FEWEST:
                 continue
-            moved = both[other] - both[one]
-            tau = kendalltau(both[one], both[other])
+            moved = both[other] - both[pair]
+            tau = kendalltau(both[pair], both[other])
             rows.append(
                 {
-                    **{"domain": domain, "template_based": one, "template_free": other},
+                    **{"domain": domain, "template_based": pair, "template_free": other},
                     **{"models": len(both), "mean": moved.abs().mean()},
                     **{"largest": moved.abs().max(), "model": moved.abs().idxmax()},
                     **{"tau": tau.statistic, "p": tau.pvalue},
@@ -84,8 +84,9 @@ def displacement(ranks: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_perplexity(scores: pd.DataFrame, left_out: Collection[str] = ()) -> pd.DataFrame:
-    """The data sets and models that have both an accuracy and a perplexity, without the models
-    that are `left_out` of means.
+    """Select the data sets and models that have both an accuracy and a perplexity.
+
+    Models that are `left_out` of means are not returned.
     """
     wanted = ["acc_at_1", "perplexity"]
     if not set(wanted) <= set(scores):
@@ -105,15 +106,15 @@ def correlation(points: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     values = ["acc_at_1", "perplexity"]
     means = points.groupby(["kind", "name"], sort=True)[values].mean()
-    found = [
+    rows = [
         {"kind": kind, "over": "data sets", "name": "", **_pearson(part)}
         for kind, part in means.groupby(level="kind")
     ]
-    found += [
+    rows += [
         {"kind": kind, "over": "models", "name": name, **_pearson(part)}
         for (kind, name), part in points.groupby(["kind", "name"], sort=True)
     ]
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _pearson(points: pd.DataFrame) -> dict[str, float]:
@@ -122,8 +123,8 @@ def _pearson(points: pd.DataFrame) -> dict[str, float]:
         return {"r": np.nan, "p": np.nan, "n": len(points)}
     from scipy.stats import pearsonr
 
-    found = pearsonr(x, y)
-    return {"r": found.statistic, "p": found.pvalue, "n": len(points)}
+    result = pearsonr(x, y)
+    return {"r": result.statistic, "p": result.pvalue, "n": len(points)}
 
 
 def templates(

@@ -8,7 +8,7 @@ import pandas as pd
 from medprobe.figures import trajectory, ucm
 from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
-from medprobe.metrics.significance import System, contrast
+from medprobe.metrics.significance import System, contrast_name
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count
 from medprobe.report.results import Results
@@ -70,7 +70,7 @@ def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Bl
     """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
-    both = results.tests(benchmark, contrast(*CENTRES), NAME)
+    both = results.tests(benchmark, contrast_name(*CENTRES), NAME)
     body: list[list[str | Cell]] = []
     for model, system in sorted(_systems(whole).items()):
         control = (system[0], f"{system[1].partition(':')[0]}:{COPY}")
