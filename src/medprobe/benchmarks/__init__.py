@@ -1,4 +1,6 @@
-"""The builders of benchmarks, one per file or folder. Each ends with its `BENCHMARK`:
+"""The builders of benchmarks, one per file or folder.
+
+Each ends with its `BENCHMARK`:
 
     BENCHMARK = Benchmark(METADATA, Settings, build)
 

@@ -11,9 +11,10 @@ from medprobe.core.tables import DISTRACTOR
 
 
 def with_distractors(candidates: pd.DataFrame, subset: str, names: Iterable[str]) -> pd.DataFrame:
-    """The candidates with these names as distractors of a subset, those that are none of its
-    candidates already. A method that knows of distractors ranks with and without them in one pass;
-    others never see them.
+    """Add names as distractors of a subset, except those that are its candidates already.
+
+    A method that knows of distractors ranks with and without them in one pass; others never see
+    them.
     """
     known = set(candidates.loc[candidates["subset"] == subset, "name"])
     new = [name for name in dict.fromkeys(names) if name not in known]

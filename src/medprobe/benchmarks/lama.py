@@ -67,8 +67,9 @@ class Settings(Section):
 
 @dataclass
 class LeftOut:
-    """How many sentences of a set each rule dropped, and how many a rule that was not chosen
-    would have.
+    """How many sentences of a set each rule dropped.
+
+    `kept` counts the sentences that a rule would have dropped if it had been chosen.
     """
 
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -145,8 +146,10 @@ def _joined(item: lama.Item) -> tuple[tuple[str, str], ...]:
 
 
 def flaw(text: str, surface: str, answer: str) -> str | None:
-    """Why a masked sentence cannot be asked, or `object_twice` where it holds its object, as it was
-    written there or as its name, outside of the mask too.
+    """Return why a masked sentence cannot be a prompt, or None.
+
+    `object_twice`: the sentence contains its object outside the mask, as written there or by its
+    name.
 
     >>> flaw("[MASK] is in France .", "Paris", "Paris")
     >>> flaw("Paris, or [MASK], is in France .", "Paris", "Paris")

@@ -57,8 +57,13 @@ def tables(
     source: str,
     normalise: str = "exact",
 ) -> BenchmarkTables:
-    """Facts that were `read` from a `source`, as `(place, fact)`, as queries, asked by their own
-    prompts or by the templates of their relations; raises BadInput as `build` does.
+    """Convert facts to the tables of a benchmark.
+
+    `read` are pairs of the place in the `source` and the fact. A fact's own prompt takes precedence
+    over the template of its relation.
+
+    Raises:
+        BadInput: a row has no prompt, or one that does not have exactly one slot.
     """
     rows: dict[tuple[str, str, str], list[Fact]] = {}
     listed = []

@@ -95,8 +95,17 @@ def concepts() -> dict[str, str]:
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, Row]]:
-    """`(paper, number of the table, row)` of all that is published of this model, in the versions
-    that stand. `method` may name a variant: `xfactr:confidence`.
+    """List what is published of a model, in the versions of papers that stand.
+
+    Args:
+        model: its name in the tables.
+        benchmark: its name.
+        subset: of the benchmark.
+        relation: a relation, `macro` or `micro`.
+        method: its name, with a variant such as `xfactr:confidence` if it has one.
+
+    Returns:
+        For each result the paper, the number of the table, and the row.
     """
     name, _, variant = method.partition(":")
     wanted = (model, benchmark, subset, relation, name, variant)

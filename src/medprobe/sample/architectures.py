@@ -46,9 +46,10 @@ CHAT = (
 
 
 def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
-    """A fast tokenizer of `vocabulary` pieces, learnt from all the corpora, so that all
-    sample models of a kind share it: lower-casing word pieces for masked models, as BERT has;
-    byte-level pairs, as GPT-2 and BART have, for the others.
+    """Train a fast tokenizer of `vocabulary` pieces on all corpora; models of a kind share it.
+
+    Masked models have lower-case word pieces, as BERT has; the others have byte-level pairs, as
+    GPT-2 and BART have.
     """
     files = [str(path) for path in sorted(texts)]
     return _word_pieces(files, vocabulary) if kind == "masked" else _pairs(files, vocabulary, kind)
@@ -151,10 +152,12 @@ def _bert(recipe: Recipe, vocabulary: int) -> Any:
 
 @torch.no_grad()
 def _hand_on(*maps: torch.Tensor) -> None:
-    """Have an attention's maps, from what it reads to values and from these to what it adds, begin
-    by handing on what is read, as those of large models do (Trockman and Kolter 2023, "Mimetic
-    Initialization of Self-Attention Layers", section 3): so small a model then learns in half the
-    steps.
+    """Let an attention begin by passing on what it reads, as that of large models does.
+
+    This sets the maps from what it reads to values and from values to what it adds. A small model
+    then learns in half the steps.
+
+    Source: Trockman and Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3.
     """
     for weight in maps:
         weight.copy_(PASSED**0.5 * torch.eye(len(weight)))

@@ -26,12 +26,14 @@ def stems(rng: random.Random) -> Iterator[str]:
             yield stem
 
 
-def drug(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_drug(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a drug and its synonyms."""
     name = stem + rng.choice(("ine", "ol", "amide", "azole", "ab", "ate"))
     return name, (f"{name} hydrochloride", stem.capitalize() + rng.choice("aiox"))
 
 
-def disease(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_disease(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a disease and its synonyms."""
     if rng.random() < 0.4:
         return stem + rng.choice(FORMS), (f"acute {stem} disorder",)
     kind = rng.choice(DISEASES)
@@ -39,60 +41,69 @@ def disease(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
     return f"{founder} {kind}", (f"{founder}'s {kind}", _letters(stem) + kind[0].upper())
 
 
-def parent(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_parent(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a group of diseases and its synonyms."""
     return f"disorder of the {stem}", (f"{stem} disorder",)
 
 
-def gene(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_gene(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a gene and its symbol."""
     symbol = _letters(stem) + str(rng.randint(1, 9))
     return f"{symbol} Gene", (symbol,)
 
 
-def product(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_product(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a gene product and its synonyms."""
     return f"{stem.capitalize()}in {rng.choice(PRODUCTS)}", (f"{stem}in protein",)
 
 
-def effect(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_effect(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a physiologic effect and its synonyms."""
     name = f"{rng.choice(CHANGES)} {stem.capitalize()} {rng.choice(PROCESSES)}"
     return name, (f"{stem} modulation",)
 
 
-def finding(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_finding(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a finding and its synonyms."""
     return f"{stem}algia", (f"{rng.choice(QUALITIES)} {stem}al {rng.choice(SIGNS)}",)
 
 
-def test(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_test(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a laboratory test and its synonyms."""
     name = f"{stem}in {rng.choice(('assay', 'scan', 'titer', 'imaging'))}"
     return name, (f"{name} procedure",)
 
 
-def procedure(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_procedure(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a procedure and its synonyms."""
     name = stem + rng.choice(("ectomy", "otomy", "oplasty"))
     return name, (f"open {name}",)
 
 
-def person(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_person(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a person and an abbreviation of it."""
     first = rng.choice(("Alma", "Boris", "Clara", "Edwin", "Frida", "Hugo", "Irma", "Oskar"))
     last = stem.capitalize() + rng.choice(("sen", "berg", "owitz", "ley"))
     return f"{first} {last}", (f"{first[0]}. {last}",)
 
 
-def place(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def name_place(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a place; it has no synonyms."""
     return stem.capitalize() + rng.choice(("holm", "ford", "ville", "stad")), ()
 
 
 NAMERS: dict[str, Callable[[str, random.Random], tuple[str, tuple[str, ...]]]] = {
-    "drug": drug,
-    "disease": disease,
-    "parent": parent,
-    "gene": gene,
-    "gene product": product,
-    "physiologic effect": effect,
-    "finding": finding,
-    "test": test,
-    "procedure": procedure,
-    "person": person,
-    "place": place,
+    "drug": name_drug,
+    "disease": name_disease,
+    "parent": name_parent,
+    "gene": name_gene,
+    "gene product": name_product,
+    "physiologic effect": name_effect,
+    "finding": name_finding,
+    "test": name_test,
+    "procedure": name_procedure,
+    "person": name_person,
+    "place": name_place,
 }
 
 

@@ -28,8 +28,9 @@ class Sentence:
 
 
 def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
-    """The sentences of a corpus, one a line, and the names in them, the longest where several
-    begin at one word.
+    """Read the sentences of a corpus, one per line, and the names in them.
+
+    Of names that begin at the same word the longest counts.
     """
     known = set(names.read_text(encoding="utf-8").splitlines())
     longest = max(name.count(" ") + 1 for name in known)

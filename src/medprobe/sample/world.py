@@ -203,8 +203,10 @@ def _other_facts(
 
 
 def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
-    """The facts that are read, with the objects of another subject of the relation that is read as
-    often: the same names in the same sentences, each as often, but other facts."""
+    """The facts that are read, with the objects of another subject that is read as often.
+
+    Names and sentences are the same and as frequent, but they state other facts.
+    """
     read: dict[tuple[str, int], dict[Entity, list[Entity]]] = {}
     for fact in facts:
         if fact.times:
@@ -249,8 +251,10 @@ def _drawn(
 def _deal(
     cards: list[Entity], hands: int, fewest: int, most: int, rng: random.Random
 ) -> list[list[Entity]]:
-    """Hands of `fewest` to `most` distinct cards, every card dealt as often as any other, so that
-    no answer is likelier than the rest."""
+    """Hands of `fewest` to `most` distinct cards, every card dealt as often as any other.
+
+    So no answer is likelier than another.
+    """
     deck = rng.sample(cards, len(cards))
     dealt = itertools.cycle(deck)
     return [list(itertools.islice(dealt, rng.randint(fewest, most))) for _ in range(hands)]

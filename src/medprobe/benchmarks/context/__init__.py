@@ -179,8 +179,9 @@ def _queries(
 
 
 def _candidates(queries: pd.DataFrame, known: Knowledge) -> pd.DataFrame:
-    """For each relation, which stands as their type, its objects and all entities of their types
-    that its contexts hold.
+    """The candidates of each relation, with the relation as their type.
+
+    They are its objects and all entities of their types that its contexts mention.
     """
     ids = {name: cui for cui, name in known.names.items()}
     rows = []

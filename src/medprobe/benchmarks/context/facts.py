@@ -17,8 +17,9 @@ SUBJECT: Final = "[X]"
 
 
 class Relation(Section):
-    """A relation's prompt, with `[X]` for the subject and `[Y]` for the object, and the semantic
-    types (as MRSTY names them) of its subjects and objects.
+    """A relation's prompt, and the semantic types of its subjects and objects.
+
+    The prompt has `[X]` for the subject and `[Y]` for the object; types are named as in MRSTY.
     """
 
     prompt: str

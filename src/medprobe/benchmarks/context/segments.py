@@ -47,9 +47,10 @@ def _gap(one: Mention, other: Mention) -> int:
 
 
 def segments(pool: Sequence[Mention], centre: Mention, length: int, most: int) -> list[Segment]:
-    """At most `most` segments of a document of `length` characters, in the order in which they are
-    added: the centre's, then in turn the next one on the left and on the right, and where one side
-    is exhausted the other side's.
+    """Divide a document of `length` characters into at most `most` segments, in the order of use.
+
+    The first is the centre's, then in turn the next one on the left and on the right; where one
+    side is exhausted, those of the other side.
 
     `pool` holds all pool mentions, in the order of the text and without overlap; `centre` is one of
     them. A segment reaches from the pool mention before it to the one after it, on the side of the

@@ -66,8 +66,10 @@ def words(passage: str) -> int:
 
 
 def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) -> list[dict]:
-    """One row a step: eight contexts, of each kind one around the target and one around the
-    negative target, which is the first incorrect entity that the target's context adds.
+    """Return one row per step of eight contexts, two of each kind.
+
+    One is around the target, one around the negative target, which is the first incorrect entity
+    that the target's context adds.
 
     No rows where a context cannot be made; `dropped` counts these, by rule. Raises BadInput where
     the document does not mention the fact's two ends.

@@ -63,8 +63,9 @@ class Choices(Section):
 
 
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.Row]]:
-    """All pairs of MedNLI and MEDIQA-NLI, and how many rows were read of which file, the UMLS's
-    files too.
+    """Read all pairs of MedNLI and MEDIQA-NLI, and count the rows read of each file.
+
+    The files of the UMLS are counted as well.
     """
     files = [f"mednli/{name}" for name in mednli.MEDNLI] + [f"mediqa/{mednli.MEDIQA}"]
     pairs = mednli.read(data / "mednli", data / "mediqa")
@@ -108,8 +109,10 @@ def with_texts(
 
 
 def _by_premise(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows, each id that is a premise's text replaced by that of the one entailed pair that has
-    the premise, or begins with it, and a hypothesis as long as the annotated span wants.
+    """Replace each id that is the text of a premise by the id of its entailed pair.
+
+    The pair's premise equals or begins with that text, and its hypothesis is long enough for the
+    annotated span.
     """
     entailed = pairs[pairs["label"] == "entailment"]
     found: dict[str, str] = {}

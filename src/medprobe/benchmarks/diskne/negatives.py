@@ -79,8 +79,9 @@ def assemble(
     preferred: Mapping[str, str],
     labels: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """All examples, in the order of their `row`, where alike each positive, its similar negatives,
-    its random ones.
+    """Return all examples in the order of their `row`.
+
+    Of equal rows: each positive, its similar negatives, its random ones.
 
     `example_id`; `pair_id`; `category`; `kind` (positive, similar, random); `label` (1 or 0);
     `cui`; the canonical `hypothesis`, its `preferred` name; `original_cui`, the positive's, and its

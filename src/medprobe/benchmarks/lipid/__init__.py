@@ -36,8 +36,9 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """From when its sentences may be, its entity lists by subset (files of `data/entities`), and
-    which of their names are ranked.
+    """The period of its sentences, its entity lists by subset, and which names are ranked.
+
+    The lists are files of `data/entities`.
     """
 
     submitted_after: date = date(2021, 12, 31)
@@ -150,8 +151,9 @@ def harvest(
     records: Counter[str],
     executor: Executor = in_this_process,
 ) -> dict[str, Sequence[dict[str, str]]]:
-    """The prompts of all abstracts that came to PubMed in a period, after its first day and before
-    its last, where it has one: rows by PMID.
+    """Return the prompts of all abstracts that came to PubMed in a period, by PMID.
+
+    The period begins after its first day and ends before its last day, if it has one.
 
     A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
     held, so that memory follows what is found and not what is read. What is left out is counted in

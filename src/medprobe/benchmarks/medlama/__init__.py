@@ -58,8 +58,10 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
-    """All queries: a head and a relation, its answers the distinct names of all tails in order of
-    appearance, each with the CUI last seen for it. Sorted by head and name.
+    """Make a query of each head and relation, sorted by head and name.
+
+    Its answers are the distinct names of all tails in order of appearance, each with the CUI that
+    was last read for it.
     """
     query = ["relation", "subject_id", "subject"]
     answers = (
