@@ -102,7 +102,8 @@ def _models(params: Params) -> None:
             )
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name, model in known.items():
-        if name not in origins:
+        _imported(name, params)
+        if name not in [*origins, *params.models.imported]:
             problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
             remedy = "list it in train, continued, fetch or folders"
             raise BadInput(
@@ -115,6 +116,19 @@ def _models(params: Params) -> None:
             if trained != (kind := params.models.kind(name)):
                 problem = f"a recipe of kind {trained}, the model is listed as {kind}"
                 raise BadInput(f"params.yaml: {part}.{name}", problem)
+
+
+def _imported(name: str, params: Params) -> None:
+    """Raise BadInput unless a model's name says whether it is imported: all that shows a model
+    shows its name."""
+    where = f"params.yaml: models.{params.models.kind(name)}.{name}"
+    imported = name in params.models.imported
+    if imported != name.endswith(IMPORTED):
+        what = "an imported model ends in" if imported else "only imported models end in"
+        raise BadInput(where, f"the name of {what} {IMPORTED}", "choose another name")
+    if imported and name in [*params.train, *params.continued, *params.fetch, *params.folders]:
+        problem = "an imported model has no checkpoint"
+        raise BadInput(where, problem, "take it out of train, continued, fetch and folders")
 
 
 def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

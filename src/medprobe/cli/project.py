@@ -40,12 +40,33 @@ def sample(data: Path, force: bool) -> None:
 @main.command("import")
 @click.argument("what")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace files that are there and differ.")
-def import_(what: str, path: Path, force: bool) -> None:
-    """Find released files in a clone, archive or folder, check them, bring them into data/.
+@click.option("--force", is_flag=True, help="Replace files that exist and differ.")
+@click.option("--model", help="Of results: a name for the model that answered.")
+@click.option("--benchmark", help="Of results: the benchmark, where their query ids do not say it.")
+@click.option("--method", help="Of results: the method to compare them with.")
+def import_(
+    what: str,
+    path: Path,
+    *,
+    force: bool,
+    model: str | None,
+    benchmark: str | None,
+    method: str | None,
+) -> None:
+    """Find released files in a clone, archive or folder, check them, bring them into data/. Or
+    bring in the results of another program.
 
-    WHAT is annotation (DisKnE's), biolama, lama, lipid, medlama or sentences.
+    WHAT is annotation (DisKnE's), biolama, lama, lipid, medlama or sentences; or results: a folder
+    of lm-evaluation-harness, a JSON log of Inspect, or a table query_id, prediction, score.
     """
+    if what == "results":
+        from medprobe.commands.import_results import import_results
+
+        name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
+        click.echo(f"copied to {places.IMPORTED / name}; now: write")
+        click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
+        click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
+        return
     from medprobe.commands.imports import bring
 
     bring(what, path, places.DATA, force=force)

@@ -111,8 +111,9 @@ class ModelParams(Section):
     """Whether the model counts in means over models."""
 
 
-ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
+ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq", "imported"]
 MODEL_KINDS: Final[tuple[ModelKind, ...]] = get_args(ModelKind)
+IMPORTED: Final = "-imported"  # ends the name of each model of kind `imported`, and of no other
 Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and DVC
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
@@ -163,6 +164,9 @@ class Models(Section):
     """Causal models tuned to answer in a chat, with a chat template in their tokenizer."""
     seq2seq: dict[Name, ModelParams] = {}
     """Encoder-decoders, such as T5 and BART."""
+    imported: dict[Name, ModelParams] = {}
+    """Models that other programs asked. They have results in data/imported and no checkpoint, and
+    their names end in `-imported`."""
 
     def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
         """Return the models of each kind."""
@@ -172,6 +176,7 @@ class Models(Section):
             "causal": self.causal,
             "chat": self.chat,
             "seq2seq": self.seq2seq,
+            "imported": self.imported,
         }
 
     def all(self) -> dict[str, ModelParams]:

@@ -5,6 +5,7 @@ from pathlib import Path
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
 SENTENCES = Path("data/sentences")
+IMPORTED = Path("data/imported")  # results of models that other programs asked
 BENCHMARKS = Path("outputs/benchmarks")
 ABOUT = Path("outputs/about")  # metadata of each benchmark
 VALIDATION = Path("outputs/validation")

@@ -1,0 +1,183 @@
+"""Responses of a model, as other evaluation programs log them: lm-evaluation-harness, Inspect."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from medprobe.core.errors import BadInput
+
+SAMPLES: Final = "samples_*.jsonl"  # the logs of lm-eval, one file per task
+RESULTS: Final = "results_*.json"  # what lm-eval records of a run
+LM_EVAL: Final = "lm-eval"
+INSPECT: Final = "inspect"
+AGAIN: Final = "run lm-eval with --log_samples"
+
+
+@dataclass(frozen=True)
+class Response:
+    """The response of a model to one query.
+
+    Args:
+        where: File and line, for errors.
+        task: The name of the task.
+        query_id: The query's id, where the log has it.
+        context: The text before the choices.
+        choices: The texts that were scored, each with its log-likelihood.
+        texts: The texts that the model wrote, where it wrote.
+    """
+
+    where: str
+    task: str
+    query_id: str | None
+    context: str = ""
+    choices: tuple[tuple[str, float], ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Log:
+    """The responses of one run, and its origin.
+
+    Args:
+        responses: All of them.
+        origin: Program, version, model, date and files, by name.
+        tasks: What the tasks say of themselves, by task: their `metadata`.
+    """
+
+    responses: list[Response]
+    origin: dict[str, str]
+    tasks: dict[str, dict[str, Any]]
+
+
+def read(path: Path) -> Log:
+    """Read the log of a run: lm-eval's folder or one of its `samples_*.jsonl`, or Inspect's JSON.
+
+    Raises:
+        BadInput: It is neither, or a line of it is damaged.
+    """
+    samples = sorted(path.rglob(SAMPLES)) if path.is_dir() else []
+    if path.is_file() and path.match(SAMPLES):
+        samples = [path]
+    if samples:
+        return _lm_eval(path, samples)
+    logs = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    if path.suffix == ".eval":
+        remedy = "write it as JSON: inspect log convert --to json"
+        raise BadInput(path, "a packed log of Inspect", remedy)
+    if not logs:
+        raise BadInput(path, f"neither {SAMPLES} nor a log of Inspect in it", AGAIN)
+    return _inspect(logs)
+
+
+def _lm_eval(path: Path, samples: list[Path]) -> Log:
+    """The log of lm-evaluation-harness 0.4."""
+    responses = [response for file in samples for response in _lm_eval_responses(file)]
+    records = sorted(file for folder in {one.parent for one in samples} for file in folder.glob(RESULTS))
+    run = _json(records[-1]) if records else {}
+    config = run.get("config") or {}
+    name = run.get("model_name") or (config.get("model_args") or {}).get("pretrained") or ""
+    origin = {"tool": LM_EVAL, "tool_version": run.get("lm_eval_version"), "model": _public(name)}
+    origin |= {"model_revision": config.get("model_revision"), "date": _day(run.get("date"))}
+    origin |= {"dtype": config.get("model_dtype"), "limit": config.get("limit")}
+    configs = run.get("configs") or {}
+    tasks = {task: content.get("metadata") or {} for task, content in configs.items()}
+    return Log(responses, _texts(origin) | file_hashes(samples), tasks)
+
+
+def _lm_eval_responses(path: Path) -> Iterator[Response]:
+    """One response per line; a sample that several filters passed is logged several times."""
+    seen = set()
+    task = path.name.removeprefix("samples_").rpartition("_")[0]
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            where = f"{path}, line {number}"
+            try:
+                sample = json.loads(line)
+                if sample["doc_id"] in seen:
+                    continue
+                seen.add(sample["doc_id"])
+                yield _lm_eval_response(sample, where, task)
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+                raise BadInput(where, "no sample of lm-eval", AGAIN) from None
+
+
+def _lm_eval_response(sample: dict[str, Any], where: str, task: str) -> Response:
+    requests = [sample["arguments"][f"gen_args_{i}"] for i in range(len(sample["arguments"]))]
+    doc = sample["doc"]
+    query = doc.get("query_id") or doc.get("id")
+    query_id, context = str(query) if query else None, str(requests[0]["arg_0"])
+    if isinstance(requests[0]["arg_1"], str):  # log-likelihoods of choices
+        pairs = zip(requests, sample["resps"], strict=True)
+        choices = tuple((request["arg_1"], float(response[0][0])) for request, response in pairs)
+        return Response(where, task, query_id, context, choices=choices)
+    return Response(where, task, query_id, context, texts=tuple(map(str, sample["resps"][0])))
+
+
+def _inspect(logs: list[Path]) -> Log:
+    """Logs of Inspect in JSON. What a sample's epochs wrote are texts of one response."""
+    written: dict[tuple[str, str], list[str]] = {}
+    places: dict[tuple[str, str], str] = {}
+    origin: dict[str, Any] = {"tool": INSPECT}
+    for path in logs:
+        content = _json(path)
+        try:
+            about = content["eval"]
+            task = str(about["task"]).rpartition("/")[2]
+            for sample in content["samples"]:
+                key = (task, str(sample["id"]))
+                places.setdefault(key, f"{path}, sample {sample['id']}")
+                written.setdefault(key, []).append(_completion(sample["output"]))
+            versions = about.get("packages") or {}
+            origin |= {"tool_version": versions.get("inspect_ai"), "model": _public(about["model"])}
+            origin |= {"date": str(about.get("created") or "")[:10]}
+        except (KeyError, TypeError, AttributeError):
+            raise BadInput(path, "no log of Inspect with samples", AGAIN) from None
+    responses = [
+        Response(places[key], key[0], key[1], texts=tuple(texts)) for key, texts in written.items()
+    ]
+    return Log(responses, _texts(origin) | file_hashes(logs), {})
+
+
+def _completion(output: dict[str, Any]) -> str:
+    """The text of a sample's output."""
+    if not output.get("choices"):
+        return ""
+    content = output["choices"][0]["message"]["content"]
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content if part.get("type") == "text")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise BadInput(path, "not JSON", "give what the program wrote") from None
+    return content if isinstance(content, dict) else {}
+
+
+def _public(name: str) -> str:
+    """A model's name, without the path of a folder, which names a person's machine.
+
+    >>> _public("/home/ada/models/mine"), _public("org/model")
+    ('mine', 'org/model')
+    """
+    path = Path(name)
+    return path.name if path.is_absolute() or name.startswith((".", "~")) else name
+
+
+def _day(seconds: float | None) -> str | None:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" if seconds else None
+
+
+def _texts(origin: dict[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in origin.items() if value not in (None, "")}
+
+
+def file_hashes(files: list[Path]) -> dict[str, str]:
+    """The SHA-256 of each file."""
+    return {f"sha256.{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,0 +1,107 @@
+"""Stage `imported`: the prediction tables of a model that another program asked.
+
+`medprobe import results` puts what the program logged into data/imported. This stage holds it
+against the benchmarks as they are built, and says what is a hit by their rules.
+"""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.answers import biolama, find_rule, with_hits
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.parts import fingerprint
+from medprobe.core.tables import BenchmarkTables, check_scores, read_table, write_predictions
+
+COLUMNS: Final = ["variant", "query_id", "rank", "prediction", "score", "written"]
+KEYS: Final = ["variant", "query_id"]
+AGAIN: Final = "run `medprobe import results` again"
+
+
+def imported(model: str) -> None:
+    """Write the prediction tables of an imported model, and a record of where each came from.
+
+    Args:
+        model: Its name in params.yaml, and of its folder in data/imported.
+
+    Raises:
+        BadInput: There are no imported results, or they do not fit the benchmark.
+    """
+    folder = places.IMPORTED / model
+    paths = sorted(folder.glob("*/*.parquet"))
+    if not paths:
+        raise BadInput(folder, "no imported results", "run `medprobe import results`")
+    predictions, records = places.PREDICTIONS / model, places.RUNS / model
+    with replacing(predictions) as tables_scratch, replacing(records) as records_scratch:
+        tables_scratch.mkdir()
+        for path in paths:
+            tables = BenchmarkTables.read(places.BENCHMARKS / path.stem)
+            out = tables_scratch / path.relative_to(folder)
+            table = prediction_table(read_table(path, COLUMNS), tables, path)
+            write_predictions(table, out, "accuracy")
+            record = records_scratch / path.relative_to(folder).with_suffix(".json")
+            record.parent.mkdir(parents=True, exist_ok=True)
+            content = {**origin(path), "out": fingerprint([out])}
+            record.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def origin(path: Path) -> dict[str, str]:
+    """Where an imported table came from."""
+    try:
+        content = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return {f"imported.{name}": str(value) for name, value in content.items()}
+    except (OSError, ValueError, AttributeError):
+        raise BadInput(path.with_suffix(".json"), "missing or cut", AGAIN) from None
+
+
+def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object) -> pd.DataFrame:
+    """Imported rows as predictions of a benchmark.
+
+    Args:
+        table: Has the columns COLUMNS. `written`: the model wrote the text freely.
+        tables: The benchmark.
+        where: Names the rows in errors.
+
+    Raises:
+        BadInput: A query is unknown, or a subset is answered in part only: an unanswered query
+            would count as wrong. Or a rank is double, or a score is not a number.
+    """
+    known = tables.queries.set_index("query_id")["subset"]
+    for query in table.loc[~table["query_id"].isin(known.index), "query_id"].head(1):
+        problem = f"query {query} is not in the benchmark"
+        raise BadInput(where, problem, "build the benchmark that the model was asked")
+    check_scores(table, where)
+    for row in table[table.duplicated([*KEYS, "rank"])].head(1).itertuples():
+        raise BadInput(where, f"query {row.query_id} has two predictions of rank {row.rank}")
+    for variant, rows in table.groupby("variant"):
+        answered = set(rows["query_id"])
+        for subset in sorted({*known[known.index.isin(answered)]}):
+            of_subset = known[known == subset].index
+            if missing := [query for query in of_subset if query not in answered]:
+                problem = f"{subset}{f' ({variant})' if variant else ''} has {len(of_subset)} "
+                problem += f"queries, and {len(missing)} have no answer, the first {missing[0]}"
+                remedy = "ask all of them, or give those an empty prediction"
+                raise BadInput(where, problem, remedy)
+    rows = table.assign(replicate="", prediction=table["prediction"].fillna("").astype(str))
+    written = rows["written"].astype(bool)
+    parts = [with_hits(rows[~written], tables)]
+    if written.any():
+        parts.append(_with_loose_hits(rows[written], tables))
+    return pd.concat(parts).sort_index().drop(columns="written").reset_index(drop=True)
+
+
+def _with_loose_hits(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
+    """Written texts equal an answer by the benchmark's rule and that of BioLAMA's evaluator: letter
+    case, punctuation and articles aside, as under `answering`."""
+    rule = find_rule(tables.normalise)
+    right = {
+        query.query_id: {biolama(rule(answer)) for answer in query.answers}
+        for query in tables.queries.itertuples()
+    }
+    pairs = zip(rows["query_id"], rows["prediction"], strict=True)
+    hits = [biolama(rule(text)) in right[query] for query, text in pairs]
+    return with_hits(rows.assign(hit=hits), tables)
