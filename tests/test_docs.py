@@ -80,7 +80,7 @@ def test_every_command_exists_and_takes_its_arguments(page: Path) -> None:
                 context = click.Context(command, info_name=arguments[0])
                 command.parse_args(context, arguments[1:])  # raises UsageError
             if arguments[0] == "import" and len(arguments) > 1:
-                assert arguments[1] in [*imports.names(), "WHAT"]
+                assert arguments[1] in [*imports.names(), "results", "WHAT"]
 
 
 def test_every_command_stands_in_a_document() -> None:
@@ -89,6 +89,7 @@ def test_every_command_stands_in_a_document() -> None:
         "check",
         "baseline",
         "build",
+        "imported",
         "validate",
         "probe",
         "score",

@@ -37,10 +37,12 @@ def left_out(benchmarks: Path) -> dict[str, pd.DataFrame]:
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     """One row a subset and model: the share of a relation's distinct answers that are a single
     token inside a sentence, in the mean over relations; the tokens of all distinct answers in the
-    mean, and the shares of those of each length. Models without a folder are left out."""
+    mean, and the shares of those of each length. Models without a checkpoint are left out."""
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
-    for folder in filter(Path.is_dir, models):
+    for folder in models:
+        if not (folder / "config.json").is_file():
+            continue
         files = sorted(path for path in folder.iterdir() if path.suffix in DESCRIPTIONS)
         key = ["tokens", fingerprint(files), *about]
         part = load_or_compute(PARTS, key, partial(_counted, benchmark, folder))

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import Choices, Params, Section, load_params, parse_section
+from medprobe.core.params import (
+    IMPORTED,
+    Choices,
+    Params,
+    Section,
+    load_params,
+    parse_section,
+)
 from medprobe.core.tables import BASELINE
 
 PARAMS: Final = Path("params.yaml")

@@ -183,6 +183,17 @@ def baseline(benchmark: str) -> None:
 
 
 @main.command()
+@named("model")
+def imported(model: str) -> None:
+    """Make the predictions of a model that another program asked."""
+    from medprobe import check
+    from medprobe.stages.imported import imported as run
+
+    check.loaded()
+    run(model)
+
+
+@main.command()
 def score() -> None:
     """Compute every metric from the predictions on disk."""
     from medprobe import check

@@ -13,7 +13,7 @@ from medprobe import benchmarks
 from medprobe.commands import pipeline
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import HubModel, Params
+from medprobe.core.params import IMPORTED, HubModel, Params
 from medprobe.engine.inspection import inspect
 
 SENTENCES: Final = places.SENTENCES.name
@@ -71,6 +71,8 @@ def models_table(params: Params) -> Table:
 
 
 def _origin(name: str, params: Params) -> str:
+    if name in params.models.imported:
+        return str(places.IMPORTED / name)
     if name in params.train:
         return "trained here"
     if name in params.continued:
@@ -89,6 +91,8 @@ def _on_hub(origin: HubModel) -> str:
 def _state(folder: Path) -> str:
     if not folder.is_dir():
         return "missing: `dvc repro` makes it"
+    if folder.name.endswith(IMPORTED):
+        return "none: another program asked it"
     found = inspect(folder)
     lacks = f"; lacks the {', '.join(found.missing)} head" if found.missing else ""
     return f"{found.architecture}, serves {', '.join(found.kinds)}{lacks}"

@@ -96,7 +96,11 @@ def import_results(
 
 
 def _write(
-    parts: dict[str, pd.DataFrame], origin: dict[str, str], folder: Path, benchmark: str, force: bool
+    parts: dict[str, pd.DataFrame],
+    origin: dict[str, str],
+    folder: Path,
+    benchmark: str,
+    force: bool,
 ) -> None:
     """Add the tables of each method to the folder of a model, which changes whole or not at all."""
     for method, rows in parts.items():

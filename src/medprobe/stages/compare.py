@@ -203,7 +203,7 @@ def _collect_provenance(tables: Iterable[Path]) -> pd.DataFrame:
         run = lineage.record(
             places.RUNS / path.relative_to(places.PREDICTIONS).with_suffix(".json"), path
         )
-        if run:
+        if "end" in run:  # an imported result has no time
             end = datetime.fromtimestamp(run["end"] / 1000, UTC)
             system = {"model": path.parent.parent.name, "method": path.parent.name}
             provenance = {name.removeprefix("version."): run.get(name) for name in PROVENANCE}

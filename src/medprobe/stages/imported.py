@@ -6,7 +6,7 @@ against the benchmarks as they are built, and says what is a hit by their rules.
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -19,11 +19,13 @@ from medprobe.core.tables import BenchmarkTables, check_scores, read_table, writ
 
 COLUMNS: Final = ["variant", "query_id", "rank", "prediction", "score", "written"]
 KEYS: Final = ["variant", "query_id"]
+ORIGIN: Final = "imported.json"  # in the folder of the model: where its tables came from
 AGAIN: Final = "run `medprobe import results` again"
 
 
 def imported(model: str) -> None:
-    """Write the prediction tables of an imported model, and a record of where each came from.
+    """Write the prediction tables of an imported model, and a record of where each came from. In
+    the place of a checkpoint there is a file ORIGIN.
 
     Args:
         model: Its name in params.yaml, and of its folder in data/imported.
@@ -35,18 +37,26 @@ def imported(model: str) -> None:
     paths = sorted(folder.glob("*/*.parquet"))
     if not paths:
         raise BadInput(folder, "no imported results", "run `medprobe import results`")
-    predictions, records = places.PREDICTIONS / model, places.RUNS / model
-    with replacing(predictions) as tables_scratch, replacing(records) as records_scratch:
-        tables_scratch.mkdir()
+    with (
+        replacing(places.PREDICTIONS / model) as predictions,
+        replacing(places.RUNS / model) as records,
+        replacing(places.MODELS / model) as place,
+    ):
         for path in paths:
+            name = path.relative_to(folder)
             tables = BenchmarkTables.read(places.BENCHMARKS / path.stem)
-            out = tables_scratch / path.relative_to(folder)
             table = prediction_table(read_table(path, COLUMNS), tables, path)
-            write_predictions(table, out, "accuracy")
-            record = records_scratch / path.relative_to(folder).with_suffix(".json")
-            record.parent.mkdir(parents=True, exist_ok=True)
-            content = {**origin(path), "out": fingerprint([out])}
-            record.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            (predictions / name).parent.mkdir(parents=True, exist_ok=True)
+            write_predictions(table, predictions / name, "accuracy")
+            out = fingerprint([predictions / name])
+            _write({**origin(path), "out": out}, records / name.with_suffix(".json"))
+        origins = {path.relative_to(folder).as_posix(): origin(path) for path in paths}
+        _write(origins, place / ORIGIN)
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def origin(path: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from medprobe import metrics
 from medprobe.benchmark_numbers import of_run
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params
+from medprobe.core.params import IMPORTED, Params
 from medprobe.core.tables import (
     Metadata,
     candidate_hash,
@@ -125,7 +125,10 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
-    """Seed, precision and the method's settings, as they were when the result was made."""
+    """Seed, precision and the method's settings, as they were when the result was made; none of
+    an imported result, whose tags say where it came from."""
+    if names(path)[0].endswith(IMPORTED):
+        return {}
     recorded = None if fresh else lineage.recorded_params(path)
     if recorded is None:
         _, method, _ = names(path)
@@ -149,11 +152,12 @@ def _tags(
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
     about = {name: str(value) for name, value in made.items() if name not in ("begin", "end")}
+    stage = "imported" if kind == "imported" else "probe"
     return {
-        "stage": "probe",
+        "stage": stage,
         "kind": kind,
         "mlflow.source.git.commit": commit,
-        "mlflow.source.name": "medprobe probe",
+        "mlflow.source.name": f"medprobe {stage}",
         "model.revision": revision,
         **{f"dvc.{name}": md5 for name, md5 in inputs.items()},
         **{f"made.{name}": value for name, value in about.items()},
