@@ -154,14 +154,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--section", choices=SECTIONS, action="append")
     parser.add_argument("--workers", type=int, default=8)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    for section in asked.section or SECTIONS:
+    for section in options.section or SECTIONS:
         print(f"-- {section}", flush=True)
         if section == "tiny":
             tiny()
         elif section == "busy":
-            busy(asked.workers)
+            busy(options.workers)
         else:
             compare(section)
 

@@ -80,7 +80,7 @@ def scoring(folder: Path) -> None:
     method = RankChange(folder, RankChange.Settings(), shared.CPU, 1)
     method.predict(Task("bench", queries.head(1), candidates, 10), "")  # loads the model
     begin = time.perf_counter()
-    found = method.predict(Task("bench", queries, candidates, 10), "")
+    predictions = method.predict(Task("bench", queries, candidates, 10), "")
     ours = len(queries) / (time.perf_counter() - begin)
     contexts, distinct = queries["context_id"].nunique(), queries["prompt"].nunique()
     print(
@@ -91,7 +91,7 @@ def scoring(folder: Path) -> None:
     )
     by_length = queries.iloc[queries["prompt"].str.len().argsort(kind="stable")]
     few = by_length.iloc[len(queries) // STEPS // 2 :: len(queries) // STEPS]
-    slow = straightforward(folder, few, names, found)
+    slow = straightforward(folder, few, names, predictions)
     print(f"straightforward      {slow:8.4f} steps/s  ours is {ours / slow:.1f} times as fast")
 
 

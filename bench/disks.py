@@ -61,7 +61,7 @@ def tried(folder: Path, command: list[str], room: int) -> str:
         free = os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize - room * 1024
         os.posix_fallocate(stream.fileno(), 0, max(1, free))
     line = ["medprobe", *command]
-    done = subprocess.run(
+    process = subprocess.run(
         line, cwd=folder, env=environment(), capture_output=True, text=True, check=False
     )
     filler.unlink()
@@ -69,11 +69,15 @@ def tried(folder: Path, command: list[str], room: int) -> str:
     half = [name for name in after if any(part.startswith(".") for part in name.parts)]
     if half:
         return f"left half-made: {half}"
-    if done.returncode == 0:
+    if process.returncode == 0:
         return "done"
-    errors = re.findall("^(?:Error|Traceback).*", done.stderr, re.MULTILINE)
-    if done.returncode != 2 or len(errors) != 1 or "No space left on device; make" not in errors[0]:
-        return f"status {done.returncode}, {done.stderr[-1500:]}"
+    errors = re.findall("^(?:Error|Traceback).*", process.stderr, re.MULTILINE)
+    if (
+        process.returncode != 2
+        or len(errors) != 1
+        or "No space left on device; make" not in errors[0]
+    ):
+        return f"status {process.returncode}, {process.stderr[-1500:]}"
     changed = [name for name in after if after[name] != before.get(name)]
     return f"changed {changed}" if changed else "one line"
 

@@ -69,11 +69,11 @@ STOPS: Final = ("kill -9 of all", "kill -9 of repro alone", "SIGTERM")
 
 def project(folder: Path) -> Path:
     """A project with a stage of every kind, and its data."""
-    made = Project(folder)
-    made.replace(**EVERY_KIND)
+    new_project = Project(folder)
+    new_project.replace(**EVERY_KIND)
     tiny.model("bert", folder / "given")
-    made.works("medprobe", "sample")
-    made.works("dvc", "add", "--quiet", "data")
+    new_project.works("medprobe", "sample")
+    new_project.works("dvc", "add", "--quiet", "data")
     return folder
 
 

@@ -54,14 +54,14 @@ Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours,
 
 
 def bench_fill_mask(folder: Path) -> Figure:
-    asked = queries(128)
+    query_table = queries(128)
     method = FillMask(folder, FillMask.Settings(), CPU, 0)
-    method.predict(Task("bench", asked, candidates(10), 10), "")  # as the other way, warm
-    ours = seconds(lambda: method.predict(Task("bench", asked, candidates(10), 10), "")) / 128
+    method.predict(Task("bench", query_table, candidates(10), 10), "")  # as the other way, warm
+    ours = seconds(lambda: method.predict(Task("bench", query_table, candidates(10), 10), "")) / 128
     tokenizer, model = masked_model(folder)
 
     def straightforward() -> None:
-        for prompt in asked["prompt"][:16]:
+        for prompt in query_table["prompt"][:16]:
             ids = tokenizer(prompt.replace("[Y]", "[MASK]"), return_tensors="pt")
             with torch.no_grad():
                 found = model(**ids).logits.softmax(-1)
@@ -221,11 +221,11 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
     longest = sorted(known, key=len)[-600:]
     some = random.Random(0).sample(known, 240)
     method = Likelihood(folder, Likelihood.Settings(), CPU, 0)
-    asked = queries(1)
+    query_table = queries(1)
 
     def rank(chosen: Sequence[str]) -> None:
         offered = pd.DataFrame({"name": chosen, "type": ""})
-        method.predict(Task("bench", asked, offered, 10), "")
+        method.predict(Task("bench", query_table, offered, 10), "")
 
     rank(some[:24])
     sample = seconds(lambda: rank(some)) * MANY / 240
@@ -237,7 +237,7 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
 
     def straightforward() -> None:
         for answer in some[:24]:
-            text = "<|endoftext|>" + asked["prompt"][0].replace("[Y]", answer)
+            text = "<|endoftext|>" + query_table["prompt"][0].replace("[Y]", answer)
             ids = tokenizer(text, return_tensors="pt")["input_ids"]
             with torch.no_grad():
                 model(ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])
@@ -276,11 +276,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("methods", nargs="*", default=list(BENCHES))
-    told = parser.parse_args()
+    options = parser.parse_args()
     print(f"{'method':<20}{'queries':>8}{'s/query':>10}{'queries/s':>11}{'ratio':>8}  against")
-    for which in told.methods:
+    for which in options.methods:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            for label, count, ours, theirs, note in pool.apply(run, (which, told.full)):
+            for label, count, ours, theirs, note in pool.apply(run, (which, options.full)):
                 figures = f"{count:>8}{ours:>10.3f}{1 / ours:>11.3g}{theirs / ours:>7.1f}×"
                 print(f"{label:<20}{figures}  {note}", flush=True)
 

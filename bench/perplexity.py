@@ -68,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sentences", type=int, default=40)
     parser.add_argument("--drawn", type=int, default=8, help="how many the slow ways are timed on")
-    told = parser.parse_args()
+    options = parser.parse_args()
     load.use_threads()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,9 +76,9 @@ def main() -> None:
         models = load.load(place, "masked", shared.CPU), shared.plain(place, "masked")
     rng = random.Random(0)
     for kind, lengths in LENGTHS.items():
-        tokens = [rng.randint(*lengths) for _ in range(told.sentences)]
+        tokens = [rng.randint(*lengths) for _ in range(options.sentences)]
         rows = [[CLS, *rng.choices(range(5, 30_000), k=n), SEP] for n in tokens]
-        compare(*models, kind, rows, told.drawn)
+        compare(*models, kind, rows, options.drawn)
 
 
 def compare(ours: load.Model, plain: load.Model, kind: str, rows: Rows, drawn: int) -> None:

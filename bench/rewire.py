@@ -85,8 +85,8 @@ def measured(way: str, batch: int) -> dict[str, float]:
 def apart(way: str, batch: int) -> dict[str, float]:
     """`measured` in a fresh process."""
     command = [sys.executable, "-m", "bench.rewire", way, str(batch)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(process.stdout)
     return found
 
 

@@ -74,15 +74,15 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1)
     parser.add_argument("--trained", type=Path, help="outputs of the sample world")
     parser.add_argument("--total", action="store_true", help="rank by the total alone")
-    told = parser.parse_args()
-    variants = 1 if told.total else 2
+    options = parser.parse_args()
+    variants = 1 if options.total else 2
     use_threads()
     torch.manual_seed(0)
-    if told.trained:
-        tables = BenchmarkTables.read(told.trained / "benchmarks" / "medlama")
+    if options.trained:
+        tables = BenchmarkTables.read(options.trained / "benchmarks" / "medlama")
         for model in ("taught-causal", "untaught-causal"):
-            if (told.trained / "models" / model).is_dir():
-                loaded = load(told.trained / "models" / model, "causal", CPU)
+            if (options.trained / "models" / model).is_dir():
+                loaded = load(options.trained / "models" / model, "causal", CPU)
                 for subset, asked, offered in tables.subsets():
                     for relation, part in asked.groupby("relation"):
                         label = f"{model}, {relation}, {subset}"
@@ -91,8 +91,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         gpt2(Path(folder))
         model = load(Path(folder), "causal", CPU)
-        for prompt in queries(told.queries)["prompt"]:
-            compare("GPT-2", model, [prompt], names(told.names, 3), variants)
+        for prompt in queries(options.queries)["prompt"]:
+            compare("GPT-2", model, [prompt], names(options.names, 3), variants)
 
 
 if __name__ == "__main__":

@@ -43,9 +43,9 @@ def campaign(folder: Path, params: dict[str, Any]) -> tuple[int, list[str]]:
     said = [project.works("medprobe", "repro"), project.works("dvc", "metrics", "diff")]
 
     def fails(*command: str) -> None:
-        done = project.run("medprobe", *command)
-        assert done.returncode == 2, f"{command}: {done.stdout}"
-        said.append(done.stdout)
+        process = project.run("medprobe", *command)
+        assert process.returncode == 2, f"{command}: {process.stdout}"
+        said.append(process.stdout)
 
     probes = [one.relative_to(folder).parts[2:] for one in folder.glob("outputs/predictions/*/*/*")]
     for path in (folder / "outputs/predictions").rglob("*.parquet"):

@@ -16,11 +16,11 @@ MUTATIONS: dict[str, Mutation] = {}
 
 
 def breaks(*types: str) -> Callable[[Mutation], Mutation]:
-    def known(mutation: Mutation) -> Mutation:
+    def register(mutation: Mutation) -> Mutation:
         MUTATIONS.update(dict.fromkeys(types, mutation))
         return mutation
 
-    return known
+    return register
 
 
 def fill(tables: Tables, table: str, column: str, value: Any) -> None:

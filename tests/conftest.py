@@ -15,12 +15,12 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     """
     from medprobe.testing import tiny
 
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def folder(arch: str) -> Path:
-        if arch not in made:
-            made[arch] = tiny.model(arch, tmp_path_factory.mktemp("tiny") / arch)
-        return made[arch]
+        if arch not in folders:
+            folders[arch] = tiny.model(arch, tmp_path_factory.mktemp("tiny") / arch)
+        return folders[arch]
 
     return folder
 

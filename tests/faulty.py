@@ -29,10 +29,10 @@ class Counted:
         return self.work(argument)
 
     def _number(self) -> int:
-        for number in count():
+        for faulty_work in count():
             try:
-                os.close(os.open(self.folder / str(number), os.O_CREAT | os.O_EXCL))
-                return number
+                os.close(os.open(self.folder / str(faulty_work), os.O_CREAT | os.O_EXCL))
+                return faulty_work
             except FileExistsError:
                 pass
         raise AssertionError
@@ -49,8 +49,8 @@ class Faulty:
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
-        one = self.counted.setdefault(id(work), Counted(work, self.folder, self.faults))
-        return self.executor(one, jobs)
+        faulty_work = self.counted.setdefault(id(work), Counted(work, self.folder, self.faults))
+        return self.executor(faulty_work, jobs)
 
     @property
     def begun(self) -> int:

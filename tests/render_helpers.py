@@ -23,34 +23,37 @@ def html(results: Results, parts: Sequence[Part]) -> str:
     return page[page.index('<section class="chapter"') : page.index("</main>")]
 
 
-def check_snapshot(name: str, shown: Iterable[Chapter | Part | Block]) -> None:
+def check_snapshot(name: str, shown_blocks: Iterable[Chapter | Part | Block]) -> None:
     """Compare the text of chapters, parts or blocks with the snapshot of this name."""
-    path, text = PAGES / f"{name}.txt", "".join(f"{x}\n" for one in shown for x in lines(one))
+    path, text = (
+        PAGES / f"{name}.txt",
+        "".join(f"{x}\n" for block in shown_blocks for x in lines(block)),
+    )
     if os.environ.get("MEDPROBE_SNAPSHOTS") == "write":
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
 
 
-def lines(one: Chapter | Part | Block) -> Iterator[str]:
+def lines(block: Chapter | Part | Block) -> Iterator[str]:
     """The text of a chapter, part or block: a line per row of a table, notes in brackets."""
-    if isinstance(one, Chapter | Part | Folded):
-        mark = {Chapter: "#", Part: "##", Folded: ">"}[type(one)]
-        yield f"{mark} {one.summary if isinstance(one, Folded) else one.title}"
-        yield from one.about if isinstance(one, Chapter) else ()
-        for inner in one.parts if isinstance(one, Chapter) else one.blocks:
+    if isinstance(block, Chapter | Part | Folded):
+        mark = {Chapter: "#", Part: "##", Folded: ">"}[type(block)]
+        yield f"{mark} {block.summary if isinstance(block, Folded) else block.title}"
+        yield from block.about if isinstance(block, Chapter) else ()
+        for inner in block.parts if isinstance(block, Chapter) else block.blocks:
             yield from lines(inner)
-    elif isinstance(one, Choice):
-        for name, table in one.tables.items():
-            yield f"> {one.asks}: {name}"
+    elif isinstance(block, Choice):
+        for name, table in block.tables.items():
+            yield f"> {block.asks}: {name}"
             yield from lines(table)
-    elif isinstance(one, Table):
-        yield from [one.caption] if one.caption else []
-        for row in (one.heads, *one.rows):
+    elif isinstance(block, Table):
+        yield from [block.caption] if block.caption else []
+        for row in (block.heads, *block.rows):
             yield f"| {' | '.join(map(cell_text, row))} |"
-    elif isinstance(one, Drawing | Links):
-        yield f"[{one.file if isinstance(one, Drawing) else type(one).__name__.lower()}]"
+    elif isinstance(block, Drawing | Links):
+        yield f"[{block.file if isinstance(block, Drawing) else type(block).__name__.lower()}]"
     else:
-        yield one.text
+        yield block.text
 
 
 def cell_text(cell: str | Cell) -> str:

@@ -18,14 +18,14 @@ from medprobe.sample import corpus
 
 ROOT = Path(__file__).parents[1]
 Tables = dict[str, pd.DataFrame]
-Made = dict[str, tuple[Tables, dict[str, Any]]]  # by builder, and the settings they were built with
+BuiltTables = dict[str, tuple[Tables, dict[str, Any]]]  # by builder, and its settings
 BUILT = ("medlama", "biolama", "diskne", "context", "lama", "lipid")  # of the sample world
 
 
-def make() -> Made:
+def make() -> BuiltTables:
     """All of them. The working folder becomes a project, whose sources the gate reads too."""
     params = Params.model_validate(yaml.safe_load((ROOT / "params.yaml").read_text()))
-    made: Made = {}
+    tables_by_builder: BuiltTables = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus, "CASES", 1)  # which the models read, and no gate
         sample(Path("data"), {**params.sample, "queries": 20, "reserve": 12}, params.seed)
@@ -34,27 +34,33 @@ def make() -> Made:
         if builder == "context":
             choices = {**choices, "triples": 4}
         settings = parse_section(benchmarks.find(builder).settings, choices, builder)
-        built = benchmarks.find(builder).build(Path("data"), settings, params.seed)
-        tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
-        asked = settings.model_dump(mode="json")
+        benchmark = benchmarks.find(builder).build(Path("data"), settings, params.seed)
+        tables = {
+            "queries": benchmark.queries,
+            "candidates": benchmark.candidates,
+            **benchmark.others,
+        }
+        resolved = settings.model_dump(mode="json")
         if builder == "biolama":  # which asks for all relations by naming none
-            asked["relations"] = list(built.queries["relation"].unique())
-        made[builder] = tables, asked
-    add_released(made)
-    return made
+            resolved["relations"] = list(benchmark.queries["relation"].unique())
+        tables_by_builder[builder] = tables, resolved
+    add_released(tables_by_builder)
+    return tables_by_builder
 
 
-def add_released(made: Made) -> None:
-    made["table"], made["ratings"] = (own_table(), {}), (ratings(made["lipid"][0]), {})
-    made["lipid_released"] = released_prompts(made["lipid"][0]["queries"]), {}
-    medlama, settings = made["medlama"]
-    made["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
+def add_released(tables_by_builder: BuiltTables) -> None:
+    lipid, _ = tables_by_builder["lipid"]
+    tables_by_builder["table"] = own_table(), {}
+    tables_by_builder["ratings"] = ratings(lipid), {}
+    tables_by_builder["lipid_released"] = released_prompts(lipid["queries"]), {}
+    medlama, settings = tables_by_builder["medlama"]
+    tables_by_builder["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
     chosen = benchmarks.find("diskne_released").settings(without_negatives="keep")
-    made["diskne_released"] = released_annotation(), chosen.model_dump(mode="json")
+    tables_by_builder["diskne_released"] = released_annotation(), chosen.model_dump(mode="json")
     lines = pd.DataFrame(
         {"line": range(1, 121), "text": [f"Drug {i} cures it ." for i in range(120)]}
     )
-    made["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
+    tables_by_builder["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
 
 
 def own_table() -> Tables:

@@ -22,21 +22,21 @@ FEW = Scoring(ScoreParams(bootstrap=50), seed=1)
 
 
 def test_hits_count_from_their_rank_on() -> None:
-    asked = queries(query(0), query(1), query(2), query(3))
+    query_table = queries(query(0), query(1), query(2), query(3))
     table = predictions(
         ranked("full-may_treat-0", "x........."),
         ranked("full-may_treat-1", "....x....."),
         ranked("full-may_treat-2", ".........x"),
     )  # query 3 has no prediction: it is wrong
-    got = values(table, asked).set_index("query_id")
+    got = values(table, query_table).set_index("query_id")
     assert got["acc_at_1"].tolist() == [1, 0, 0, 0]
     assert got["acc_at_5"].tolist() == [1, 1, 0, 0]
     assert got["acc_at_10"].tolist() == [1, 1, 1, 0]
 
 
 def test_a_subset_that_was_not_probed_is_left_out() -> None:
-    asked = queries(query(0), query(0, subset="hard"))
-    got = values(predictions(ranked("full-may_treat-0", "x")), asked)
+    query_table = queries(query(0), query(0, subset="hard"))
+    got = values(predictions(ranked("full-may_treat-0", "x")), query_table)
     assert got["subset"].tolist() == ["full"]
 
 
@@ -88,9 +88,9 @@ def test_ties_equal_the_mean_over_all_orders(
 
 
 def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:
-    asked = queries(query(0), query(1), query(2), query(3, "may_prevent"))
+    query_table = queries(query(0), query(1), query(2), query(3, "may_prevent"))
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_prevent-3", "x"))
-    scores = summarise(values(table, asked), FEW)["default"]["full"]
+    scores = summarise(values(table, query_table), FEW)["default"]["full"]
     assert scores["may_treat"]["acc_at_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
     assert scores["macro"]["acc_at_1"]["value"] == pytest.approx(2 / 3, abs=1e-6)
     assert scores["micro"]["acc_at_1"] | {"low": 0, "high": 0} == {
@@ -102,20 +102,20 @@ def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:
 
 
 def test_replicates_are_averaged_with_their_deviation() -> None:
-    asked = queries(query(0), query(1))
+    query_table = queries(query(0), query(1))
     table = predictions(
         ranked("full-may_treat-0", "x", "", "set-0"),
         ranked("full-may_treat-1", "x", "", "set-0"),
         ranked("full-may_treat-0", ".", "", "set-1"),
     )
-    got = summarise(values(table, asked), FEW)["default"]["full"]["macro"]["acc_at_1"]
+    got = summarise(values(table, query_table), FEW)["default"]["full"]["macro"]["acc_at_1"]
     assert got["value"] == 0.5
     assert got["std"] == pytest.approx(np.std([1, 0], ddof=1), abs=1e-6)
 
 
 def test_intervals_draw_replicates_too() -> None:
     """One set hits all, the other nothing: no query tells that, but another draw of sets does."""
-    asked = queries(*map(query, range(4)))
+    query_table = queries(*map(query, range(4)))
     scoring = Scoring(ScoreParams(bootstrap=200), seed=1)
 
     def interval(**said: str) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def test_intervals_draw_replicates_too() -> None:
             for replicate, name in said.items()
             for i in range(4)
         ]
-        got = summarise(values(predictions(*rows), asked), scoring)["default"]["full"]
+        got = summarise(values(predictions(*rows), query_table), scoring)["default"]["full"]
         return got["micro"]["acc_at_1"]["low"], got["macro"]["acc_at_1"]["high"]
 
     low, high = interval(one="x", other=".")
@@ -134,8 +134,8 @@ def test_intervals_draw_replicates_too() -> None:
 
 def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
     """Queries of one relation by the numbers of their answers."""
-    asked = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
-    return asked.assign(answer=relation + " " + asked["answer_ids"].str[0])
+    query_table = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
+    return query_table.assign(answer=relation + " " + query_table["answer_ids"].str[0])
 
 
 def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
@@ -187,14 +187,14 @@ def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
 
 def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
     assert bins([1, 10, 10.5, 41], (0, 10, 20, 30, 40)) == ["1-10", "1-10", "11-20", "over-40"]
-    asked = queries(query(0, answer=0), query(1, answer=4))
+    query_table = queries(query(0, answer=0), query(1, answer=4))
     facts = tmp_path / "facts.csv"
     facts.write_text(
         "subject_cui,subject,relation,object_cui,object,times\n"
         "S0,drug 0,may_treat,C0,alba,3\nS0,drug 0,may_treat,C1,brena,9\n"
         "S1,drug 1,may_prevent,C4,x,1\n"  # another relation: not this query's fact
     )
-    found = parts(asked, facts)
+    found = parts(query_table, facts)
     of_first = found[found["query_id"] == "full-may_treat-0"]["part"].tolist()
     of_second = found[found["query_id"] == "full-may_treat-1"]["part"].tolist()
     assert of_first == ["answer-length:1-10", "answer:common", "read:3-4"]
@@ -202,8 +202,8 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
 
 
 def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
-    asked = queries(query(0, answer=0), query(1, answer=4))
-    asked.to_parquet(tmp_path / "queries.parquet")
+    query_table = queries(query(0, answer=0), query(1, answer=4))
+    query_table.to_parquet(tmp_path / "queries.parquet")
     table = predictions(ranked("full-may_treat-0", "x"))
     scores = find("accuracy").score(table, tmp_path, FEW)["default"]
     assert scores["full/answer-length:1-10"]["micro"]["acc_at_1"]["value"] == 1
@@ -212,20 +212,20 @@ def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
 
 
 def test_ranks_of_answers_become_metrics() -> None:
-    asked = queries(query(0), query(1))
+    query_table = queries(query(0), query(1))
     table = predictions(ranked("full-may_treat-0", "x.."), ranked("full-may_treat-1", "..."))
     table["answer_rank"] = [1, 1, 1, 8, 8, 8]
-    got = values(table, asked)
+    got = values(table, query_table)
     assert got["reciprocal_rank"].tolist() == [1, 1 / 8]
     assert got["names_ahead"].tolist() == [0, 7]
-    without = values(table.drop(columns="answer_rank"), asked)
+    without = values(table.drop(columns="answer_rank"), query_table)
     assert "reciprocal_rank" not in without and "names_ahead" not in without
 
 
 def test_every_metric_says_direction_range_and_source() -> None:
-    asked = queries(query(0))
+    query_table = queries(query(0))
     table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1)
-    by_query = values(table, asked)
+    by_query = values(table, query_table)
     made = [*by_query, *by_answer(by_query)]
     metrics = catalog()
     assert {name for name in made if name in metrics} == {
@@ -239,11 +239,13 @@ def test_every_metric_says_direction_range_and_source() -> None:
 
 
 def test_scores_do_not_depend_on_the_order_of_rows() -> None:
-    asked = queries(*(query(i) for i in range(6)))
+    query_table = queries(*(query(i) for i in range(6)))
     table = predictions(*(ranked(f"full-may_treat-{i}", "x." if i % 2 else "..") for i in range(6)))
     shuffled = table.sample(frac=1, random_state=3)
-    turned = asked.iloc[::-1].reset_index(drop=True)
-    first, second = (summarise(values(*pair), FEW) for pair in ((table, asked), (shuffled, turned)))
+    turned = query_table.iloc[::-1].reset_index(drop=True)
+    first, second = (
+        summarise(values(*pair), FEW) for pair in ((table, query_table), (shuffled, turned))
+    )
     assert first == second
 
 
@@ -253,8 +255,8 @@ def test_a_family_is_found_by_its_name_alone() -> None:
         "metrics.find('perplexity'); print(*(x for x in sys.modules if 'medprobe.metrics.' in x))"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "medprobe.metrics.perplexity" in done.stdout
-    assert not {f"medprobe.metrics.{name}" for name in ("ucm", "f1")} & set(done.stdout.split())
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "medprobe.metrics.perplexity" in process.stdout
+    assert not {f"medprobe.metrics.{name}" for name in ("ucm", "f1")} & set(process.stdout.split())
     with pytest.raises(BadInput, match=r"no family of metrics 'accurcy' .did you mean 'accuracy'"):
         find("accurcy")

@@ -34,7 +34,7 @@ track: {text: false}
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = Path("params.yaml")
     path.write_text(OWN, encoding="utf-8")
@@ -56,12 +56,12 @@ def test_every_paper_can_be_adopted(name: str, tmp_path: Path) -> None:
     assert adopted(name, path) == (after, after)
 
 
-def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
-    before, after = adopted("contrastive-probe-acl2022", own)
+def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
+    before, after = adopted("contrastive-probe-acl2022", params_path)
     for line in ("# mine", "seed: 7 # a good number", "# where my model is", "# how sure"):
         assert line in after.splitlines()
-    own.write_text(after, encoding="utf-8")
-    params = load_params(own)
+    params_path.write_text(after, encoding="utf-8")
+    params = load_params(params_path)
     assert set(params.models.masked) == {"mine", "bert", "bluebert", "biobert"}
     assert params.models.masked["mine"].trained_until == "2021-06-30"
     assert params.train == params.continued == {}
@@ -74,29 +74,29 @@ def test_comments_and_models_of_ones_own_stay(own: Path) -> None:
     assert "-  steps: 3 # too few" in changes and "+train: {}" in changes
 
 
-def test_a_paper_without_rewiring_leaves_it(own: Path) -> None:
-    own.write_text(adopted("diskne", own)[1], encoding="utf-8")
-    assert load_params(own).rewire == {"steps": 3, "batch": 8}
-    assert list(load_params(own).benchmarks) == ["diskne_released"]
+def test_a_paper_without_rewiring_leaves_it(params_path: Path) -> None:
+    params_path.write_text(adopted("diskne", params_path)[1], encoding="utf-8")
+    assert load_params(params_path).rewire == {"steps": 3, "batch": 8}
+    assert list(load_params(params_path).benchmarks) == ["diskne_released"]
 
 
-def test_nothing_is_written_unless_one_says_so(own: Path) -> None:
+def test_nothing_is_written_unless_one_says_so(params_path: Path) -> None:
     command = CliRunner()
-    asked = command.invoke(main, ["adopt", "diskne"], input="n\n")
-    assert asked.exit_code == 0
-    assert "+  diskne_released:" in asked.output and "left open" in asked.output
-    assert own.read_text(encoding="utf-8") == OWN
+    result = command.invoke(main, ["adopt", "diskne"], input="n\n")
+    assert result.exit_code == 0
+    assert "+  diskne_released:" in result.output and "left open" in result.output
+    assert params_path.read_text(encoding="utf-8") == OWN
     command.invoke(main, ["adopt", "diskne", "--yes"])
-    assert own.read_text(encoding="utf-8") != OWN
+    assert params_path.read_text(encoding="utf-8") != OWN
     again = command.invoke(main, ["adopt", "diskne", "--yes"])
     assert again.output == "params.yaml has them already\n"
 
 
-def test_an_unknown_paper_is_refused_with_the_list(own: Path) -> None:
+def test_an_unknown_paper_is_refused_with_the_list(params_path: Path) -> None:
     with pytest.raises(
         BadInput, match=r"no paper 'disknee' \(did you mean 'diskne'\?\); there are:"
     ):
-        adopted("disknee", own)
+        adopted("disknee", params_path)
 
 
 def test_models_that_the_hub_has_not_are_told() -> None:

@@ -51,14 +51,14 @@ def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Truth:
         for i in range(300)
     ]
     names = pd.DataFrame([("some answer", "A", "", "full")], columns=CANDIDATE_COLUMNS)
-    asked = queries(*rows)
-    BenchmarkTables(asked, names, builder="medlama").write(FACTS)
+    query_table = queries(*rows)
+    BenchmarkTables(query_table, names, builder="medlama").write(FACTS)
     METADATA.write(Path("outputs/about/facts.json"))
     known: Truth = {}
     for model, rate in (("taught", 0.08), ("untaught", 0.02)):
         draw = random.Random(model)
         ranked = []
-        for query in asked["query_id"]:
+        for query in query_table["query_id"]:
             for rank, name in enumerate(draw.sample([f"=name {n}" for n in range(30)], 10), 1):
                 right = known.setdefault((query, name), draw.random() < rate)
                 gold = right and draw.random() < 0.5
@@ -96,7 +96,7 @@ def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
     table.to_csv(sheet, index=False)
 
 
-def built(**settings: Any) -> expert.Evaluation:
+def build_evaluation(**settings: Any) -> expert.Evaluation:
     about = {"sheets": "annotations/experts"} | settings
     build("experts", Params(benchmarks={"ratings": {"experts": about}}))
     [one] = expert.evaluations(FACTS)
@@ -140,7 +140,7 @@ def test_experts_find_the_true_accuracy(truth: Truth) -> None:
     folder = draw("anna", "ben", "cleo")
     for name in ("anna", "ben", "cleo"):
         fill(folder / f"{name}.csv", truth, 0.02)
-    built()
+    build_evaluation()
     found = numbers()
     table = pd.read_parquet(TABLE).query("variant == ''")
     right = [truth[pair] for pair in zip(table["query_id"], table["prediction"], strict=True)]
@@ -221,21 +221,21 @@ def test_agreement_by_hand() -> None:
 def test_a_sheet_filled_to_the_middle_counts_as_far_as_it_is(truth: Truth) -> None:
     folder = draw("anna", "ben")
     fill(folder / "anna.csv", truth, 0.0, rows=255)
-    one = built()
+    one = build_evaluation()
     assert one.rated[["rater", "items", "rated"]].values.tolist() == [["anna", 800, 255]]
     found = numbers()
     assert found["expert_acc_at_10"]["n"] == 25  # whole queries only, right or wrong
     assert found["expert_acc_at_1"]["n"] in (25, 26)
     fill(folder / "anna.csv", truth, 0.0, rows=4)
     assert numbers()  # what was built stands until it is built anew
-    built()
+    build_evaluation()
     assert "expert_acc_at_10" not in numbers()
 
 
 def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
     folder = draw("anna")
     fill(folder / "anna.csv", truth, 0.0)
-    built()
+    build_evaluation()
     untaught = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
     assert numbers(untaught) == {}
     scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1))
@@ -245,7 +245,7 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
 def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
     folder = draw("anna")
     fill(folder / "anna.csv", truth, 0.0)
-    one = built()
+    one = build_evaluation()
     table = expert.confusions(one, [TABLE])
     at_10 = table[table["k"] == 10]
     assert table[table["k"] == 1]["count"].sum() == DRAWN
@@ -289,7 +289,7 @@ def test_a_bad_sheet_is_refused_in_one_line(truth: Truth, line: str, says: str) 
     elif what == "gone":
         sheet.rename(sheet.with_suffix(".txt"))
     with pytest.raises(BadInput, match=says):
-        built()
+        build_evaluation()
     assert not Path("outputs/benchmarks/experts").exists()
 
 
@@ -299,13 +299,13 @@ def test_a_small_spreadsheet_that_holds_too_much_is_not_read(truth: Truth) -> No
     with ZipFile(path, "a", ZIP_DEFLATED) as parts:
         parts.writestr("xl/media/zeros", bytes(10**8))
     with pytest.raises(BadInput, match=r"bytes unzipped, expected at most 64,000,000; keep the"):
-        built()
+        build_evaluation()
     path.write_bytes(sound)
     book = openpyxl.load_workbook(path)
     book["items"]["B1048576"] = "far out"
     book.save(path)
     with pytest.raises(BadInput, match="20,000 lines or more; keep the lines"):
-        built()
+        build_evaluation()
 
 
 def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:
@@ -343,7 +343,7 @@ def test_prompts_that_state_facts(truth: Truth) -> None:
         sheet = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
         said = ["Yes"] * share + ["no"] * (50 - share)
         sheet.assign(rating=said).to_csv(folder / f"{name}.csv", index=False)
-    one = built()
+    one = build_evaluation()
     assert one.rated["right"].tolist() == [45, 40]
     value = one.agreement.set_index("measure")["value"]
     assert value["agreed"] == 0.9
@@ -353,7 +353,7 @@ def test_prompts_that_state_facts(truth: Truth) -> None:
 def test_what_is_built_passes_its_gate(truth: Truth) -> None:
     folder = draw("anna")
     fill(folder / "anna.csv", truth, 0.0)
-    built()
+    build_evaluation()
     tables = BenchmarkTables.read(Path("outputs/benchmarks/experts"))
     given = {"queries": tables.queries, "candidates": tables.candidates, **tables.others}
     del given["items"]
@@ -369,7 +369,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     folder = draw("anna", "ben")
     for name in ("anna", "ben"):
         fill(folder / f"{name}.csv", truth, 0.05)
-    built()
+    build_evaluation()
     params = Params.model_validate(
         {
             "benchmarks": {"medlama": {"facts": {}}},
@@ -397,7 +397,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     for text in (page, *ratings.files.values()):
         assert "=name" not in text
     fill(folder / "ben.csv", truth, 0.3)
-    built()
+    build_evaluation()
     assert runs.of(TABLE, params, fresh=True).key != result.key
     [later] = [one for one in comparisons.results([result], params) if "ratings" in one.method]
     assert later.key != told.key
@@ -412,13 +412,13 @@ def test_the_command(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "annotate predictions facts experts --rater anna --rater ben"
     run = click.testing.CliRunner().invoke
 
-    done = run(main, [*words.split(), "--system", "taught", "contrastive"])
-    assert done.exit_code == 0, done.output
+    result = run(main, [*words.split(), "--system", "taught", "contrastive"])
+    assert result.exit_code == 0, result.output
     folder = Path("data/annotations/experts")
     assert {path.name for path in folder.iterdir()} == {"items.parquet", "anna.xlsx", "ben.xlsx"}
-    done = run(main, [*words.split(), "--system", "taught", "contrastiv"])
-    assert done.exit_code == 2 and len(done.output.strip().splitlines()) == 1
-    assert "no such predictions (did you mean 'taught contrastive'?)" in done.output
+    result = run(main, [*words.split(), "--system", "taught", "contrastiv"])
+    assert result.exit_code == 2 and len(result.output.strip().splitlines()) == 1
+    assert "no such predictions (did you mean 'taught contrastive'?)" in result.output
 
 
 def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:

@@ -54,7 +54,7 @@ def tables(train=(), prompts=probing.PROMPTS, subjects=("C8", "C9")):
     return BenchmarkTables(queries, probing.candidates(NAMES), others={"train": facts})
 
 
-def written(prober, benchmark, pass_, k=10):
+def predict_pass(prober, benchmark, pass_, k=10):
     (task,) = prober.tasks(benchmark, k)
     return prober.predict(task, pass_)
 
@@ -90,7 +90,7 @@ def slow(folder, texts, begin=()):
 def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
     folder = chat_model(arch)
     prober = method(folder)
-    found = written(prober, tables(), "chat-0-shot-constrained")
+    found = predict_pass(prober, tables(), "chat-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     chats = [
         [
@@ -109,7 +109,7 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
     prompts = ("Aspirin treats [Y] .", "Entecavir may prevent [Y] .")
     prober = method(folder, shots=[2], separator=" ; ")
     benchmark = tables(prompts, ["Velotrine treats [Y] ."])
-    found = written(prober, benchmark, "none-2-shot-constrained")
+    found = predict_pass(prober, benchmark, "none-2-shot-constrained")
     (task,) = prober.tasks(benchmark, 10)
     order = random.Random("0 Velotrine treats [Y] .").sample(range(2), 2)
     told = [prompts[i].replace("[Y]", "pain") for i in order]
@@ -123,7 +123,7 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
 @pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
 def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_model):
     folder = tiny_model(arch)
-    found = written(method(folder), tables(), "none-0-shot-constrained")
+    found = predict_pass(method(folder), tables(), "none-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     rows = []
@@ -166,8 +166,8 @@ def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
     pass_ = "none-0-shot-free"
     settings = {"beams": 3, "samples": samples, "spare": 0}
     prompts, slow = probing.PROMPTS[1:3], method(tiny_model(arch), budget=1, **settings)
-    together = written(method(tiny_model(arch), **settings), tables(prompts=prompts), pass_)
-    alone = pd.concat(written(slow, tables(prompts=[prompt]), pass_) for prompt in prompts)
+    together = predict_pass(method(tiny_model(arch), **settings), tables(prompts=prompts), pass_)
+    alone = pd.concat(predict_pass(slow, tables(prompts=[prompt]), pass_) for prompt in prompts)
     columns = ["rank", "prediction"]
     assert together[columns].to_numpy().tolist() == alone[columns].to_numpy().tolist()
     assert together["score"].to_numpy() == pytest.approx(alone["score"].to_numpy(), abs=1e-4)
@@ -200,7 +200,7 @@ def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model
 
 def test_draws_are_the_seeds_and_their_shares_the_scores(tiny_model):
     one, same, other = (
-        written(method(tiny_model("gpt2"), seed=seed, samples=5), tables(), "none-0-shot-free")
+        predict_pass(method(tiny_model("gpt2"), seed=seed, samples=5), tables(), "none-0-shot-free")
         for seed in (1, 1, 2)
     )
     pd.testing.assert_frame_equal(one, same)
@@ -233,7 +233,7 @@ def test_free_answers_are_compared_without_case_punctuation_and_articles(tiny_mo
     prober = method(tiny_model("gpt2"))
     texts = [("The Pain.", -0.1), ("painful", -0.2)]
     monkeypatch.setattr(writing, "write", lambda model, asked, *more: [texts] * len(asked))
-    found = written(prober, tables(), "none-0-shot-free", k=2)
+    found = predict_pass(prober, tables(), "none-0-shot-free", k=2)
     assert found["hit"].tolist() == [True, False] * 4
 
 
@@ -272,19 +272,19 @@ def test_shots_are_turns_of_the_chat(chat_model):
 def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     prober = method(tiny_model("gpt2"), templates=["chat"])
     with pytest.raises(BadInput, match="no template for chats; leave chat out"):
-        written(prober, tables(), "chat-0-shot-free")
+        predict_pass(prober, tables(), "chat-0-shot-free")
     raising = chat_model("llama", "{{ raise_exception('only one turn') }}")
     with pytest.raises(BadInput, match="template refuses the chat: only one turn"):
-        written(method(raising), tables(), "chat-0-shot-free")
+        predict_pass(method(raising), tables(), "chat-0-shot-free")
     silent = chat_model("llama", "{{ messages[0]['content'] }}")
     with pytest.raises(BadInput, match="does not keep answers"):
-        written(method(silent), tables(), "chat-0-shot-free")
+        predict_pass(method(silent), tables(), "chat-0-shot-free")
     bare = BenchmarkTables(probing.queries(), probing.candidates(NAMES))
     own = tables(["Aspirin treats [Y] ."], subjects=["C1"])  # the subject that is asked about
     for benchmark, problem in ((bare, "no table train, so no facts"), (own, "0 facts that are")):
         with pytest.raises(BadInput, match=f"toy: r/all: {problem}"):
-            written(method(tiny_model("gpt2"), shots=[1]), benchmark, "none-1-shot-free")
+            predict_pass(method(tiny_model("gpt2"), shots=[1]), benchmark, "none-1-shot-free")
     long = tables(prompts=["Velotrine " * 60 + "treats [Y] ."])
     for form in ("free", "constrained"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
-            written(method(tiny_model("gpt2")), long, f"none-0-shot-{form}")
+            predict_pass(method(tiny_model("gpt2")), long, f"none-0-shot-{form}")

@@ -105,6 +105,8 @@ def test_probing_reaches_few_files(method: str) -> None:
 
 def test_nobody_asks_a_plugin_what_it_is() -> None:
     """`getattr` is for what other libraries' objects may lack; a plugin is a type."""
-    asked = re.compile(r"(hasattr|getattr)\((method|plugin|prober|module|benchmark|scorer|found)\b")
+    pattern = re.compile(
+        r"(hasattr|getattr)\((method|plugin|prober|module|benchmark|scorer|found)\b"
+    )
     for path in ROOT.rglob("*.py"):
-        assert not asked.search(path.read_text(encoding="utf-8")), path
+        assert not pattern.search(path.read_text(encoding="utf-8")), path

@@ -40,7 +40,9 @@ def tables(
     return BenchmarkTables(table(rows), candidates, others=others)
 
 
-def first(rows: list[tuple[str, list[str]]], **settings: bool) -> list[tuple[str, bool]]:
+def first_predictions(
+    rows: list[tuple[str, list[str]]], **settings: bool
+) -> list[tuple[str, bool]]:
     """The first prediction for each query, and whether it is right."""
     table = baselines.prior(tables(rows), "subject_id", 10, **settings)
     best = table[table["rank"] == 1]
@@ -50,11 +52,15 @@ def first(rows: list[tuple[str, list[str]]], **settings: bool) -> list[tuple[str
 def test_a_subject_does_not_count_for_itself() -> None:
     """Two of three queries have `pain`: the one subject sees it once, and `fever` once."""
     rows = [("a", ["pain"]), ("b", ["pain"]), ("c", ["fever"])]
-    assert first(rows, leave_out=False) == [("pain", True), ("pain", True), ("pain", False)]
-    assert first(rows) == [("pain", True), ("pain", True), ("pain", False)]
+    assert first_predictions(rows, leave_out=False) == [
+        ("pain", True),
+        ("pain", True),
+        ("pain", False),
+    ]
+    assert first_predictions(rows) == [("pain", True), ("pain", True), ("pain", False)]
     rows = [("a", ["pain"]), ("b", ["fever"]), ("c", ["fever"])]
-    assert first(rows)[0] == ("fever", False)
-    assert first([("a", ["pain"]), ("a", ["pain"]), ("b", ["fever"])]) == [
+    assert first_predictions(rows)[0] == ("fever", False)
+    assert first_predictions([("a", ["pain"]), ("a", ["pain"]), ("b", ["fever"])]) == [
         ("fever", False),
         ("fever", False),
         ("pain", False),

@@ -17,7 +17,7 @@ NAMES = st.lists(st.lists(TOKENS, min_size=1, max_size=7), min_size=1, max_size=
 STEPS = (0.0, -0.25, -0.5, -1.0, -4.0)  # exact in binary: equal sums are equal
 
 
-class Made:
+class ScriptedModel:
     """A model of random log-probabilities, a table over beginnings. What it reads in a batch is off
     by up to ROUNDING a token, as a real one is; alone it is exact."""
 
@@ -105,7 +105,7 @@ def test_a_trie_holds_each_sequence_once(names):
 )
 def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, asked, variants):
     before, after = around
-    model = Made(seed, before, tuple(after))
+    model = ScriptedModel(seed, before, tuple(after))
     trie = Trie.of(names)
     rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
     answers = tuple(sorted({rows[i] for i in asked if i < len(names)}))
@@ -126,7 +126,7 @@ def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, 
 
 @given(names=NAMES, seed=st.integers(0, 2**16), most=st.integers(1, 12))
 def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
-    model = Made(seed, 2, (1,))
+    model = ScriptedModel(seed, 2, (1,))
     rows = {row: leaf for leaf, of in enumerate(Trie.of(names).rows) for row in of}
     found, rankings = searched(model, names, Aim(3, (rows[0],), most))
     for variant, ranking in enumerate(rankings):
@@ -144,7 +144,7 @@ def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
 def test_a_model_with_clear_likes_has_little_read():
     rng = random.Random(1)
     names = [[rng.randrange(40) for _ in range(rng.randint(1, 6))] for _ in range(2000)]
-    model = Made(3, 2, (1,), spread=(-0.1, -3.0, -6.0, -9.0, -12.0))
+    model = ScriptedModel(3, 2, (1,), spread=(-0.1, -3.0, -6.0, -9.0, -12.0))
     _, rankings = searched(model, names, Aim(10))
     for variant, ranking in enumerate(rankings):
         assert [row for row, _ in ranking.names][:10] == everything(model, names, variant)[0][:10]
@@ -155,7 +155,7 @@ def test_a_model_without_likes_has_every_name_read_once():
     """Means are all equal: no bound helps, and the search turns to reading name by name."""
     rng = random.Random(1)
     names = [[rng.randrange(9) for _ in range(rng.randint(3, 9))] for _ in range(400)]
-    model = Made(3, 0, (), spread=(-1.0,))
+    model = ScriptedModel(3, 0, (), spread=(-1.0,))
     _, rankings = searched(model, names, Aim(10))
     assert [row for row, _ in rankings[1].names] == list(range(10 + TIES))
     assert model.read < (1 + ENOUGH) * sum(map(len, names))
@@ -164,7 +164,7 @@ def test_a_model_without_likes_has_every_name_read_once():
 def test_scores_nearer_than_rounding_are_read_alone():
     names = [[0], [1], [2]]
     near = {(0,): -1.0, (1,): -1.0 + ROUNDING / 10, (2,): -9.0}
-    model = Made(0, 1, ())
+    model = ScriptedModel(0, 1, ())
     model.log_prob = near.__getitem__
     read = []
     trie = Trie.of(names)

@@ -57,30 +57,36 @@ def world(tmp_path_factory):
 
 
 def test_a_row_becomes_a_query_with_aliases_as_answers(tmp_path):
-    made = biolama.build(write(tmp_path), settings(), 0)
-    (query,) = made.queries.itertuples()
+    benchmark = biolama.build(write(tmp_path), settings(), 0)
+    (query,) = benchmark.queries.itertuples()
     assert query.query_id == "ctd:CD1:CD1_test0"
     assert query.prompt == "velotrine treats [Y] ."
     assert query.template == "[X] treats [Y] ."
     assert query.answers == ["Karsten syndrome", "KS", "Karsten's syndrome", "Chronic pain"]
     assert query.answer_ids == ["M1", "M1", "M1", "M2"]
-    assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome"]
+    assert benchmark.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome"]
 
 
 def test_an_object_without_a_name_is_no_answer_called_none(tmp_path):
     half = ROW | {"obj_labels": [None, "Chronic pain"], "obj_aliases": [None, [None, "pain"]]}
     none = ROW | {"uuid": "CD1_test1", "obj_labels": [None, " "]}
-    made = biolama.build(write(tmp_path, test=[half, none], train=[ROW], dev=[ROW]), settings(), 0)
-    assert made.queries["answers"].tolist() == [["Chronic pain", "pain"]]
-    assert "None" not in made.candidates["name"].tolist()
-    read = made.others["sources"].set_index(["what", "name"])["rows"]
+    benchmark = biolama.build(
+        write(tmp_path, test=[half, none], train=[ROW], dev=[ROW]), settings(), 0
+    )
+    assert benchmark.queries["answers"].tolist() == [["Chronic pain", "pain"]]
+    assert "None" not in benchmark.candidates["name"].tolist()
+    read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
     assert (read["triples", "CD1/test"], read["dropped", "CD1/test"]) == (2, 1)
-    assert not any("triples" in note for note in failing(made, tmp_path / "out"))
+    assert not any("triples" in note for note in failing(benchmark, tmp_path / "out"))
 
 
 def test_subjects_are_candidates_where_asked(tmp_path):
-    made = biolama.build(write(tmp_path), settings(candidates="entities"), 0)
-    assert made.candidates["name"].tolist() == ["Chronic pain", "Karsten syndrome", "velotrine"]
+    benchmark = biolama.build(write(tmp_path), settings(candidates="entities"), 0)
+    assert benchmark.candidates["name"].tolist() == [
+        "Chronic pain",
+        "Karsten syndrome",
+        "velotrine",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,36 +99,39 @@ def test_subjects_are_candidates_where_asked(tmp_path):
     ],
 )
 def test_normalised_as_by_the_released_evaluator(text, normal, tmp_path):
-    made = biolama.build(write(tmp_path), settings(), 0)
-    assert answers.find_rule(made.normalise)(text) == normal
+    benchmark = biolama.build(write(tmp_path), settings(), 0)
+    assert answers.find_rule(benchmark.normalise)(text) == normal
 
 
 def test_the_sample_world_passes_its_expectations(world, tmp_path):
-    made = biolama.build(world, biolama.Settings(), 0)
-    assert made.queries["subset"].unique().tolist() == ["ctd", "wikidata", "umls"]
-    sizes = [len(made.others["train"]), len(made.others["dev"]), len(made.queries)]
+    benchmark = biolama.build(world, biolama.Settings(), 0)
+    assert benchmark.queries["subset"].unique().tolist() == ["ctd", "wikidata", "umls"]
+    sizes = [len(benchmark.others["train"]), len(benchmark.others["dev"]), len(benchmark.queries)]
     assert sizes == pytest.approx([0.4 * sum(sizes), 0.1 * sum(sizes), 0.5 * sum(sizes)], abs=7)
-    assert failing(made, tmp_path / "biolama") == []
+    assert failing(benchmark, tmp_path / "biolama") == []
 
 
 def test_the_sample_worlds_queries_are_read_as_often_as_all_facts(world):
     read = {}  # of each relation: how often the facts of each subject are
     for fact in build_world(SampleSettings(), 1).facts:
         read.setdefault(fact.relation, {})[fact.subject.name] = fact.times
-    made = biolama.build(world, biolama.Settings(), 0)
+    benchmark = biolama.build(world, biolama.Settings(), 0)
     codes = {code: name for names in sample.SOURCES.values() for code, name in names.items()}
-    for code, of_code in made.queries.groupby("relation"):
+    for code, of_code in benchmark.queries.groupby("relation"):
         times = pd.Series(read[codes[code]])
-        asked = times[of_code["subject"]].value_counts()
+        counts = times[of_code["subject"]].value_counts()
         every = times.value_counts()
-        assert (asked - every / 2).abs().max() <= 1
+        assert (counts - every / 2).abs().max() <= 1
         assert (times[of_code["subject"]] > 0).sum() == len(of_code) / 2
 
 
 def test_a_test_pair_in_train_stops_at_the_gate(world, tmp_path):
-    made = biolama.build(world, biolama.Settings(), 0)
-    others = {**made.others, "train": pd.concat([made.others["train"], made.queries.iloc[:1]])}
-    leaking = BenchmarkTables(made.queries, made.candidates, others=others)
+    benchmark = biolama.build(world, biolama.Settings(), 0)
+    others = {
+        **benchmark.others,
+        "train": pd.concat([benchmark.others["train"], benchmark.queries.iloc[:1]]),
+    }
+    leaking = BenchmarkTables(benchmark.queries, benchmark.candidates, others=others)
     assert failing(leaking, tmp_path / "biolama") == ["no test pair in train"]
 
 

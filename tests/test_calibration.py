@@ -104,11 +104,11 @@ def test_methods_without_the_main_metric_go_by_that_of_their_family() -> None:
     ]
     more = pd.DataFrame(rows, columns=COMPARISON)
     both = replace(results(), comparison=pd.concat([results().comparison, more]))
-    found = calibration.pairs(both, "own").set_index(["metric", "method"])
-    assert found.index.unique("metric").tolist() == [
+    indexed = calibration.pairs(both, "own").set_index(["metric", "method"])
+    assert indexed.index.unique("metric").tolist() == [
         *("f1", "judged_right", "perplexity", "top_1", "auc", "auroc")
     ]
-    apart = found.loc[["judged_right", "perplexity", "auroc"], ["higher", "apart"]]
+    apart = indexed.loc[["judged_right", "perplexity", "auroc"], ["higher", "apart"]]
     assert apart.to_numpy().tolist() == [[True, True], [True, True], [True, False]]
 
 

@@ -33,19 +33,19 @@ def tables() -> BenchmarkTables:
     rows = []
     for i in range(9):
         for shift, kind in enumerate(("positive", "similar", "random")):
-            own, shown = (f"C{(i + step) % 3 + 1}" for step in (0, shift))
+            own, tokens_of = (f"C{(i + step) % 3 + 1}" for step in (0, shift))
             rows.append(
                 {
                     "example_id": f"e{i}" if kind == "positive" else f"e{i}-{kind}",
                     "category": "symptoms",
                     "kind": kind,
                     "label": int(kind == "positive"),
-                    "cui": shown,
+                    "cui": tokens_of,
                     "original_cui": own,
                     "disease": NAMES[own],
                     "premise": f"{PREMISES[i % 3]} {i}",
-                    "hypothesis": NAMES[shown],
-                    "full_hypothesis": f"The patient has {NAMES[shown]} .",
+                    "hypothesis": NAMES[tokens_of],
+                    "full_hypothesis": f"The patient has {NAMES[tokens_of]} .",
                 }
             )
     examples = pd.DataFrame(rows)
@@ -74,7 +74,7 @@ def classifier(folder: Path, **settings: object) -> Classifier:
 def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
 
-    def shown(name: str) -> list[int]:
+    def tokens_of(name: str) -> list[int]:
         return prober.tokenize(VARIANTS[name].view, examples)[0].rows["input_ids"]
 
     tokenizer = prober.classifier.loaded.tokenizer
@@ -82,10 +82,10 @@ def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
         tokenizer(text)["input_ids"] for text in ("asthma", "The patient has asthma .")
     )
     premise = tokenizer(examples["premise"][0])["input_ids"]
-    assert shown("hypothesis-only") == disease
-    assert shown("full-hypothesis-only") == whole
-    assert shown("") == premise + disease[1:]
-    assert shown("full") == premise + whole[1:]
+    assert tokens_of("hypothesis-only") == disease
+    assert tokens_of("full-hypothesis-only") == whole
+    assert tokens_of("") == premise + disease[1:]
+    assert tokens_of("full") == premise + whole[1:]
 
 
 def test_tasks_are_diseases_and_passes_are_variants_and_seeds(tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
     notes = prober.notes(tuned)[1]
     assert tuple(notes) == Classifier.NOTES
     assert len(notes["curves"]) == 1
-    shown = examples_of(task)
-    train, test = (shown["example_id"].isin(ids(task, name)) for name in ("train", "test"))
-    features = prober._mean_states(VARIANTS["lp-ft"].view, shown)
-    probe = LinearProbe.fit(features[train], shown.loc[train, "label"].to_numpy())
+    tokens_of = examples_of(task)
+    train, test = (tokens_of["example_id"].isin(ids(task, name)) for name in ("train", "test"))
+    features = prober._mean_states(VARIANTS["lp-ft"].view, tokens_of)
+    probe = LinearProbe.fit(features[train], tokens_of.loc[train, "label"].to_numpy())
     assert np.allclose(tuned["score"], probe.probabilities(features[test]), atol=1e-4)
 
 

@@ -107,6 +107,6 @@ def test_sample_data_fill_an_empty_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])
 def test_half_a_sweep_is_refused(half: str) -> None:
-    done = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
-    assert done.exit_code == 2
-    assert "--sweep and --value go together" in done.output
+    result = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
+    assert result.exit_code == 2
+    assert "--sweep and --value go together" in result.output

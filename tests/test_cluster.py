@@ -132,7 +132,7 @@ def rewired(executor: Executor) -> dict[str, bytes]:
 
 
 @contextmanager
-def anew() -> Iterator[None]:
+def without_parts() -> Iterator[None]:
     """Without the finished parts of before."""
     if places.PARTS.exists():
         places.PARTS.rename(f"before-{len(list(Path().iterdir()))}")
@@ -140,12 +140,12 @@ def anew() -> Iterator[None]:
 
 
 def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
-    here = probed("mask_average", "toy", in_this_process)
-    with anew(), Cluster(RAY) as made:
-        faulty = Faulty(made, project / "begun", {2: "node"})
-        assert probed("mask_average", "toy", faulty) == here
+    predictions = probed("mask_average", "toy", in_this_process)
+    with without_parts(), Cluster(RAY) as cluster:
+        faulty = Faulty(cluster, project / "begun", {2: "node"})
+        assert probed("mask_average", "toy", faulty) == predictions
     assert faulty.begun == 4 + 1  # relations, and the one that was lost
-    done = [one for one in made.staff.gone if one.jobs]
+    done = [one for one in cluster.staff.gone if one.jobs]
     assert sum(len(one.jobs) for one in done) == 4
     assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in done)
 
@@ -155,26 +155,26 @@ def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
 ) -> None:
     here = rewired(in_this_process)
     ranked = probed("contrastive", "toy", in_this_process)
-    with anew(), Cluster(RAY) as made:
-        faulty = Faulty(made, project / "begun", {1: "node"})
+    with without_parts(), Cluster(RAY) as cluster:
+        faulty = Faulty(cluster, project / "begun", {1: "node"})
         assert rewired(faulty) == here
         assert faulty.begun == 3 + 1  # of the three stretches between checkpoints one was lost
-        assert probed("contrastive", "toy", made) == ranked
+        assert probed("contrastive", "toy", cluster) == ranked
 
 
 def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:
-    here = probed("mask_average", "toy", in_this_process)
-    with anew(), Cluster(RAY) as made:
-        faulty = Faulty(made, project / "begun", {0: "error", 2: "worker"})
-        assert probed("mask_average", "toy", faulty) == here
+    predictions = probed("mask_average", "toy", in_this_process)
+    with without_parts(), Cluster(RAY) as cluster:
+        faulty = Faulty(cluster, project / "begun", {0: "error", 2: "worker"})
+        assert probed("mask_average", "toy", faulty) == predictions
     assert faulty.begun == 4 + 2
 
 
 def test_a_part_that_always_fails_is_named(project: Path) -> None:
     for fault, said in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
         faults = dict.fromkeys(range(20), fault)
-        with anew(), Cluster(RAY) as made:
-            faulty = Faulty(made, project / fault, faults)
+        with without_parts(), Cluster(RAY) as cluster:
+            faulty = Faulty(cluster, project / fault, faults)
             with pytest.raises(
                 BadInput, match=f"bert, mask_average, toy: r[1-4]/all: .*{said} .*3"
             ):
@@ -183,7 +183,7 @@ def test_a_part_that_always_fails_is_named(project: Path) -> None:
 
 
 def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None:
-    here = probed("mask_average", "toy", in_this_process)
+    predictions = probed("mask_average", "toy", in_this_process)
 
     class Stopped(Exception):
         """Stands for a kill."""
@@ -197,14 +197,16 @@ def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None
 
         return run
 
-    with anew():
-        with Cluster(RAY) as made, pytest.raises(Stopped):
-            probed("mask_average", "toy", stopping(made))
-        with Cluster(RAY) as made:
-            faulty = Faulty(made, project / "begun", {})
-            assert probed("mask_average", "toy", faulty) == here
+    with without_parts():
+        with Cluster(RAY) as cluster, pytest.raises(Stopped):
+            probed("mask_average", "toy", stopping(cluster))
+        with Cluster(RAY) as cluster:
+            faulty = Faulty(cluster, project / "begun", {})
+            assert probed("mask_average", "toy", faulty) == predictions
         assert faulty.begun == 2
-        assert probed("mask_average", "toy", Cluster(RAY)) == here  # which asks for no worker
+        assert (
+            probed("mask_average", "toy", Cluster(RAY)) == predictions
+        )  # which asks for no worker
 
 
 def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(
@@ -215,22 +217,22 @@ def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(
 
     nodes()
     one = {"train": {"taught": SMALL["train"]["taught"]}, "models": {"masked": {"taught": {}}}}
-    made = Project(tmp_path)
-    made.replace(**{**SMALL, **one})
+    new_project = Project(tmp_path)
+    new_project.replace(**{**SMALL, **one})
     threads = {"OMP_NUM_THREADS": "1"}  # which workers have, too
-    made.works("medprobe", "sample")
-    made.works("dvc", "add", "data", "--quiet")
+    new_project.works("medprobe", "sample")
+    new_project.works("dvc", "add", "data", "--quiet")
     locks = []
     for executor in ("local", "ray"):
         address = ray.get_runtime_context().gcs_address
         engine = {"executor": executor, "address": address, "device": "cpu"}
-        made.replace(engine={**engine, "precision": "float32"})
-        said = made.works("dvc", "repro", **threads)
+        new_project.replace(engine={**engine, "precision": "float32"})
+        output = new_project.works("dvc", "repro", **threads)
         stages = yaml.safe_load((tmp_path / "dvc.lock").read_text())["stages"]
         checked = {dep["path"]: dep for dep in stages["check"]["deps"]}
         del checked["params.yaml"]["md5"], checked["params.yaml"]["size"]  # the executor's name
         locks.append(stages)
-        assert ("workers, " in said) == (executor == "ray")
+        assert ("workers, " in output) == (executor == "ray")
         for kept in ("dvc.lock", "metrics", "outputs", "reports", ".dvc/cache/runs"):
             path = tmp_path / kept
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -75,14 +75,14 @@ def test_a_word_in_a_progress_line_makes_no_part_anew(tmp_path: Path) -> None:
     copy = tmp_path / "medprobe"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__"))
 
-    def now() -> str:
+    def current_hash() -> str:
         return fingerprint(closure("medprobe.stages.probe", root=copy))
 
-    before = now()
+    before = current_hash()
     for name, same in (("progress", True), ("errors", True), ("tables", False)):
         with (copy / f"core/{name}.py").open("a") as file:
             file.write("# a word\n")
-        assert (now() == before) == same, name
+        assert (current_hash() == before) == same, name
 
 
 def test_a_packages_data_belongs_to_it(root: Path) -> None:

@@ -208,7 +208,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
     keys = ("facts", "full", "macro", "mine", "contrastive", "acc_at_1")
     counted = {"relation": ["treats", "causes", "all"], "queries": [1200, 34, 1234]}
     dropped = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
-    found = Results(
+    results = Results(
         comparison=pd.DataFrame([(*keys, 0.04, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
         benchmarks={"facts": METADATA},
         builders={"facts": "medlama_released"},
@@ -218,7 +218,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
         queries=frozenset({"facts"}),
         unlisted={"facts": ["perplexity", "y"]},
     )
-    check_snapshot("published", chapters(found))
+    check_snapshot("published", chapters(results))
 
 
 def test_every_text_is_escaped() -> None:
@@ -233,9 +233,9 @@ def test_every_text_is_escaped() -> None:
 def test_the_chapters_of_twins(reports: Path) -> None:
     """Which model is the untaught twin is what params.yaml says."""
     tables = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
-    found = Results(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
-    check_snapshot("twins", chapters(found))
-    [_, alone] = chapters(replace(found, twins={}))
+    results = Results(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
+    check_snapshot("twins", chapters(results))
+    [_, alone] = chapters(replace(results, twins={}))
     assert not any("calibration" in name for name in drawings(alone.parts))
 
 

@@ -28,7 +28,7 @@ Concept = tuple[str, str, list[str]]  # CUI, type, names: the preferred one firs
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -94,15 +94,15 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def of(made: BenchmarkTables, fact: str, centre: str, kind: str) -> pd.DataFrame:
-    table = made.queries
+def select_steps(benchmark: BenchmarkTables, fact: str, centre: str, kind: str) -> pd.DataFrame:
+    table = benchmark.queries
     chosen = (table["fact_id"] == fact) & (table["centre"] == centre) & (table["kind"] == kind)
     return table[chosen].sort_values("step")
 
 
 def test_the_case_grows_around_its_target(data: Path) -> None:
-    made = context.build(data, choose(), seed=1)
-    rows = of(made, "C2", "target", "real")
+    benchmark = context.build(data, choose(), seed=1)
+    rows = select_steps(benchmark, "C2", "target", "real")
     assert rows["added"].tolist() == [
         "",
         "nasal discharge",
@@ -130,18 +130,18 @@ def test_the_case_grows_around_its_target(data: Path) -> None:
 
 
 def test_the_case_grows_around_its_negative_target_too(data: Path) -> None:
-    made = context.build(data, choose(), seed=1)
-    rows = of(made, "C2", "negative", "real")
+    benchmark = context.build(data, choose(), seed=1)
+    rows = select_steps(benchmark, "C2", "negative", "real")
     assert rows["target"].unique().tolist() == ["sick feeling"]
     assert rows["added"].tolist()[1:4] == ["sick feeling", "heartburn", "nasal discharge"]
     assert rows["added_role"].tolist()[1:4] == ["target", "incorrect", "correct"]
 
 
 def test_synthetic_contexts_hold_entities_alone(data: Path) -> None:
-    made = context.build(data, choose(max_segments=3), seed=1)
+    benchmark = context.build(data, choose(max_segments=3), seed=1)
     prompt = f" nasal polyp has symptoms such as {SLOT}."
-    only = of(made, "C2", "target", "knowledge-only")["prompt"].tolist()
-    in_order = of(made, "C2", "target", "knowledge-sorted")["prompt"].tolist()
+    only = select_steps(benchmark, "C2", "target", "knowledge-only")["prompt"].tolist()
+    in_order = select_steps(benchmark, "C2", "target", "knowledge-sorted")["prompt"].tolist()
     assert only[3] == f"felt sick, runny nose, mucus in the throat.{prompt}"
     assert in_order[3] == f"runny nose, felt sick, mucus in the throat.{prompt}"
 
@@ -163,11 +163,11 @@ def test_a_context_ends_where_the_window_does(data: Path) -> None:
 
 
 def test_candidates_are_objects_and_mentioned_entities(data: Path) -> None:
-    made = context.build(data, choose(), seed=1)
+    benchmark = context.build(data, choose(), seed=1)
     names = {name for _, kind, (name, *_) in CONCEPTS if kind == TYPES["finding"]}
-    for subset, part in made.candidates.groupby("subset"):
+    for subset, part in benchmark.candidates.groupby("subset"):
         assert set(part["name"]) == names, subset
-    assert not made.candidates.duplicated(["name", "subset"]).any()
+    assert not benchmark.candidates.duplicated(["name", "subset"]).any()
 
 
 def test_what_is_left_out_is_counted(data: Path) -> None:
@@ -178,15 +178,15 @@ def test_what_is_left_out_is_counted(data: Path) -> None:
         {"id": "c", "text": "nasal polyp with runny nose"},
     ]
     (data / "clinic.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    made = context.build(data, choose(), seed=1)
-    counts = dict(made.notes["dropped"].itertuples(index=False, name=None))
+    benchmark = context.build(data, choose(), seed=1)
+    counts = dict(benchmark.notes["dropped"].itertuples(index=False, name=None))
     assert counts == {
         "document: its text holds the slot": 3,
         "document: no incorrect entity in the context": 1,
         "fact: object of another type or without a name": 2,
         "fact: subject of another type or without a name": 1,
     }
-    assert made.notes["resources"].to_dict("records") == [
+    assert benchmark.notes["resources"].to_dict("records") == [
         {"resource": "clinic", "documents": 3, "kept": 3, "mentions": 16, "skipped": ""}
     ]
 
@@ -233,10 +233,10 @@ def test_documents_that_give_no_context_are_refused(data: Path) -> None:
 def test_concepts_of_one_name_are_one_entity(data: Path) -> None:
     twin = ("C0", TYPES["finding"], ["wheeze", "whistling breath"])
     write_umls(data / "umls", [*CONCEPTS, twin], FACTS)
-    made = context.build(data, choose(), seed=1)
-    ids = dict(zip(made.candidates["name"], made.candidates["id"], strict=True))
+    benchmark = context.build(data, choose(), seed=1)
+    ids = dict(zip(benchmark.candidates["name"], benchmark.candidates["id"], strict=True))
     assert ids["wheeze"] == "C0"
-    assert "C7" not in set(made.queries["added_id"])
+    assert "C7" not in set(benchmark.queries["added_id"])
 
 
 # The sample world
@@ -261,7 +261,7 @@ def sample(folder: Path) -> tuple[Path, World, context.Settings]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkTables, Path]:
+def sample_benchmark(tmp_path_factory: pytest.TempPathFactory) -> tuple[BenchmarkTables, Path]:
     folder = tmp_path_factory.mktemp("sample")
     data, _, settings = sample(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -280,9 +280,9 @@ def test_the_sample_is_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_the_sample_gives_contexts_from_both_resources(
-    made: tuple[BenchmarkTables, Path],
+    sample_benchmark: tuple[BenchmarkTables, Path],
 ) -> None:
-    queries = made[0].queries
+    queries = sample_benchmark[0].queries
     assert set(queries["resource"]) == {"notes", "articles"}
     assert queries[["relation", "subject_id", "fact_id"]].drop_duplicates().shape[0] > 40
     by_name = queries["added"].str.len() > 0
@@ -294,9 +294,9 @@ def test_the_sample_gives_contexts_from_both_resources(
 
 
 def test_every_centre_has_its_pair_and_every_prompt_its_slot(
-    made: tuple[BenchmarkTables, Path],
+    sample_benchmark: tuple[BenchmarkTables, Path],
 ) -> None:
-    queries = made[0].queries
+    queries = sample_benchmark[0].queries
     assert (queries.groupby("pair_id")["centre"].nunique() == 2).all()
     assert queries["query_id"].is_unique
     check_prompts(queries)
@@ -308,10 +308,10 @@ def test_every_centre_has_its_pair_and_every_prompt_its_slot(
     }
 
 
-def test_what_is_written_can_be_read(made: tuple[BenchmarkTables, Path]) -> None:
-    read = BenchmarkTables.read(made[1])
-    assert read.queries["query_id"].tolist() == made[0].queries["query_id"].tolist()
-    documents = pd.read_parquet(made[1] / "documents.parquet")
+def test_what_is_written_can_be_read(sample_benchmark: tuple[BenchmarkTables, Path]) -> None:
+    read = BenchmarkTables.read(sample_benchmark[1])
+    assert read.queries["query_id"].tolist() == sample_benchmark[0].queries["query_id"].tolist()
+    documents = pd.read_parquet(sample_benchmark[1] / "documents.parquet")
     texts = documents.set_index(["resource", "document"])["text"]
     real = read.queries.query("kind == 'real' and step > 0")
     for row in real.sample(100, random_state=1).itertuples():
@@ -322,6 +322,6 @@ def test_what_is_written_can_be_read(made: tuple[BenchmarkTables, Path]) -> None
 # The gate
 
 
-def test_the_gate_lets_contexts_through(made: tuple[BenchmarkTables, Path]) -> None:
-    tables = {path.stem: pd.read_parquet(path) for path in made[1].glob("*.parquet")}
+def test_the_gate_lets_contexts_through(sample_benchmark: tuple[BenchmarkTables, Path]) -> None:
+    tables = {path.stem: pd.read_parquet(path) for path in sample_benchmark[1].glob("*.parquet")}
     assert gate_helpers.critical("context", tables, choose(resources=RESOURCES)) == []

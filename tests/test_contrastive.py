@@ -243,11 +243,11 @@ def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.Monke
     asked: list[str] = []
     run = contrastive.encode
 
-    def counted(model: Any, texts: list[str], *more: Any) -> Any:
+    def encode_and_record(model: Any, texts: list[str], *more: Any) -> Any:
         asked.extend(texts)
         return run(model, texts, *more)
 
-    monkeypatch.setattr(contrastive, "encode", counted)
+    monkeypatch.setattr(contrastive, "encode", encode_and_record)
     method = prober()
     twice = pd.concat([QUERIES, QUERIES.assign(query_id=["q4", "q5", "q6"])], ignore_index=True)
     method.predict(probing.task(twice, CANDIDATES, 3), "original")
@@ -267,9 +267,9 @@ def test_relations_and_subsets_share_the_names_of_a_checkpoint(prober: Any, choi
     ]
     shared = prober(candidates=choice, layers=(1,))
     for task in tasks:
-        found = shared.predict(task, "set-1")
+        predictions = shared.predict(task, "set-1")
         alone = prober(candidates=choice, layers=(1,)).predict(task, "set-1")
-        pd.testing.assert_frame_equal(found, alone)
+        pd.testing.assert_frame_equal(predictions, alone)
     for index in shared.indexes:
         assert len(index.names) == len(set(index.names)) <= len(NAMES)
     assert len(shared.indexes) == 2
@@ -315,11 +315,11 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
             }
         )
         candidates = pd.DataFrame({"name": names, "type": ""})
-        found = method.predict(probing.task(queries, candidates, 10), "original")
-        found["hit"] = [
+        predictions = method.predict(probing.task(queries, candidates, 10), "original")
+        predictions["hit"] = [
             name in part["answers"][int(query)]
-            for query, name in zip(found["query_id"], found["prediction"], strict=True)
+            for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
         ]
         for k, share in zip((1, 5, 10), known, strict=True):
-            hits = found[found["rank"] <= k].groupby("query_id")["hit"].any()
+            hits = predictions[predictions["rank"] <= k].groupby("query_id")["hit"].any()
             assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)

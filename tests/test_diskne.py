@@ -93,9 +93,9 @@ def test_same_seed_same_tables(data: Path) -> None:
     ],
 )
 def test_articles(hypothesis: str, disease: str, expected: str) -> None:
-    found = re.search("stroke|aneurysm", hypothesis)
-    assert found
-    assert replace_disease(hypothesis, found.start(), found.end(), disease) == expected
+    best = re.search("stroke|aneurysm", hypothesis)
+    assert best
+    assert replace_disease(hypothesis, best.start(), best.end(), disease) == expected
 
 
 def test_candidates(data: Path) -> None:
@@ -181,8 +181,8 @@ def released(data: Path, rows: list[list[object]], **changes: object) -> Benchma
 
 
 def test_released_files_are_taken_as_the_paper_counts_them(data: Path) -> None:
-    made = released(data, ODD)
-    examples = made.others["examples"]
+    benchmark = released(data, ODD)
+    examples = benchmark.others["examples"]
     assert examples[["example_id", "pair_id", "cui"]].values.tolist() == [
         ["0000", "p1", "C0000001"],
         ["0000-similar-1", "p1", "C0000004"],
@@ -190,7 +190,7 @@ def test_released_files_are_taken_as_the_paper_counts_them(data: Path) -> None:
         ["0001-similar-1", "p5", "C0000004"],
     ]
     assert set(examples["origin"]) == {"released"}
-    dropped = made.notes["dropped"].set_index("rule")["count"]
+    dropped = benchmark.notes["dropped"].set_index("rule")["count"]
     assert dropped[dropped > 0].to_dict() == {
         "row: its id is a premise that no pair has": 2,
         "row: stands there twice": 1,
@@ -217,9 +217,9 @@ def test_a_disease_without_a_name_in_umls_goes_by_the_texts_or_stops_the_build(d
     rows = [ODD[0], ODD[1], negative("p1", "C0000077", "C0000001")]
     with pytest.raises(BadInput, match=r"no English name of C0000077; .*2020AA"):
         released(data, rows)
-    made = released(data, rows, unnamed="leave out")
-    assert made.others["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
-    dropped = made.notes["dropped"].set_index("rule")["count"]
+    benchmark = released(data, rows, unnamed="leave out")
+    assert benchmark.others["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
+    dropped = benchmark.notes["dropped"].set_index("rule")["count"]
     assert dropped["row: its disease has no name"] == 1
     assert dropped["disease: named by the texts only"] == 1
 

@@ -27,7 +27,7 @@ from medprobe.stages.validate import validate
 EXPECTATIONS = Path(__file__).parents[1] / "expectations"
 SETTINGS = diskne.Settings(negatives=2, positives=1)
 Tables = dict[str, pd.DataFrame]
-Found = Callable[[Callable[[Tables], None]], dict[str, list[dict[str, Any]]]]
+RunGate = Callable[[Callable[[Tables], None]], dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def loaded(clean: Path) -> list[suite_files.Suite]:
 
 
 @pytest.fixture
-def found(clean: Path, loaded: list[suite_files.Suite], monkeypatch: pytest.MonkeyPatch) -> Found:
+def run_gate(
+    clean: Path, loaded: list[suite_files.Suite], monkeypatch: pytest.MonkeyPatch
+) -> RunGate:
     """What the gate finds in the tables after a change: the failing rows of each failed check."""
     monkeypatch.chdir(clean)
 
@@ -239,20 +241,20 @@ PLANTS = [
     ("plant", "types", "message"), PLANTS, ids=[plant.__name__ for plant, *_ in PLANTS]
 )
 def test_a_planted_fault_is_caught_and_named(
-    found: Found, plant: Callable[[Tables], None], types: set[str], message: str
+    run_gate: RunGate, plant: Callable[[Tables], None], types: set[str], message: str
 ) -> None:
-    failed = found(plant)
+    failed = run_gate(plant)
     assert set(failed) == types
     rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
     assert re.search(message, " ".join(rows))
 
 
-def test_a_pair_that_is_tested_must_not_train(found: Found) -> None:
+def test_a_pair_that_is_tested_must_not_train(run_gate: RunGate) -> None:
     def plant(tables: Tables) -> None:
         examples = tables["examples"]
         examples["pair_id"] = examples["pair_id"].replace("p4", "p1")
 
-    assert "expect_tested_premises_to_be_untrained" in found(plant)
+    assert "expect_tested_premises_to_be_untrained" in run_gate(plant)
 
 
 def test_the_pipeline_stops_and_tells_without_text_of_the_data(
@@ -271,8 +273,8 @@ def test_another_number_of_negatives_than_params_yaml_says_is_a_failure(
 ) -> None:
     with pytest.raises(BadInput):
         stage(clean, tmp_path, lambda tables: None, negatives=4)
-    told = capsys.readouterr().out
-    assert re.search(r"expect_positives_to_have_negatives.*'min_value': 4", told)
+    output = capsys.readouterr().out
+    assert re.search(r"expect_positives_to_have_negatives.*'min_value': 4", output)
 
 
 class TestReleased:

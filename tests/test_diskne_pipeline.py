@@ -15,10 +15,10 @@ TRAINING = ("train", "rewire", "probe", "fetch")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The sample world's DisKnE, built and found clean; nothing is trained yet."""
-    made = Project(tmp_path_factory.mktemp("project"))
-    tiny.model("bert", made.folder / "given")
-    params = made.params()
-    made.replace(
+    new_project = Project(tmp_path_factory.mktemp("project"))
+    tiny.model("bert", new_project.folder / "given")
+    params = new_project.params()
+    new_project.replace(
         benchmarks={"diskne": params["benchmarks"]["diskne"]},
         train={},
         continued={},
@@ -28,9 +28,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         methods={"masked": {"classifier": params["methods"]["masked"]["classifier"]}},
         track={"text": True},
     )
-    made.works("medprobe", "sample")
-    assert "diskne: " in made.works("dvc", "repro", "--glob", "validate-*")
-    return made
+    new_project.works("medprobe", "sample")
+    assert "diskne: " in new_project.works("dvc", "repro", "--glob", "validate-*")
+    return new_project
 
 
 def _leaks(folder: Path) -> list[str]:
@@ -39,7 +39,7 @@ def _leaks(folder: Path) -> list[str]:
         pd.read_parquet(folder / f"{name}.parquet")
         for name in ("examples", "splits", "names", "ancestors")
     )
-    others = names[~names["preferred"]].sort_values("name", key=lambda name: name.str.len())
+    ordered = names[~names["preferred"]].sort_values("name", key=lambda name: name.str.len())
     first, second = splits["target"].drop_duplicates()[:2]
     pairs = examples.set_index("example_id")["pair_id"]
     printed = []
@@ -49,7 +49,7 @@ def _leaks(folder: Path) -> list[str]:
     ):
         leaking = splits[(splits["target"] == target) & (splits["split"] == split)]
         example = leaking["example_id"].iloc[0]
-        name = others.loc[others["cui"] == target, "name"].iloc[place]
+        name = ordered.loc[ordered["cui"] == target, "name"].iloc[place]
         row = examples["example_id"] == example
         examples.loc[row, column] = f"He has a history of {name}."
         where = f"{target} {split} {example}"

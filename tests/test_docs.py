@@ -225,9 +225,9 @@ def copy(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
     (tmp_path / "data").mkdir()
     table = "drug,effect\nvelotrine,rash\nvelotrine,fever\nbrantol,dry mouth\n"
     (tmp_path / "data/side_effects.csv").write_text(table, encoding="utf-8")
-    own = yaml.safe_load(text(ROOT / "params.yaml"))
+    content = yaml.safe_load(text(ROOT / "params.yaml"))
     used: dict[str, Any] = {"methods": {"masked": {"shortest_first": {"side_effects": {}}}}}
-    params = merged(own, settings(EXTENDING), used)
+    params = merged(content, settings(EXTENDING), used)
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     return tmp_path
 
@@ -235,7 +235,7 @@ def copy(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
 @pytest.mark.slow
 def test_the_files_that_extend_it_work_as_they_stand(copy: Path) -> None:
     assert {path.parts[1] for path in plugins()} == {"methods", "benchmarks", "metrics"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", TRY],
         cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy / "src")},
@@ -243,8 +243,8 @@ def test_the_files_that_extend_it_work_as_they_stand(copy: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert done.stdout.splitlines() == [
+    assert process.returncode == 0, process.stderr[-4000:]
+    assert process.stdout.splitlines() == [
         "['rash', 'fever', 'dry mouth'] [False, False, True]",  # of brantol
         str(round((1 / 3 + 1) / 2, 6)),
     ]

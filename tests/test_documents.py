@@ -52,15 +52,16 @@ def test_documents_with_both_are_a_look_up(data: Path) -> None:
 
 
 def test_the_draw_keeps_to_its_number_and_seed(data: Path) -> None:
-    made = make(data)
+    tables = make(data)
     drawn = {
-        seed: made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=seed) for seed in range(8)
+        seed: tables.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=seed)
+        for seed in range(8)
     }
     assert all(len(found) == 2 for found in drawn.values())
     assert len({tuple(found["document"]) for found in drawn.values()}) > 1
     pd.testing.assert_frame_equal(
         drawn[3].query("fact_id == 'C2'").reset_index(drop=True),
-        made.shared(pairs(("C1", "C2")), most=1, seed=3),
+        tables.shared(pairs(("C1", "C2")), most=1, seed=3),
     )
 
 
@@ -72,13 +73,13 @@ def test_a_document_comes_with_its_text_and_mentions(data: Path) -> None:
 
 
 def test_documents_of_one_entity_are_read_and_not_kept(data: Path) -> None:
-    made = make(data)
-    assert {key: made.description[key] for key in ("documents", "kept", "mentions")} == {
+    tables = make(data)
+    assert {key: tables.description[key] for key in ("documents", "kept", "mentions")} == {
         "documents": 5,
         "kept": 3,
         "mentions": 8,
     }
-    assert made.frequencies().to_dict() == {"C1": 3, "C2": 3, "C3": 1}
+    assert tables.frequencies().to_dict() == {"C1": 3, "C2": 3, "C3": 1}
 
 
 def test_nothing_is_scanned_twice(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,15 +114,17 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
     )
     assert pack(there.folder) == pack(here.folder)
     assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all
-    whole = make(data)
+    tables = make(data)
     counted = ("documents", "kept", "mentions", "skipped")
-    assert [here.description[key] for key in counted] == [whole.description[key] for key in counted]
+    assert [here.description[key] for key in counted] == [
+        tables.description[key] for key in counted
+    ]
     drawn = [
-        made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for made in (whole, here)
+        made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for made in (tables, here)
     ]
     texts = [
         [document.text for _, document, _ in made.read(found["document"])]
-        for made, found in zip((whole, here), drawn, strict=True)
+        for made, found in zip((tables, here), drawn, strict=True)
     ]
     assert texts[0] == texts[1]
 

@@ -44,18 +44,18 @@ def test_vectors_equal_those_of_single_texts_at_any_batch_size(
     for pooling, layer in ways:
         expected = [slow(model, text, 12, pooling, layer) for text in TEXTS]
         for budget in (1, 20, 100_000):
-            found = encode(replace(model, token_budget=budget), TEXTS, 12, pooling, layer)
-            assert found.dtype == np.float32
-            for vector, of_text in zip(found, expected, strict=True):
+            vectors = encode(replace(model, token_budget=budget), TEXTS, 12, pooling, layer)
+            assert vectors.dtype == np.float32
+            for vector, of_text in zip(vectors, expected, strict=True):
                 assert vector == pytest.approx(of_text, abs=1e-5)
 
 
 def test_several_layers_come_from_one_pass(tiny_model: Callable[[str], Path]) -> None:
     model = load(tiny_model("bert"), "encoder")
-    found = encode(model, TEXTS, 25, layer=[1, 2])
-    assert found.shape == (2, len(TEXTS), 32)
-    assert (found[0] == encode(model, TEXTS, 25, layer=1)).all()
-    assert found[1] == pytest.approx(encode(model, TEXTS, 25, layer=-1), abs=1e-5)
+    vectors = encode(model, TEXTS, 25, layer=[1, 2])
+    assert vectors.shape == (2, len(TEXTS), 32)
+    assert (vectors[0] == encode(model, TEXTS, 25, layer=1)).all()
+    assert vectors[1] == pytest.approx(encode(model, TEXTS, 25, layer=-1), abs=1e-5)
 
 
 def test_texts_of_the_same_tokens_have_the_same_vector_to_the_last_bit(
@@ -65,11 +65,11 @@ def test_texts_of_the_same_tokens_have_the_same_vector_to_the_last_bit(
     rows: list[int] = []
     run = model.model.forward
 
-    def counted(*args: Any, **more: Any) -> Any:
+    def count_rows(*args: Any, **more: Any) -> Any:
         rows.append(len(more["input_ids"]))
         return run(*args, **more)
 
-    model.model.forward = counted
+    model.model.forward = count_rows
     upper, lower, other = encode(model, ["Aspirin", "aspirin", "gene"], 25)
     assert (upper == lower).all()
     assert (upper != other).any()
@@ -92,8 +92,8 @@ def test_memory_that_runs_out_makes_batches_smaller(tiny_model: Callable[[str], 
 
 def test_texts_are_cut_to_the_window(tiny_model: Callable[[str], Path]) -> None:
     model = replace(load(tiny_model("bert"), "encoder"), max_length=4)
-    found = encode(model, ["gene gene gene gene", "gene gene"], 25)
-    assert (found[0] == found[1]).all()
+    vectors = encode(model, ["gene gene gene gene", "gene gene"], 25)
+    assert (vectors[0] == vectors[1]).all()
 
 
 def test_no_texts_give_no_vectors(tiny_model: Callable[[str], Path]) -> None:

@@ -133,10 +133,10 @@ def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     two = [Job("one", "1"), Job("two", "2")]
     assert list(in_this_process(int, two)) == [(0, 1), (1, 2)]
-    with Cluster(RAY) as made:
-        assert not list(made(int, []))
+    with Cluster(RAY) as cluster:
+        assert not list(cluster(int, []))
         with pytest.raises(BadInput, match=r"Ray is not installed; pip install 'medprobe\[ray\]'"):
-            list(made(int, two))
+            list(cluster(int, two))
 
 
 @pytest.fixture
@@ -151,49 +151,52 @@ def jobs(*arguments: int) -> list[Job]:
 
 
 def test_a_worker_has_its_next_job_before_it_ends_one(ray: Ray) -> None:
-    with Cluster(RAY) as made:
-        assert dict(made(abs, jobs(*range(9)))) == {i: i for i in range(9)}
+    with Cluster(RAY) as cluster:
+        assert dict(cluster(abs, jobs(*range(9)))) == {i: i for i in range(9)}
     assert max(ray.held) == 2
     assert ray.held[-1] == 1  # the last job waits behind no other
 
 
 def test_a_worker_that_was_late_is_there_for_the_next_call(ray: Ray) -> None:
     ray.in_time = 1
-    with Cluster(RAY) as made:
-        assert len(list(made(abs, jobs(1, 2)))) == 2
+    with Cluster(RAY) as cluster:
+        assert len(list(cluster(abs, jobs(1, 2)))) == 2
         ray.done |= ray.late
-        list(made(abs, jobs(*range(10))))
-        assert all(worker.jobs for worker in made.staff.there)
-        assert len(ray.actors) == len(made.staff.there) == 2
+        list(cluster(abs, jobs(*range(10))))
+        assert all(worker.jobs for worker in cluster.staff.there)
+        assert len(ray.actors) == len(cluster.staff.there) == 2
 
 
 def test_of_a_lost_workers_jobs_only_the_one_it_was_at_is_tried(ray: Ray) -> None:
     ray.deadly = {0}
-    with Cluster(RAY) as made, pytest.raises(BadInput, match="part 0: its worker was lost 3 times"):
-        list(made(abs, jobs(*range(9))))
+    with (
+        Cluster(RAY) as cluster,
+        pytest.raises(BadInput, match="part 0: its worker was lost 3 times"),
+    ):
+        list(cluster(abs, jobs(*range(9))))
     assert ray.begun[0] == 3 and set(ray.begun.values()) <= {1, 3}
 
 
 def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
     ray.deadly = {-1, -2}
-    with Cluster(RAY) as made:
-        assert list(made(abs, [Job("one", -1, retry_arguments=(-2, -3))])) == [(0, 3)]
-    assert len(made.staff.gone) == 3
+    with Cluster(RAY) as cluster:
+        assert list(cluster(abs, [Job("one", -1, retry_arguments=(-2, -3))])) == [(0, 3)]
+    assert len(cluster.staff.gone) == 3
 
 
 def test_what_a_broken_off_call_left_is_not_waited_for(ray: Ray) -> None:
-    with Cluster(RAY) as made:
-        next(made(abs, jobs(*range(9))))
-        assert sorted(made(abs, jobs(7, 8))) == [(0, 7), (1, 8)]
+    with Cluster(RAY) as cluster:
+        next(cluster(abs, jobs(*range(9))))
+        assert sorted(cluster(abs, jobs(7, 8))) == [(0, 7), (1, 8)]
 
 
 def test_a_worker_of_another_version_is_refused(ray: Ray) -> None:
     ray.other = {"Python": "2.7"}
     with (
-        Cluster(RAY) as made,
+        Cluster(RAY) as cluster,
         pytest.raises(BadInput, match=r"a worker on here: Python is 2\.7, and 3\.\S+ here"),
     ):
-        list(made(abs, jobs(1)))
+        list(cluster(abs, jobs(1)))
 
 
 def test_workers_ask_for_a_gibibyte_and_for_their_inputs(ray: Ray) -> None:
@@ -206,12 +209,12 @@ def test_workers_ask_for_a_gibibyte_and_for_their_inputs(ray: Ray) -> None:
 
 
 def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
-    with Cluster(RAY) as made:
-        list(made(abs, jobs(*range(9))))
-    total, *each = made.staff.costs()
+    with Cluster(RAY) as cluster:
+        list(cluster(abs, jobs(*range(9))))
+    total, *each = cluster.staff.costs()
     assert re.fullmatch(r"cpu: 2 workers, 9 jobs, 0 s, 45 tokens, busy \d+%", total)
     assert [line[:17] for line in each] == ["worker 1 on here:", "worker 2 on here:"]
-    assert made.staff.devices() == "cpu"
+    assert cluster.staff.devices() == "cpu"
 
 
 def test_of_several_devices_it_is_said_which_computed_what() -> None:

@@ -36,7 +36,9 @@ PARAMS = Params(score=ScoreParams(bootstrap=50), models=MODELS)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]) -> Path:
+def result_project(
+    tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]
+) -> Path:
     """A project with results."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -49,16 +51,16 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], P
 
 
 @pytest.fixture
-def found(made: Path) -> Results:
-    return results(made)
+def page_results(result_project: Path) -> Results:
+    return results(result_project)
 
 
-def test_a_table_has_the_numbers_of_the_page(found: Results, made: Path) -> None:
-    page = (made / places.REPORTS / "index.html").read_text(encoding="utf-8")
-    rows = found.comparison.query("subset == 'full' and relation == 'macro'")
+def test_a_table_has_the_numbers_of_the_page(page_results: Results, result_project: Path) -> None:
+    page = (result_project / places.REPORTS / "index.html").read_text(encoding="utf-8")
+    rows = page_results.comparison.query("subset == 'full' and relation == 'macro'")
     rows = rows.query("metric == 'acc_at_1' and method == 'contrastive'")
     assert len(rows) == 2
-    plain = {form: export(found, "made_up", form) for form in ("latex", "markdown")}
+    plain = {form: export(page_results, "made_up", form) for form in ("latex", "markdown")}
     for row in rows.to_dict("records"):
         numbers = [row[name] for name in ("value", "low", "high")]
         value, interval = cell("acc_at_1", *numbers).text.split("  ")
@@ -66,26 +68,28 @@ def test_a_table_has_the_numbers_of_the_page(found: Results, made: Path) -> None
         for text in plain.values():
             [line] = [line for line in text.splitlines() if re.match(rf"\W*{row['model']}\b", line)]
             assert value in line and interval in line
-    exact = pd.read_csv(StringIO(export(found, "made_up", "csv")))
+    exact = pd.read_csv(StringIO(export(page_results, "made_up", "csv")))
     both = exact.merge(rows, on=["model", "method", "metric"], suffixes=("", "_known"))
     assert list(both["value"]) == list(both["value_known"])
 
 
-def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(found: Results) -> None:
-    table = pd.read_csv(StringIO(export(found, "made_up", "csv"))).set_index(["model", "method"])
+def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(page_results: Results) -> None:
+    table = pd.read_csv(StringIO(export(page_results, "made_up", "csv"))).set_index(
+        ["model", "method"]
+    )
     assert table.loc[("taught", "contrastive"), "best"]
     assert table.loc[("untaught", "contrastive"), "worse"]
-    markdown = export(found, "made_up", "markdown")
+    markdown = export(page_results, "made_up", "markdown")
     assert "**75.0** [" in markdown and "5.0† [" in markdown
-    latex = export(found, "made_up", "latex")
+    latex = export(page_results, "made_up", "latex")
     assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\dagger$\\{\scriptsize [" in latex
 
 
-def test_latex_is_well_formed(found: Results) -> None:
+def test_latex_is_well_formed(page_results: Results) -> None:
     """As many cells in each row as columns, braces and environments closed, and nothing that TeX
     takes for a command."""
     for view in ("made_up", "leaderboard"):
-        text = export(found, view, "latex")
+        text = export(page_results, view, "latex")
         assert re.findall(r"\\(begin|end){(\w+)}", text) == [
             ("begin", "table"),
             ("begin", "tabular"),
@@ -103,23 +107,23 @@ def test_latex_is_well_formed(found: Results) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex is installed")
-def test_tex_sets_it(found: Results, tmp_path: Path) -> None:
-    body = "\n".join(export(found, view, "latex") for view in ("made_up", "leaderboard"))
+def test_tex_sets_it(page_results: Results, tmp_path: Path) -> None:
+    body = "\n".join(export(page_results, view, "latex") for view in ("made_up", "leaderboard"))
     head = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}"
     (tmp_path / "paper.tex").write_text(f"{head}\n{body}\n\\end{{document}}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull" not in done.stdout, "no table is wider than the text"
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout[-2000:]
+    assert "Overfull" not in process.stdout, "no table is wider than the text"
     assert (tmp_path / "paper.pdf").stat().st_size > 10_000
 
 
-def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(found: Results) -> None:
-    tied = found.comparison.assign(value=0.5)
-    vars(found)["comparison"] = tied
-    assert export(found, "made_up", "markdown").count("**50.0**") >= 2
-    vars(found)["comparison"] = tied.assign(metric="subject_at_1")
-    assert "**" not in export(found, "made_up", "markdown", "subject_at_1")
+def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(page_results: Results) -> None:
+    tied = page_results.comparison.assign(value=0.5)
+    vars(page_results)["comparison"] = tied
+    assert export(page_results, "made_up", "markdown").count("**50.0**") >= 2
+    vars(page_results)["comparison"] = tied.assign(metric="subject_at_1")
+    assert "**" not in export(page_results, "made_up", "markdown", "subject_at_1")
 
 
 @pytest.mark.parametrize(
@@ -132,18 +136,21 @@ def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(found: Results)
     ],
 )
 def test_a_view_that_is_none_is_refused(
-    view: str, metric: str | None, says: str, found: Results
+    view: str, metric: str | None, says: str, page_results: Results
 ) -> None:
     for form in FORMS:
         with pytest.raises(BadInput, match=says):
-            export(found, view, form, metric)
+            export(page_results, view, form, metric)
 
 
-def test_the_command_prints_it(made: Path) -> None:
-    command = ["export", "leaderboard", "--format", "csv", "--project", str(made)]
-    done = CliRunner().invoke(main, command)
-    assert done.exit_code == 0, done.output
-    assert {row["model"] for row in csv.DictReader(StringIO(done.output))} == {"taught", "untaught"}
+def test_the_command_prints_it(result_project: Path) -> None:
+    command = ["export", "leaderboard", "--format", "csv", "--project", str(result_project)]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert {row["model"] for row in csv.DictReader(StringIO(result.output))} == {
+        "taught",
+        "untaught",
+    }
 
 
 def test_all_benchmarks_and_methods_can_be_cited() -> None:
@@ -189,8 +196,8 @@ def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
     form = rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754))"
     for entry, _ in references():
         fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        if found := re.match(form, fields.get("doi", "")):
-            old, year, full_year, venue, *journal = found.groups()
+        if page_results := re.match(form, fields.get("doi", "")):
+            old, year, full_year, venue, *journal = page_results.groups()
             assert fields["year"].endswith(year or full_year or ""), entry
             [known] = filter(None, (old, venue, *journal))
             assert venues[known] in fields.get("booktitle", fields.get("journal", "")), entry
@@ -213,8 +220,8 @@ def test_names_are_cited_once_each() -> None:
         cite(["contrastiv"], params)
 
 
-def test_the_results_file_holds_to_its_schema(made: Path, tmp_path: Path) -> None:
-    merge([made], tmp_path / "ours")
+def test_the_results_file_holds_to_its_schema(result_project: Path, tmp_path: Path) -> None:
+    merge([result_project], tmp_path / "ours")
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     assert schema == shared.ResultsFile.model_json_schema()
     content = json.loads((tmp_path / "ours" / shared.NAME).read_text(encoding="utf-8"))
@@ -235,15 +242,15 @@ def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
     return other
 
 
-def test_results_of_two_groups_come_together(made: Path, tmp_path: Path) -> None:
-    merge([made], tmp_path / "ours")
+def test_results_of_two_groups_come_together(result_project: Path, tmp_path: Path) -> None:
+    merge([result_project], tmp_path / "ours")
     theirs = changed(tmp_path / "ours", "theirs", lambda content: None)
-    assert merge([made, theirs], tmp_path / "both") == ["theirs contrastive made_up"]
+    assert merge([result_project, theirs], tmp_path / "both") == ["theirs contrastive made_up"]
     both = results(tmp_path / "both")
     assert set(both.comparison["model"]) == {"taught", "untaught", "theirs"}
-    ours = results(made).comparison
-    kept = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(kept, ours, check_dtype=False)
+    ours = results(result_project).comparison
+    table = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(table, ours, check_dtype=False)
     shown = export(both, "made_up", "markdown")
     assert "theirs" in shown and "Not every model is tested against the best." in shown
     merge([tmp_path / "both"], tmp_path / "again")
@@ -251,20 +258,20 @@ def test_results_of_two_groups_come_together(made: Path, tmp_path: Path) -> None
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
 
 
-def test_two_groups_are_compared_by_the_tests_of_one(made: Path, tmp_path: Path) -> None:
+def test_two_groups_are_compared_by_the_tests_of_one(result_project: Path, tmp_path: Path) -> None:
     """One group has the project; the other gives a folder, in which no name of a query stands."""
-    assert merge([made], tmp_path / "ours") == []
+    assert merge([result_project], tmp_path / "ours") == []
     theirs = tmp_path / "theirs"
     (theirs / shared.UNITS / "theirs").mkdir(parents=True)
     of_untaught = tmp_path / "ours" / shared.UNITS / "untaught" / "contrastive"
     assert "may_treat" not in pd.read_parquet(of_untaught / "made_up.parquet").to_csv()
     shutil.copytree(of_untaught, theirs / shared.UNITS / "theirs" / "contrastive")
     shutil.move(changed(tmp_path / "ours", "theirs", lambda content: None), theirs / shared.NAME)
-    assert merge([made, theirs], tmp_path / "both") == []
-    both, ours = results(tmp_path / "both").significance, results(made).significance
+    assert merge([result_project, theirs], tmp_path / "both") == []
+    both, ours = results(tmp_path / "both").significance, results(result_project).significance
     keys = ["subset", "metric", "model_a", "method_a", "model_b", "method_b"]
-    kept = both.merge(ours, on=keys, suffixes=("", "_known"))
-    assert len(kept) == len(ours) and list(kept["p"]) == list(kept["p_known"])
+    merged = both.merge(ours, on=keys, suffixes=("", "_known"))
+    assert len(merged) == len(ours) and list(merged["p"]) == list(merged["p_known"])
     pairs = both.set_index(keys)["p"]
     pair = ("full", "acc_at_1", "taught", "contrastive", "untaught", "contrastive")
     other = ("full", "acc_at_1", "taught", "contrastive", "theirs", "contrastive")
@@ -274,8 +281,10 @@ def test_two_groups_are_compared_by_the_tests_of_one(made: Path, tmp_path: Path)
     assert "5.0†" in export(results(tmp_path / "both"), "made_up", "markdown")
 
 
-def test_units_that_do_not_give_the_scores_are_refused(made: Path, tmp_path: Path) -> None:
-    merge([made], tmp_path / "ours")
+def test_units_that_do_not_give_the_scores_are_refused(
+    result_project: Path, tmp_path: Path
+) -> None:
+    merge([result_project], tmp_path / "ours")
     [path] = (tmp_path / "ours" / shared.UNITS / "taught").rglob("*.parquet")
     table = pd.read_parquet(path)
     first = table["acc_at_1"].where(table.index > 0, 1 - table["acc_at_1"])
@@ -293,15 +302,15 @@ def test_units_that_do_not_give_the_scores_are_refused(made: Path, tmp_path: Pat
         assert not (tmp_path / "again").exists()
 
 
-def test_a_name_of_a_results_file_leads_nowhere_else(made: Path, tmp_path: Path) -> None:
-    merge([made], tmp_path / "ours")
+def test_a_name_of_a_results_file_leads_nowhere_else(result_project: Path, tmp_path: Path) -> None:
+    merge([result_project], tmp_path / "ours")
     away = changed(tmp_path / "ours", "../../away", lambda content: None)
     with pytest.raises(BadInput, match="model"):
         shared.read(away)
 
 
-def test_results_that_do_not_go_together_are_refused(made: Path, tmp_path: Path) -> None:
-    merge([made], tmp_path / "ours")
+def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:
+    merge([result_project], tmp_path / "ours")
 
     def other_candidates(content: dict) -> None:
         content["benchmarks"]["made_up"]["candidates"]["full"] = "0" * 64
@@ -318,9 +327,9 @@ def test_results_that_do_not_go_together_are_refused(made: Path, tmp_path: Path)
         (another_format, "format: Input should be"),
     ):
         with pytest.raises(BadInput, match=says):
-            merge([made, changed(tmp_path / "ours", "theirs", change)], tmp_path / "both")
+            merge([result_project, changed(tmp_path / "ours", "theirs", change)], tmp_path / "both")
         assert not (tmp_path / "both").exists()
     with pytest.raises(BadInput, match=r"neither results\.json nor"):
         merge([tmp_path], tmp_path / "both")
     with pytest.raises(BadInput, match="is there already"):
-        merge([made], tmp_path / "ours")
+        merge([result_project], tmp_path / "ours")

@@ -45,7 +45,7 @@ HEAD = "subject_cui,relation,object_cui,times\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -59,14 +59,14 @@ stages:
 
 
 @pytest.fixture
-def pipeline(here: Path) -> Path:
+def pipeline(working_folder: Path) -> Path:
     """A pipeline of two stages that has run, without git."""
-    (here / "dvc.yaml").write_text(PIPELINE)
-    (here / "params.yaml").write_text("seed: 1\n")
-    (here / "code").write_text("code")
+    (working_folder / "dvc.yaml").write_text(PIPELINE)
+    (working_folder / "params.yaml").write_text("seed: 1\n")
+    (working_folder / "code").write_text("code")
     with Repo.init(no_scm=True) as repo:
         repo.reproduce()
-    return here
+    return working_folder
 
 
 def test_a_cut_lock_is_told_where_dvc_fails_by_it(
@@ -107,7 +107,7 @@ def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
     assert Path("ran").read_text() == "first\nsecond\n"
 
 
-def test_what_a_kill_left_half_made_is_removed(here: Path) -> None:
+def test_what_a_kill_left_half_made_is_removed(working_folder: Path) -> None:
     code = """
 from pathlib import Path
 from medprobe.core.files import MARKER, replacing
@@ -136,17 +136,17 @@ LOOK_ALIKES = (  # what people and other programs may have there, with a file in
 )
 
 
-def test_what_only_looks_like_ours_stays(here: Path) -> None:
+def test_what_only_looks_like_ours_stays(working_folder: Path) -> None:
     for name in LOOK_ALIKES:
-        (here / name).mkdir(parents=True)
-        (here / name / "notes").write_text("mine")
-    (here / "outputs/.medprobe-empty/notes").unlink()
+        (working_folder / name).mkdir(parents=True)
+        (working_folder / name / "notes").write_text("mine")
+    (working_folder / "outputs/.medprobe-empty/notes").unlink()
     for name, content in (("outputs/.medprobe-mine", b"mine"), (".medprobe-notes", b"\xff")):
-        (here / name / MARKER).write_bytes(content)
-    (here / ".medprobe-file").write_text("mine")
-    before = sorted(here.rglob("*"))
+        (working_folder / name / MARKER).write_bytes(content)
+    (working_folder / ".medprobe-file").write_text("mine")
+    before = sorted(working_folder.rglob("*"))
     mend()
-    assert sorted(here.rglob("*")) == before
+    assert sorted(working_folder.rglob("*")) == before
 
 
 def test_a_run_whose_record_was_never_written_is_run_again(pipeline: Path) -> None:
@@ -162,15 +162,15 @@ def test_a_run_whose_record_was_never_written_is_run_again(pipeline: Path) -> No
     assert not any(record.parent.exists() for record in records)
     with Repo() as repo:
         assert [stage.addressing for stage in repo.reproduce()] == ["first", "second"]
-    kept = sorted(RUNS.rglob("*"))
+    names = sorted(RUNS.rglob("*"))
     mend()
-    assert sorted(RUNS.rglob("*")) == kept
+    assert sorted(RUNS.rglob("*")) == names
 
 
-def test_what_is_half_made_is_hidden_from_dvc_and_git(here: Path) -> None:
+def test_what_is_half_made_is_hidden_from_dvc_and_git(working_folder: Path) -> None:
     """Until it is removed it makes no stage stale, and no `git add --all` takes it along."""
     for name in (".gitignore", ".dvcignore"):
-        shutil.copy(ROOT / name, here)
+        shutil.copy(ROOT / name, working_folder)
     Path(".dvc").mkdir()
     Path(".dvc/config").touch()
     subprocess.run(["git", "init", "--quiet"], check=True)
@@ -179,8 +179,8 @@ def test_what_is_half_made_is_hidden_from_dvc_and_git(here: Path) -> None:
         for path in made:
             path.touch()
         command = ["git", "check-ignore", *(str(path) for path in made)]
-        shown = subprocess.run(command, stdout=PIPE, text=True, check=False).stdout
-        assert shown.splitlines() == [str(path) for path in made]
+        output = subprocess.run(command, stdout=PIPE, text=True, check=False).stdout
+        assert output.splitlines() == [str(path) for path in made]
         with Repo() as repo:
             folders = [str(path.parents[1].resolve()) for path in made]
             hidden = [repo.dvcignore.is_ignored_dir(folder) for folder in folders]
@@ -188,7 +188,7 @@ def test_what_is_half_made_is_hidden_from_dvc_and_git(here: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_nothing_runs_on_when_repro_is_stopped(here: Path, number: int) -> None:
+def test_nothing_runs_on_when_repro_is_stopped(working_folder: Path, number: int) -> None:
     """Not even what a stage has started, whatever stops `medprobe repro` alone."""
     code = """
 import subprocess, sys
@@ -267,7 +267,7 @@ def test_a_full_disk_under_a_library_is_one_line(
 
 
 def test_what_torch_writes_says_when_there_is_no_room(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "FULL", {errno.EFBIG})  # a limit stands in for the disk
     network = torch.nn.Linear(300, 300)

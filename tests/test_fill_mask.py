@@ -41,10 +41,10 @@ def slow(folder, queries, k):
 @pytest.mark.parametrize("budget", [1, 8192])
 def test_equals_the_slow_implementation(arch, budget, tiny_model):
     queries = probing.queries(answers=ANSWERS)
-    found = method(tiny_model(arch), budget).predict(
+    predictions = method(tiny_model(arch), budget).predict(
         probing.task(queries, probing.candidates(), 10), ""
     )
-    probing.same(found, slow(tiny_model(arch), queries, 10))
+    probing.same(predictions, slow(tiny_model(arch), queries, 10))
 
 
 def test_only_an_answer_of_one_token_is_a_hit(tiny_model):

@@ -79,10 +79,10 @@ def slow(folder, queries, cap, beams):
 def test_equals_beam_search_by_the_book(arch, tiny_model, monkeypatch):
     monkeypatch.setattr(Generative, "_length_limit", lambda *args: 6)
     queries = probing.queries(PROMPTS, ANSWERS)
-    found = method(tiny_model(arch), beams=3).predict(
+    predictions = method(tiny_model(arch), beams=3).predict(
         probing.task(queries, probing.candidates(), 10), ""
     )
-    probing.same(found, slow(tiny_model(arch), queries, 6, 3))
+    probing.same(predictions, slow(tiny_model(arch), queries, 6, 3))
 
 
 @pytest.mark.parametrize("arch", ["t5", "bart"])
@@ -125,8 +125,8 @@ def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
     name = "_write_as_released" if script == "released" else "_write_texts"
     monkeypatch.setattr(prober, name, lambda task: [written] * len(task.queries))
     queries = probing.queries(PROMPTS[:1], ["Hepatitis B"])
-    found = prober.predict(probing.task(queries, probing.candidates(), 10), "")
-    assert found["hit"].tolist() == [True, False]
+    predictions = prober.predict(probing.task(queries, probing.candidates(), 10), "")
+    assert predictions["hit"].tolist() == [True, False]
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -155,10 +155,10 @@ def test_as_released_a_prompt_longer_than_the_window_is_refused(tiny_model):
 
 def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):
     queries = probing.queries(PROMPTS, ANSWERS)
-    found = method(tiny_model("t5"), beams=2).predict(
+    predictions = method(tiny_model("t5"), beams=2).predict(
         probing.task(queries, probing.candidates(), 10), ""
     )
-    assert found["rouge_l"].between(0, 1).all()
+    assert predictions["rouge_l"].between(0, 1).all()
 
 
 def test_a_prompt_without_slot_is_refused(tiny_model):

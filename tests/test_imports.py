@@ -61,22 +61,22 @@ def test_relations_of_a_clone_are_found_with_their_prompts(
     bring("medlama", clone(tmp_path / "clone"), tmp_path / "data")
     there = {path.name for path in (tmp_path / "data/medlama").iterdir()}
     assert there == {*TEXTS, "prompts.csv"}
-    said = capsys.readouterr().out
-    assert "found: 5 files" in said
-    assert "missing: relation may_treat" not in said
-    assert "missing: relation occurs_after" in said
-    assert "prompts, of which may_prevent are not" in said
-    assert "medprobe import sentences" in said
+    output = capsys.readouterr().out
+    assert "found: 5 files" in output
+    assert "missing: relation may_treat" not in output
+    assert "missing: relation occurs_after" in output
+    assert "prompts, of which may_prevent are not" in output
+    assert "medprobe import sentences" in output
 
 
 def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = bring("sentences", clone(tmp_path / "clone"), tmp_path / "data")
     assert report["sentences"].tolist() == [2, 2]
-    there = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
-    assert there == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
-    said = capsys.readouterr().out
-    assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in said
-    assert "less than the paper's 10,000 sentences" in said
+    names = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
+    assert names == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
+    output = capsys.readouterr().out
+    assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
+    assert "less than the paper's 10,000 sentences" in output
     one = tmp_path / "mine.txt"
     one.write_text("a sentence .\n")
     bring("sentences", one, tmp_path / "data")
@@ -88,10 +88,10 @@ def test_lamas_archive_says_what_it_lacks(
 ) -> None:
     report = bring("lama", lama(tmp_path / "archive"), tmp_path / "data")
     assert report.to_numpy().tolist() == [["google-re", 1, 2, 1], ["t-rex", 1, 2, 1]]
-    said = capsys.readouterr().out
-    assert "missing: ConceptNet; name the others" in said
-    assert "missing: T-REx's relations P37" in said
-    assert "sets: [google-re, t-rex]" in said
+    output = capsys.readouterr().out
+    assert "missing: ConceptNet; name the others" in output
+    assert "missing: T-REx's relations P37" in output
+    assert "sets: [google-re, t-rex]" in output
     assert (tmp_path / "data/lama/TREx/P36.jsonl").is_file()
 
 
@@ -100,8 +100,8 @@ def test_biolamas_archive_says_what_it_lacks(
 ) -> None:
     report = bring("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
     assert report.to_numpy().tolist() == [["ctd", 1, 1, 1, 1]]
-    said = capsys.readouterr().out
-    assert "missing: wikidata" in said and "missing: umls; its triples need a licence" in said
+    output = capsys.readouterr().out
+    assert "missing: wikidata" in output and "missing: umls; its triples need a licence" in output
     assert (tmp_path / "data/biolama/ctd/prompts/manual.jsonl").is_file()
 
 

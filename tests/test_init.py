@@ -39,16 +39,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["wheel", *options, "--wheel-dir", "dist", "./clone"],
         ["install", *options, *target],
     ):
-        done = subprocess.run(
+        process = subprocess.run(
             [*pip, *command], cwd=folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
+        assert process.returncode == 0, process.stderr
     return folder / "libs"
 
 
 def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
     """What a command of the installed package says that must succeed."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "from medprobe.cli import main; main()", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(libs), "COLUMNS": "200"},
@@ -57,8 +57,8 @@ def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+    assert process.returncode == 0, process.stdout
+    return process.stdout
 
 
 @pytest.mark.slow

@@ -174,11 +174,11 @@ def test_intervals_of_few_units_hold_the_truth(units: int) -> None:
 
 
 def test_of_heavy_tails_the_log_scale_holds_better() -> None:
-    def held(scale: Scale) -> float:
+    def measure_coverage(scale: Scale) -> float:
         random = np.random.default_rng(5)
         return coverage(lambda: random.lognormal(size=40), float(np.exp(0.5)), scale)
 
-    assert held("log") > max(0.9, held("plain"))
+    assert measure_coverage("log") > max(0.9, measure_coverage("plain"))
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), min_size=1, max_size=50))

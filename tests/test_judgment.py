@@ -94,7 +94,7 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
     prober = method(folder)
     assert prober.passes() == [*(["chat"] if pass_ == "chat" else []), "none", "likelihood"]
     made = task(prober, benchmark())
-    found = prober.predict(made, pass_)
+    predictions = prober.predict(made, pass_)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
@@ -108,7 +108,7 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
         return sum(logs[i - 1, whole[i]].item() for i in range(len(known), len(whole)))
 
     expected = []
-    some = found if arch == "gpt2" else found.head(2)
+    some = predictions if arch == "gpt2" else predictions.head(2)
     for query, name in zip(some["query_id"], some["prediction"], strict=True):
         statement = PROMPTS[int(query[1:])].replace("[Y]", name)
         shares = []
@@ -120,10 +120,10 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
             shares.append(odds[0] / sum(odds))
         expected.append(sum(shares) / len(shares))
     assert some["score"].tolist() == pytest.approx(expected, abs=1e-4)
-    assert found["hit"].tolist() == [True, False] * 3
-    assert found.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
+    assert predictions["hit"].tolist() == [True, False] * 3
+    assert predictions.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
     alone = method(folder, budget=1).predict(made, pass_)
-    assert alone["score"].tolist() == pytest.approx(found["score"].tolist(), abs=1e-5)
+    assert alone["score"].tolist() == pytest.approx(predictions["score"].tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, *tiny.CAUSAL])
@@ -132,10 +132,10 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
     prober, small = method(folder), method(folder, budget=1)
     assert prober.passes()[-1] == "likelihood"
     made = task(prober, benchmark())
-    found = prober.predict(made, "likelihood")
+    predictions = prober.predict(made, "likelihood")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     totals = []
-    some = found if arch in ("bert", "gpt2") else found.head(2)
+    some = predictions if arch in ("bert", "gpt2") else predictions.head(2)
     for query, name in zip(some["query_id"], some["prediction"], strict=True):
         text = PROMPTS[int(query[1:])].replace("[Y]", name)
         if arch in tiny.CAUSAL:
@@ -152,10 +152,10 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
     for true in range(0, len(totals), 2):
         wrong = true + 1
         share = 1 / (1 + math.exp(totals[wrong] - totals[true]))
-        assert found["score"].iloc[true] == pytest.approx(share, abs=1e-4)
-        assert found["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
+        assert predictions["score"].iloc[true] == pytest.approx(share, abs=1e-4)
+        assert predictions["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
     alone = small.predict(made, "likelihood")
-    assert alone["score"].tolist() == pytest.approx(found["score"].tolist(), abs=1e-5)
+    assert alone["score"].tolist() == pytest.approx(predictions["score"].tolist(), abs=1e-5)
 
 
 def test_a_statement_longer_than_the_window_is_refused(tiny_model) -> None:
@@ -259,10 +259,10 @@ def test_a_model_that_calls_everything_true_is_known_by_it(judged) -> None:
     assert nothing["called_true"]["value"] == nothing["called_true"]["low"] == 0
     assert 0.5 < everything["called_true"]["low"] < 1
     assert mixed["called_true"]["value"] == 0.75
-    some = judgment.SCORER.score(
+    scores = judgment.SCORER.score(
         rows.assign(score=[0.9, 0.8] * 5 + [0.1, 0.2] * 3), folder, scoring
     )
-    called = some["none"]["all"]["micro"]["called_true"]
+    called = scores["none"]["all"]["micro"]["called_true"]
     assert called["value"] == 0.625 and called["low"] < 0.625 < called["high"]
 
 
@@ -272,8 +272,8 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
     other = rows.assign(score=1 - rows["score"], replicate="1")
 
     def score(*tables: pd.DataFrame) -> Any:
-        found = judgment.SCORER.score(pd.concat(tables), folder, scoring)
-        return found["none"]["all"]["r1"]["auroc"]
+        scores = judgment.SCORER.score(pd.concat(tables), folder, scoring)
+        return scores["none"]["all"]["r1"]["auroc"]
 
     both = score(rows, other)
     assert (both["value"], both["n"]) == (0.5, 8)

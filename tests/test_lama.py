@@ -89,7 +89,7 @@ def dropped(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
     return counted[counted > 0].to_dict()
 
 
-def kept(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
+def count_kept(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
     counted = benchmark.notes["dropped"].set_index(["set", "rule"])["kept"]
     return counted[counted > 0].to_dict()
 
@@ -106,7 +106,7 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
         "squad": ["Rust is made of [Y]."],
     }
     assert dropped(benchmark) == {("google-re", "no mask"): 2}
-    assert kept(benchmark) == {
+    assert count_kept(benchmark) == {
         ("google-re", "denied"): 1,
         ("google-re", "fact_twice"): 1,
         ("google-re", "prompt_twice"): 1,

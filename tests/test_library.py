@@ -28,9 +28,11 @@ def test_importing_it_loads_no_library() -> None:
     said = (
         "import sys, medprobe; print(sorted({'torch', 'pandas'} & {*sys.modules}), dir(medprobe))"
     )
-    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("[] ")
-    assert all(name in done.stdout for name in medprobe.__all__)
+    process = subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+    )
+    assert process.stdout.startswith("[] ")
+    assert all(name in process.stdout for name in medprobe.__all__)
 
 
 def test_every_name_is_handed_on() -> None:
@@ -52,8 +54,8 @@ def test_names_are_ranked_as_by_hand(tiny_model: TinyModel) -> None:
 
 def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
     for kind, method in (("bert", "fill_mask"), ("t5", "generative")):
-        found = medprobe.load(tiny_model(kind)).ask(PROMPT, method, k=2)
-        assert list(found) == ["rank", "answer", "score"] and 1 <= len(found) <= 2
+        answers = medprobe.load(tiny_model(kind)).ask(PROMPT, method, k=2)
+        assert list(answers) == ["rank", "answer", "score"] and 1 <= len(answers) <= 2
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None
 
 
 @pytest.fixture
-def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyModel) -> Path:
+def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyModel) -> Path:
     """A project with scores and a model."""
     project(tmp_path, monkeypatch)
     score(Params(score=ScoreParams(bootstrap=20)))
@@ -137,9 +139,11 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyMode
     return tmp_path
 
 
-def test_results_are_those_of_the_project(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_those_of_the_project(
+    scored_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir("/")
-    results = medprobe.results(scored)
+    results = medprobe.results(scored_project)
     rows = results.comparison.query("model == 'taught' and relation == 'macro'")
     assert len(rows) and results.significance.empty
     assert results.benchmark("made_up").primary_metric == "acc_at_1"
@@ -152,14 +156,14 @@ def test_results_are_those_of_the_project(scored: Path, monkeypatch: pytest.Monk
     with pytest.raises(BadInput, match="no mean of a metric 'f1'"):
         medprobe.figure(rows, "f1")
     with pytest.raises(BadInput, match="no scores"):
-        medprobe.results(scored / "outputs")
+        medprobe.results(scored_project / "outputs")
 
 
-def test_the_notebook_runs(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cell by cell, and what a notebook would show is shown: a kernel, which would bring forty more
     packages, does no more for these cells."""
-    (scored / "docs").mkdir()
-    monkeypatch.chdir(scored / "docs")
+    (scored_project / "docs").mkdir()
+    monkeypatch.chdir(scored_project / "docs")
     names: dict[str, object] = {}
     shown = []
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:

@@ -100,16 +100,16 @@ def predicted(folder, **settings):
 
 @pytest.mark.parametrize(("arch", "more"), [("gpt2", {}), ("t5", {}), ("bert", {"shortlist": 0})])
 def test_ranks_of_answers(arch, more, tiny_model):
-    found = predicted(tiny_model(arch), ranks=True, **more)
-    first = found.groupby(["variant", "query_id"])["answer_rank"].first()
+    predictions = predicted(tiny_model(arch), ranks=True, **more)
+    first = predictions.groupby(["variant", "query_id"])["answer_rank"].first()
     assert (first.loc[:, ["q2", "q3"]] == len(NAMES) + 1).all()
-    for (variant, query), rows in found.groupby(["variant", "query_id"]):
+    for (variant, query), rows in predictions.groupby(["variant", "query_id"]):
         answers = {"q0": [NAMES[3], NAMES[50]], "q1": [NAMES[9]]}.get(query, [])
         seen = rows.loc[rows["prediction"].isin(answers), "rank"].min()
         rank = first[variant, query]
         assert rank > 5 if np.isnan(seen) else rank == seen
     plain = predicted(tiny_model(arch), **more)
-    pd.testing.assert_frame_equal(found.drop(columns="answer_rank"), plain)
+    pd.testing.assert_frame_equal(predictions.drop(columns="answer_rank"), plain)
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bert"])
@@ -128,8 +128,8 @@ def test_a_search_that_is_cut_short_says_what_is_certain(tiny_model):
     assert (certain["prediction"] == certain["prediction_whole"]).all()
     assert 0 < len(certain) < len(whole)
     assert set(cut["query_id"]) == set(whole["query_id"])
-    asked = predicted(tiny_model("gpt2"), most_nodes=80, ranks=True)
-    assert not asked["answer_rank_certain"].all()
+    predictions = predicted(tiny_model("gpt2"), most_nodes=80, ranks=True)
+    assert not predictions["answer_rank_certain"].all()
 
 
 def test_a_masked_models_shortlist_does_not_give_ranks(tiny_model):

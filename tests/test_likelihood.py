@@ -99,19 +99,19 @@ def slow_masked(folder, queries, scope):
 
 def test_causal_equals_reading_every_filled_prompt(tiny_model):
     queries = probing.queries()
-    found = method(tiny_model("gpt2")).predict(
+    predictions = method(tiny_model("gpt2")).predict(
         probing.task(queries, probing.candidates(NAMES), 5), ""
     )
-    probing.same(found, table(slow_causal(tiny_model("gpt2"), queries), 5))
+    probing.same(predictions, table(slow_causal(tiny_model("gpt2"), queries), 5))
 
 
 @pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
 def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
     queries = probing.queries()
-    found = method(tiny_model(arch)).predict(
+    predictions = method(tiny_model(arch)).predict(
         probing.task(queries, probing.candidates(NAMES), 5), ""
     )
-    probing.same(found, table(slow_seq2seq(tiny_model(arch), queries), 5))
+    probing.same(predictions, table(slow_seq2seq(tiny_model(arch), queries), 5))
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,12 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
 )
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
-    found = method(tiny_model(arch), masked=scope).predict(
+    predictions = method(tiny_model(arch), masked=scope).predict(
         probing.task(queries, probing.candidates(NAMES), 5), ""
     )
-    ranked = found[found["rank"] <= 5].reset_index(drop=True)  # behind them what equals the last
+    ranked = predictions[predictions["rank"] <= 5].reset_index(
+        drop=True
+    )  # behind them what equals the last
     probing.same(ranked, table(slow_masked(tiny_model(arch), queries, scope), 5))
 
 
@@ -139,16 +141,16 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
 def test_the_whole_word_variants_can_be_left_out(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1])
     candidates = probing.candidates(NAMES)
-    found = method(tiny_model("bert"), whole_word=False).predict(
+    predictions = method(tiny_model("bert"), whole_word=False).predict(
         probing.task(queries, candidates, 2), ""
     )
-    assert found["variant"].unique().tolist() == ["", "per_token"]
+    assert predictions["variant"].unique().tolist() == ["", "per_token"]
 
 
 def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
     queries, folder = probing.queries(probing.PROMPTS[:2]), tiny_model("bert")
     everything = method(folder).predict(probing.task(queries, probing.candidates(NAMES), 10), "")
-    some = method(folder, shortlist=4).predict(
+    predictions = method(folder, shortlist=4).predict(
         probing.task(queries, probing.candidates(NAMES), 10), ""
     )
     average = MaskAverage(folder, MaskAverage.Settings(), EngineParams(), 0)
@@ -159,7 +161,7 @@ def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
     ]
     expected = everything[kept].reset_index(drop=True)
     expected["rank"] = expected.groupby(["query_id", "variant"]).cumcount() + 1
-    probing.same(some, expected)
+    probing.same(predictions, expected)
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])

@@ -115,7 +115,7 @@ def build(data: Path, *files: list[str]) -> BenchmarkTables:
     return lipid.build(data, lipid.Settings(), 0)
 
 
-def found(benchmark: BenchmarkTables) -> dict[str, list[str]]:
+def prompts_by_article(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     return benchmark.queries.groupby("pmid")["prompt"].agg(list).to_dict()
 
 
@@ -135,14 +135,14 @@ def test_a_sentence_across_tags_becomes_a_query(tmp_path: Path) -> None:
 
 def test_one_mention_counts_over_both_lists(tmp_path: Path) -> None:
     benchmark = build(tmp_path, [record(7, "Aspirin hits BRX2. Insulin acts.")])
-    assert found(benchmark) == {"7": ["[Y] acts."]}
+    assert prompts_by_article(benchmark) == {"7": ["[Y] acts."]}
     assert benchmark.queries["subset"].tolist() == ["gene"]
     assert dropped(benchmark) == {"sentence: several mentions": 1}
 
 
 def test_candidates_are_the_entities_of_prompts_or_the_whole_list(tmp_path: Path) -> None:
-    made = build(tmp_path, [record(7, "Aspirin helps."), record(8, "BRX2 acts.")])
-    names = made.candidates.groupby("subset")["name"].agg(list).to_dict()
+    benchmark = build(tmp_path, [record(7, "Aspirin helps."), record(8, "BRX2 acts.")])
+    names = benchmark.candidates.groupby("subset")["name"].agg(list).to_dict()
     assert names == {"chem": ["aspirin"], "gene": ["BRX2"]}
     table = lipid.build(tmp_path, lipid.Settings(candidates="listed"), 0).candidates
     assert table.groupby("subset")["name"].agg(list).to_dict() == {
@@ -154,9 +154,9 @@ def test_candidates_are_the_entities_of_prompts_or_the_whole_list(tmp_path: Path
 def test_the_last_day_of_a_period_is_out(tmp_path: Path) -> None:
     days = {1: "2022-06-29", 2: "2022-06-30", 3: "2022-07-01"}
     build(tmp_path, [record(number, f"Aspirin has {number}.", day) for number, day in days.items()])
-    made = lipid.build(tmp_path, lipid.Settings(submitted_before=date(2022, 6, 30)), 0)
-    assert found(made) == {"1": ["[Y] has 1."]}
-    assert dropped(made) == {"abstract after the period": 2}
+    benchmark = lipid.build(tmp_path, lipid.Settings(submitted_before=date(2022, 6, 30)), 0)
+    assert prompts_by_article(benchmark) == {"1": ["[Y] has 1."]}
+    assert dropped(benchmark) == {"abstract after the period": 2}
     with pytest.raises(BadInput, match="2021-12-31 is not after submitted_after"):
         lipid.build(tmp_path, lipid.Settings(submitted_before=date(2021, 12, 31)), 0)
 
@@ -168,7 +168,7 @@ def test_the_day_of_the_cut_off_is_out_the_next_one_in(tmp_path: Path) -> None:
         record(3, "Aspirin heals.", status="medline"),
     ]
     benchmark = build(tmp_path, records)
-    assert found(benchmark) == {"2": ["[Y] helps."]}
+    assert prompts_by_article(benchmark) == {"2": ["[Y] helps."]}
     assert dropped(benchmark) == {"abstract before the cut-off": 1, "abstract without a date": 1}
 
 
@@ -180,7 +180,7 @@ def test_later_files_revise_and_delete(tmp_path: Path) -> None:
         record(4, "Quinine is old."),
     ]
     benchmark = build(tmp_path, first, second)
-    assert found(benchmark) == {
+    assert prompts_by_article(benchmark) == {
         "1": ["[Y] has one use."],
         "3": ["[Y] has 3 uses."],
         "4": ["[Y] is old."],
@@ -190,12 +190,12 @@ def test_later_files_revise_and_delete(tmp_path: Path) -> None:
 
 def test_a_revision_without_prompts_removes_the_old_ones(tmp_path: Path) -> None:
     benchmark = build(tmp_path, [record(1, "Aspirin helps.")], [record(1, "We gave aspirin.")])
-    assert found(benchmark) == {}
+    assert prompts_by_article(benchmark) == {}
 
 
 def test_the_highest_version_wins_whatever_the_order(tmp_path: Path) -> None:
     records = [record(1, "Aspirin is new.", version=2), record(1, "Aspirin is old.", version=1)]
-    assert found(build(tmp_path, records)) == {"1": ["[Y] is new."]}
+    assert prompts_by_article(build(tmp_path, records)) == {"1": ["[Y] is new."]}
 
 
 def test_prompts_that_are_alike_are_one_query_with_all_answers(tmp_path: Path) -> None:
@@ -268,14 +268,14 @@ def test_released_prompts_are_queries(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text(json.dumps(ROWS, indent=1))
     assert [(row.kind, row.prompt, row.entity) for row in released.read(path)] == PROMPTS
-    made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
-    assert made.queries["prompt"].tolist() == ["[Y] lowers fever.", "Of [Y]."]
-    assert made.queries["sentence"].tolist() == ["aspirin lowers fever.", "Of BRX2."]
-    assert made.candidates[["name", "subset"]].to_numpy().tolist() == [
+    benchmark = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
+    assert benchmark.queries["prompt"].tolist() == ["[Y] lowers fever.", "Of [Y]."]
+    assert benchmark.queries["sentence"].tolist() == ["aspirin lowers fever.", "Of BRX2."]
+    assert benchmark.candidates[["name", "subset"]].to_numpy().tolist() == [
         ["aspirin", "chem"],
         ["BRX2", "gene"],
     ]
-    tables = {"queries": made.queries, "candidates": made.candidates, **made.others}
+    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates, **benchmark.others}
     checks = gate_helpers.failing("lipid_released", tables)
     assert [check for check in checks if check["severity"] != "warning"] == []
 
@@ -285,9 +285,9 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     path.parent.mkdir()
     rows = [*ROWS, {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    made = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
-    assert len(made.queries) == 2
-    assert made.notes["dropped"].to_numpy().tolist() == [["gene", "not one mask", 1]]
+    benchmark = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
+    assert len(benchmark.queries) == 2
+    assert benchmark.notes["dropped"].to_numpy().tolist() == [["gene", "not one mask", 1]]
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def exported(*arguments: str) -> tuple[int, str]:
     command = ["export", "benchmark", "medlama", "--to", "lm-eval", *arguments]
-    done = CliRunner().invoke(main, command)
-    return done.exit_code, done.output
+    result = CliRunner().invoke(main, command)
+    return result.exit_code, result.output
 
 
 @pytest.fixture
@@ -174,10 +174,10 @@ def test_what_cannot_be_exported_is_said(project: Path) -> None:
     status, said = exported("--out", str(OUT))
     assert status == 2 and "judged by f1" in said and not OUT.exists()
     other = ["export", "benchmark", "medlma", "--to", "lm-eval", "--out", "x"]
-    done = CliRunner().invoke(main, other)
-    assert done.exit_code == 2 and "did you mean 'medlama'" in done.output
-    done = CliRunner().invoke(main, ["export", "benchmark", "medlama"])
-    assert done.exit_code == 2 and "--to" in done.output
+    result = CliRunner().invoke(main, other)
+    assert result.exit_code == 2 and "did you mean 'medlama'" in result.output
+    result = CliRunner().invoke(main, ["export", "benchmark", "medlama"])
+    assert result.exit_code == 2 and "--to" in result.output
 
 
 def test_an_answer_ends_where_all_prompts_go_on_alike() -> None:
@@ -195,10 +195,10 @@ def lm_eval(tasks: Path, *names: str) -> Path:
     command += ["--model_args", f"pretrained={places.MODELS / 'small'},add_bos_token=True"]
     command += ["--include_path", str(tasks), "--tasks", ",".join(names), "--output_path", "out"]
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "PYTHONPATH": ""}
-    done = subprocess.run(
+    process = subprocess.run(
         command, env={**os.environ, **offline}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert process.returncode == 0, process.stderr[-2000:]
     [results] = Path("out").glob("*/results_*.json")
     return results.parent
 

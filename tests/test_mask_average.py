@@ -31,11 +31,11 @@ def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.Da
         for name in names:
             pieces = probing.piece_ids(tokenizer, query.prompt, name)
             ids = probing.masked_ids(tokenizer, query.prompt, len(pieces))
-            found = probing.log_probs(model, ids)
+            log_probs = probing.log_probs(model, ids)
             at = [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
-            scores[name] = sum(found[p, t].item() for p, t in zip(at, pieces, strict=True)) / len(
-                pieces
-            )
+            scores[name] = sum(
+                log_probs[p, t].item() for p, t in zip(at, pieces, strict=True)
+            ) / len(pieces)
         for variant, among in (("", names), ("relation", query.answers)):
             ranked = sorted(among, key=lambda name: (-scores[name], name))[:k]
             for rank, name in enumerate(ranked, start=1):
@@ -48,8 +48,12 @@ def slow(folder: Path, queries: pd.DataFrame, names: list[str], k: int) -> pd.Da
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 def test_equals_the_slow_implementation(arch, tiny_model):
     queries = probing.queries()
-    found = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 5), "")
-    ranked = found[found["rank"] <= 5].reset_index(drop=True)  # behind them what equals the last
+    predictions = method(tiny_model(arch)).predict(
+        probing.task(queries, probing.candidates(), 5), ""
+    )
+    ranked = predictions[predictions["rank"] <= 5].reset_index(
+        drop=True
+    )  # behind them what equals the last
     probing.same(ranked, slow(tiny_model(arch), queries, list(probing.NAMES), 5))
 
 
@@ -57,7 +61,7 @@ def test_as_released_it_is_the_mean_over_padding_of_raw_scores_at_one_mask(tiny_
     folder, queries = tiny_model("bert"), probing.queries()
     released = method(folder, script="released")
     task = probing.task(queries, probing.candidates([*probing.NAMES, "Velotrine"]), 20)
-    found = released.predict(task, "")
+    predictions = released.predict(task, "")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
     names = sorted([*probing.NAMES, "Velotrine"])
@@ -69,10 +73,14 @@ def test_as_released_it_is_the_mean_over_padding_of_raw_scores_at_one_mask(tiny_
             logits = model(**read).logits[0, place]
         scores = (logits[padded["input_ids"]] * padded["attention_mask"]).mean(dim=1)
         expected = pd.Series(scores.tolist(), index=names).sort_values(ascending=False)
-        rows = found[(found["query_id"] == query.query_id) & (found["variant"] == "")]
+        rows = predictions[
+            (predictions["query_id"] == query.query_id) & (predictions["variant"] == "")
+        ]
         assert rows["prediction"].map(expected).is_monotonic_decreasing
         assert np.allclose(rows["score"], rows["prediction"].map(expected), atol=1e-5)
-        own = found[(found["query_id"] == query.query_id) & (found["variant"] == "relation")]
+        own = predictions[
+            (predictions["query_id"] == query.query_id) & (predictions["variant"] == "relation")
+        ]
         assert set(own["prediction"]) == {*query.answers, query.subject}
     assert len(released.reads(task, "")) == len(queries)
 
@@ -89,10 +97,10 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
 
 def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):
     names = ["Karsten Syndrome", "KARSTEN SYNDROME", "Karsten syndrome"]
-    found = method(tiny_model("bert")).predict(
+    predictions = method(tiny_model("bert")).predict(
         probing.task(probing.queries(), probing.candidates(names), 3), ""
     )
-    first = found[(found["query_id"] == "q0") & (found["variant"] == "")]
+    first = predictions[(predictions["query_id"] == "q0") & (predictions["variant"] == "")]
     assert first["prediction"].tolist() == sorted(names)
     assert first["score"].nunique() == 1
 

@@ -131,16 +131,16 @@ def build(data: Path, **choices: object) -> BenchmarkTables:
 
 
 def test_queries_prompts_subsets_and_candidates(tmp_path: Path) -> None:
-    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
-    found = made.queries.set_index("query_id")
-    assert sorted(found["subject"]) == ["fever powder", "ibuprofen", "ibuprofen"]
-    hard = found[found["subset"] == "hard"].iloc[0]
+    benchmark = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    indexed = benchmark.queries.set_index("query_id")
+    assert sorted(indexed["subject"]) == ["fever powder", "ibuprofen", "ibuprofen"]
+    hard = indexed[indexed["subset"] == "hard"].iloc[0]
     assert hard["prompt"] == "ibuprofen might treat [Y] ."
     assert hard["answers"] == ["fever", "t(8;21)(q22;q22)"]
-    assert hard.name.removesuffix("-hard") in found.index
-    easy = found[found["subject"] == "fever powder"].iloc[0]
+    assert hard.name.removesuffix("-hard") in indexed.index
+    easy = indexed[indexed["subject"] == "fever powder"].iloc[0]
     assert (easy["avg_match"], round(easy["avg_rouge_l"], 3)) == (1.0, 0.667)
-    names = made.candidates.groupby("subset")["name"].agg(list)
+    names = benchmark.candidates.groupby("subset")["name"].agg(list)
     assert names["full"] == ["fever", "fever powder", "ibuprofen", "t(8;21)(q22;q22)"]
     assert names["hard"] == ["fever", "ibuprofen", "t(8;21)(q22;q22)"]
 
@@ -177,9 +177,9 @@ def test_the_stage_writes_tables_and_statistics(
         build_stage("mine", chosen)
     write_umls(tmp_path / "data", CONCEPTS, TREATS)
     build_stage("mine", chosen)
-    made = BenchmarkTables.read(tmp_path / "outputs/benchmarks/mine")
-    assert len(made.queries) == 3
-    assert (set(made.queries["benchmark"]), made.builder) == ({"mine"}, "medlama")
+    tables = BenchmarkTables.read(tmp_path / "outputs/benchmarks/mine")
+    assert len(tables.queries) == 3
+    assert (set(tables.queries["benchmark"]), tables.builder) == ({"mine"}, "medlama")
     assert (tmp_path / "outputs/benchmarks/mine/statistics.csv").is_file()
     with pytest.raises(BadInput, match="benchmarks: no benchmark 'mine'"):
         build_stage("mine", params.Params())
@@ -190,15 +190,15 @@ def test_preferred_names_leave_out_concepts_without_one(tmp_path: Path) -> None:
     path = tmp_path / "umls/MRCONSO.RRF"
     text = path.read_text().replace("C2|ENG", "C2|FRE").replace("C1|ENG|P", "C1|ENG|S")
     path.write_text(text + "C1|ENG|P|L|PF|S|Y|A5||||NCI|PT|X|pyrexia|0|N||\n")
-    made = build(tmp_path, names="preferred")
-    assert {tuple(names) for names in made.queries["answers"]} == {("pyrexia",)}
+    benchmark = build(tmp_path, names="preferred")
+    assert {tuple(names) for names in benchmark.queries["answers"]} == {("pyrexia",)}
     assert build(tmp_path).queries["answers"].map(len).max() == 2
 
 
 def test_subjects_that_look_like_slots_stay_as_they_are(tmp_path: Path) -> None:
     concepts = [*CONCEPTS[:2], ("C3", "A3", "[X]Other pain"), CONCEPTS[3]]
-    made = build(write_umls(tmp_path, concepts, TREATS))
-    assert "[X]Other pain might treat [Y] ." in set(made.queries["prompt"])
+    benchmark = build(write_umls(tmp_path, concepts, TREATS))
+    assert "[X]Other pain might treat [Y] ." in set(benchmark.queries["prompt"])
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
@@ -236,24 +236,24 @@ def test_rouge_l_is_a_symmetric_share(first: str, second: str) -> None:
 
 
 def test_statistics(tmp_path: Path) -> None:
-    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
-    table = statistics(made).set_index(["subset", "relation"])
+    benchmark = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    table = statistics(benchmark).set_index(["subset", "relation"])
     every = table.loc[("full", "all")]
     assert (every["queries"], every["answers"], every["distinct_answers"]) == (2, 3, 2)
     assert (every["answers_per_query"], every["candidates"]) == (1.5, 4)
     assert every["answer_characters"] == ((5 + 16) / 2 + 5) / 2
-    tokens = token_statistics(made, lambda texts: [len(text.split("(")) for text in texts])
+    tokens = token_statistics(benchmark, lambda texts: [len(text.split("(")) for text in texts])
     row = tokens.set_index("subset").loc["full"]
     assert (row["tokens_per_answer"], row["single_token"]) == (2.0, 0.5)
     assert row[row == 0.5].index.tolist() == ["single_token", "answers_of_1", "answers_of_3"]
-    long = token_statistics(made, lambda texts: [11 + len(text) for text in texts])
+    long = token_statistics(benchmark, lambda texts: [11 + len(text) for text in texts])
     assert long["answers_of_more"].tolist() == [1.0] * len(long)
 
 
 def test_single_tokens_are_counted_by_relation(tmp_path: Path) -> None:
-    made = build(write_umls(tmp_path, CONCEPTS, TREATS))
-    other = made.queries.iloc[:1].assign(relation="other", answers=[["a (b"]])
-    both = replace(made, queries=pd.concat([made.queries, other]))
+    benchmark = build(write_umls(tmp_path, CONCEPTS, TREATS))
+    other = benchmark.queries.iloc[:1].assign(relation="other", answers=[["a (b"]])
+    both = replace(benchmark, queries=pd.concat([benchmark.queries, other]))
     table = token_statistics(both, lambda texts: [len(text.split("(")) for text in texts])
     row = table.set_index("subset").loc["full"]
     assert row["single_token"] == (0.5 + 0) / 2  # pooled: a third
@@ -289,9 +289,9 @@ def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
     report = bring("medlama", write_released(tmp_path / "released"), tmp_path / "data")
     assert report[["columns", "hard_set"]].all(axis=None)
     settings = medlama_released.Choices(relations=("may_treat",))
-    made = medlama_released.build(tmp_path / "data", settings, 2021)
-    assert made.queries["answers"].tolist() == [["fever", "pain"]] * 2
-    assert made.queries["answer_ids"].tolist() == [["C2", "C3"]] * 2
+    benchmark = medlama_released.build(tmp_path / "data", settings, 2021)
+    assert benchmark.queries["answers"].tolist() == [["fever", "pain"]] * 2
+    assert benchmark.queries["answer_ids"].tolist() == [["C2", "C3"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -344,12 +344,12 @@ def test_the_released_relations_come_out_identical(
     assert report["columns"].all()
     assert report["hard_set"].all()
     assert report["hard"].tolist() == [158, 984, 821, 983, 861, 977, 623]
-    made = medlama_released.build(tmp_path, medlama_released.Choices(relations=SEVEN), 2021)
-    assert (made.candidates["subset"] == "full").sum() == 11_799
+    benchmark = medlama_released.build(tmp_path, medlama_released.Choices(relations=SEVEN), 2021)
+    assert (benchmark.candidates["subset"] == "full").sum() == 11_799
     for relation, count in zip(SEVEN, report["hard"], strict=True):
         for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:
             file = pd.read_csv(folder / f"{name}.csv", keep_default_na=False)
-            found = made.queries[made.queries["subset"] == which]
+            found = benchmark.queries[benchmark.queries["subset"] == which]
             part = found[found["relation"] == relation]
             assert part["subject"].tolist() == file["head_name"].tolist()
             assert [" || ".join(names) for names in part["answers"]] == file["tail_names"].tolist()

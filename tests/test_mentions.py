@@ -10,8 +10,8 @@ from medprobe.sources.mentions import Mention, Mentions, _ascii_tokens, _tokens
 
 
 def spans(names: list[str], text: str) -> list[str]:
-    found = Mentions((name, name) for name in names).find(text)
-    return [text[mention.start : mention.end] for mention in found]
+    matches = Mentions((name, name) for name in names).find(text)
+    return [text[mention.start : mention.end] for mention in matches]
 
 
 def test_takes_the_longest_name_and_every_gives_the_inner_ones() -> None:
@@ -43,8 +43,8 @@ def test_tokens(names: list[str], text: str, expected: list[str]) -> None:
 
 def test_names_of_three_characters_keep_their_case() -> None:
     names = Mentions([("MI", "C1"), ("mi", "C2"), ("Acute MI", "C3"), ("ARDS", "C4")])
-    found = names.find("MI, mi, Mi, acute mi, ards")
-    assert [mention.ids for mention in found] == [("C1",), ("C2",), ("C3",), ("C4",)]
+    matches = names.find("MI, mi, Mi, acute mi, ards")
+    assert [mention.ids for mention in matches] == [("C1",), ("C2",), ("C3",), ("C4",)]
 
 
 def test_a_short_name_in_another_case_hides_no_other() -> None:

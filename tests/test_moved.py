@@ -45,9 +45,9 @@ def moved(*options: str) -> Result:
 
 
 def test_numbers_as_they_were() -> None:
-    found = moved()
-    assert found.exit_code == 0
-    assert found.output.splitlines() == [
+    changes = moved()
+    assert changes.exit_code == 0
+    assert changes.output.splitlines() == [
         "metrics/summary.json: 0 of 1 numbers differ, 0 by more than they may",
         "metrics/scores: 0 of 4 numbers differ, 0 by more than they may",
     ]
@@ -69,9 +69,9 @@ def test_a_large_headline_may_move_by_a_share_of_itself() -> None:
 
 def test_no_headline_is_off_whatever_share_is_allowed() -> None:
     SUMMARY.write_text(json.dumps({"lama": {"taught": {"fill_mask": 3 * 0.4 + 0.123}}}))
-    found = moved("--allow", "1")
-    assert found.exit_code == 1
-    assert found.output.splitlines()[:2] == [
+    changes = moved("--allow", "1")
+    assert changes.exit_code == 1
+    assert changes.output.splitlines()[:2] == [
         "metrics/summary.json: 1 of 1 numbers differ, 1 by more than they may",
         "  lama taught fill_mask: 0.4 -> 1.323, may move by 0.05",
     ]
@@ -100,17 +100,17 @@ def test_shares_near_zero_may_move_by_a_thousandth() -> None:
 
 def test_results_that_are_new_or_gone_have_moved() -> None:
     SUMMARY.write_text(json.dumps({"lama": {"taught": {"xfactr": 0.4}}}))
-    found = moved()
-    assert found.exit_code == 1
-    assert "lama taught xfactr: none -> 0.4" in found.output
-    assert "lama taught fill_mask: 0.4 -> none" in found.output
+    changes = moved()
+    assert changes.exit_code == 1
+    assert "lama taught xfactr: none -> 0.4" in changes.output
+    assert "lama taught fill_mask: 0.4 -> none" in changes.output
 
 
 def test_a_project_without_numbers_is_told_what_to_do() -> None:
     SCORES.unlink()
-    found = moved()
-    assert found.exit_code == 2
-    assert found.output == "Error: metrics/scores: no numbers there; run medprobe repro\n"
+    changes = moved()
+    assert changes.exit_code == 2
+    assert changes.output == "Error: metrics/scores: no numbers there; run medprobe repro\n"
 
 
 def test_other_commits_can_be_named() -> None:
@@ -125,6 +125,6 @@ def test_what_git_does_not_have_is_said_in_one_line(since: str) -> None:
     if since == "HEAD":
         git("rm", "--quiet", "-r", "--cached", "metrics")
         git("commit", "--quiet", "--message", "without numbers")
-    found = moved("--since", since)
-    assert found.exit_code == 2
-    assert len(found.output.splitlines()) == 1 and "commit" in found.output
+    changes = moved("--since", since)
+    assert changes.exit_code == 2
+    assert len(changes.output.splitlines()) == 1 and "commit" in changes.output

@@ -28,7 +28,7 @@ def project(folder: Path, sections: dict[str, object]) -> None:
     (folder / ".dvc/config").write_text("[core]\nno_scm = true\nanalytics = false\n")
 
 
-def named(name: str) -> dict[str, object]:
+def sections_with(name: str) -> dict[str, object]:
     """Sections in which one name stands at every place where a name may stand."""
     return {
         "train": {name: {}},
@@ -44,7 +44,7 @@ def named(name: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", EVIL)
 def test_a_shell_sees_every_name_as_one_word(tmp_path: Path, name: str) -> None:
-    project(tmp_path, named(name))
+    project(tmp_path, sections_with(name))
     with chdir(tmp_path), Repo(tmp_path) as repo:
         lines = [
             line

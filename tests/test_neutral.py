@@ -52,13 +52,13 @@ def project(
     monkeypatch.setattr("medprobe.stages.probe.code_fingerprint", lambda *_: "code")
     world().write(tmp_path / "outputs/benchmarks/toy")
 
-    def made(arch: str, kind: str, method: str, **settings: object) -> pd.DataFrame:
+    def probe_tiny(arch: str, kind: str, method: str, **settings: object) -> pd.DataFrame:
         if not (model := tmp_path / "outputs/models/tiny").exists():
             shutil.copytree(tiny_model(arch), model)
         probe("tiny", method, "toy", params(kind, method, **settings))
         return read_table(tmp_path / f"outputs/predictions/tiny/{method}/toy.parquet", [])
 
-    return made
+    return probe_tiny
 
 
 def test_a_subject_is_taken_out_as_whole_words() -> None:

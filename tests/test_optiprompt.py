@@ -94,10 +94,10 @@ def slow_vectors(folder, train, seed):
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 def test_vectors_equal_those_of_the_slow_implementation(arch, tiny_model):
     train = table(4)
-    found = method(tiny_model(arch)).train(train, train.iloc[:0], 7)
+    losses = method(tiny_model(arch)).train(train, train.iloc[:0], 7)
     expected = slow_vectors(tiny_model(arch), train, 7)
-    assert found.shape == expected.shape
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+    assert losses.shape == expected.shape
+    torch.testing.assert_close(losses, expected, atol=1e-4, rtol=0)
 
 
 def test_the_language_model_stays_as_it_is(tiny_model):
@@ -170,11 +170,11 @@ def loss(prober, train, vectors):
 def test_each_seed_is_a_replicate(tiny_model):
     prober = method(tiny_model("bert"), seeds=2)
     assert prober.passes() == ["7", "8"]
-    found = ask(prober, table(4), pass_="8")
-    assert found["replicate"].unique().tolist() == ["8"]
-    assert found.groupby("query_id").size().tolist() == [5] * 4
+    answers = ask(prober, table(4), pass_="8")
+    assert answers["replicate"].unique().tolist() == ["8"]
+    assert answers.groupby("query_id").size().tolist() == [5] * 4
     again = ask(method(tiny_model("bert"), seeds=2), table(4), pass_="8")
-    probing.same(again, found, 1e-6)
+    probing.same(again, answers, 1e-6)
 
 
 def test_each_relation_of_a_subset_is_a_task_with_its_own_splits(tiny_model):
@@ -239,9 +239,11 @@ def test_as_released_the_first_of_equal_epochs_is_taken(tiny_model):
 
 
 def test_as_released_no_vector_is_ever_an_answer(tiny_model):
-    found = ask(method(tiny_model("bert"), recipe="released", length_normalisation=False), table(4))
-    assert found.groupby("query_id").size().tolist() == [5] * 4
-    assert (found["prediction"] != "").all()
+    answers = ask(
+        method(tiny_model("bert"), recipe="released", length_normalisation=False), table(4)
+    )
+    assert answers.groupby("query_id").size().tolist() == [5] * 4
+    assert (answers["prediction"] != "").all()
 
 
 def test_a_slot_before_its_subject_stays_there(tiny_model):

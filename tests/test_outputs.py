@@ -42,15 +42,15 @@ ASIDE = (".git/*", ".dvc/*", "*/__pycache__/*", "*.gitignore", "dvc.lock")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with all its sources, before any stage has run."""
-    made = Project(tmp_path_factory.mktemp("project"))
-    params = made.params()
+    new_project = Project(tmp_path_factory.mktemp("project"))
+    params = new_project.params()
     diskne = params["benchmarks"]["diskne"]
-    tiny.model("gpt2", made.folder / "given")
-    made.replace(**EVERY_STAGE | {"benchmarks": SMALL["benchmarks"] | {"diskne": diskne}})
-    made.works("medprobe", "sample")
-    made.works("dvc", "add", "--quiet", "data")
-    made.commit("Before the first run")
-    return made
+    tiny.model("gpt2", new_project.folder / "given")
+    new_project.replace(**EVERY_STAGE | {"benchmarks": SMALL["benchmarks"] | {"diskne": diskne}})
+    new_project.works("medprobe", "sample")
+    new_project.works("dvc", "add", "--quiet", "data")
+    new_project.commit("Before the first run")
+    return new_project
 
 
 def files(folder: Path) -> set[str]:

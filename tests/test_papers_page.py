@@ -27,7 +27,7 @@ SECTIONS = {
 }
 
 
-def named(text: str) -> set[str]:
+def named_tables(text: str) -> set[str]:
     """The tables and figures that the first cells of a text's rows name: "Tables 2, 3 and 5"."""
     found = set()
     for cell in re.findall(r"^\| ([^|]+?)(?:: [^|]*)? \|", text, re.MULTILINE):
@@ -41,10 +41,10 @@ def named(text: str) -> set[str]:
 def test_every_table_and_figure_has_a_row(name: str) -> None:
     tables, figures = PRINTED[name]
     wanted = {f"Table {n}" for n in range(1, tables + 1)}
-    assert named(SECTIONS[name]) == wanted | {f"Figure {n}" for n in range(1, figures + 1)}
+    assert named_tables(SECTIONS[name]) == wanted | {f"Figure {n}" for n in range(1, figures + 1)}
     for number in papers()[name].tables:
         row = number.capitalize() if number.startswith("figure") else f"Table {number}"
-        assert row in named(SECTIONS[name]) | {"Table text"}
+        assert row in named_tables(SECTIONS[name]) | {"Table text"}
         assert number != "text" or "(Table text)" in SECTIONS[name]
 
 

@@ -23,7 +23,7 @@ NEEDED: dict[str, Any] = {
 }
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def write_params(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "params.yaml"
     path.write_text(text)
     return path
@@ -31,7 +31,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def with_sections(tmp_path: Path, text: str) -> Path:
     """What every params.yaml has, and the sections of `text`."""
-    return written(tmp_path, yaml.safe_dump(NEEDED | yaml.safe_load(text)))
+    return write_params(tmp_path, yaml.safe_dump(NEEDED | yaml.safe_load(text)))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
     else:
         del content[section]
     with pytest.raises(BadInput, match=f"{name} is missing; write it down: dvc.yaml names it"):
-        params.load_params(written(tmp_path, yaml.safe_dump(content)))
+        params.load_params(write_params(tmp_path, yaml.safe_dump(content)))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
 )
 def test_a_file_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        params.load_params(written(tmp_path, text))
+        params.load_params(write_params(tmp_path, text))
 
 
 def test_a_file_in_another_encoding(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_file_in_another_encoding(tmp_path: Path) -> None:
 
 def test_numbers_are_what_dvc_takes_for_numbers(tmp_path: Path) -> None:
     """1e-5 is one in YAML 1.2, which DVC reads, and was none in YAML 1.1."""
-    path = written(tmp_path, yaml.safe_dump(NEEDED) + "sweeps: {learning_rate: {1e-5}}")
+    path = write_params(tmp_path, yaml.safe_dump(NEEDED) + "sweeps: {learning_rate: {1e-5}}")
     with pytest.raises(BadInput, match=re.escape('1e-05 needs quotes here: {"1e-05"}')):
         params.load_params(path)
 
@@ -138,7 +138,7 @@ def edited(tmp_path: Path, dotted: str, value: Any) -> Path:
     for key in parents:
         inner = inner[key]
     inner[last] = value
-    return written(tmp_path, yaml.safe_dump(content))
+    return write_params(tmp_path, yaml.safe_dump(content))
 
 
 LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf

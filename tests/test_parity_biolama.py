@@ -23,7 +23,7 @@ TOLERANCE = 5e-4  # of a probability
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
+def released_data(tmp_path_factory):
     """A project's data folder with the released files as one of BioLAMA's sources."""
     data = tmp_path_factory.mktemp("data")
     shutil.copytree(parity.FOLDER / "biolama" / "data", data / "biolama" / "wikidata")
@@ -55,26 +55,26 @@ def same_five(found: pd.DataFrame, query: dict) -> bool:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["as_released", "bias_kept"])
-def test_the_five_best_texts_and_their_probabilities_are_the_same(built, model, kind):
-    found = predicted(built, model, kind)
+def test_the_five_best_texts_and_their_probabilities_are_the_same(released_data, model, kind):
+    predictions = predicted(released_data, model, kind)
     for name, query in released(model, kind).items():
-        assert same_five(found[name], query), name
-        scores = [math.exp(score) for score in found[name]["score"][:5]]
+        assert same_five(predictions[name], query), name
+        scores = [math.exp(score) for score in predictions[name]["score"][:5]]
         assert scores == pytest.approx([top["prob"] for top in query["top"]], abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["as_released", "bias_kept"])
-def test_the_right_texts_stand_at_the_same_places_among_the_first_five(built, model, kind):
-    found = predicted(built, model, kind)
+def test_the_right_texts_stand_at_the_same_places_among_the_first_five(released_data, model, kind):
+    predictions = predicted(released_data, model, kind)
     for name, query in released(model, kind).items():
-        places = [rank - 1 for rank in found[name].loc[found[name]["hit"], "rank"]]
+        places = [rank - 1 for rank in predictions[name].loc[predictions[name]["hit"], "rank"]]
         same = [place for place in query["hits"] if place < 5]
         assert [place for place in places if place < 5] == same, name
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_macro_accuracy_is_the_printed_one(built, model):
+def test_macro_accuracy_is_the_printed_one(released_data, model):
     for kind in ("as_released", "bias_kept"):
         theirs = OUTPUTS[model][kind]
         every = [query for of in theirs["relations"].values() for query in of["queries"].values()]
@@ -84,7 +84,7 @@ def test_macro_accuracy_is_the_printed_one(built, model):
             accuracies = []
             for relation in theirs["relations"].values():
                 hits = [
-                    bool(predicted(built, model, kind)[name]["hit"][:k].any())
+                    bool(predicted(released_data, model, kind)[name]["hit"][:k].any())
                     for name in relation["queries"]
                 ]
                 accuracies.append(sum(hits) / len(hits))
@@ -93,9 +93,9 @@ def test_macro_accuracy_is_the_printed_one(built, model):
             assert macro == pytest.approx(theirs[f"macro_acc_at_{k}_percent"], abs=0.006)
 
 
-def test_prompts_and_answers_are_those_that_the_released_code_reads(built):
+def test_prompts_and_answers_are_those_that_the_released_code_reads(released_data):
     builder = benchmarks.find("biolama")
-    tables = builder.build(built, builder.settings(sources=("wikidata",)), 0)
+    tables = builder.build(released_data, builder.settings(sources=("wikidata",)), 0)
     queries = tables.queries.set_index(tables.queries["query_id"].str.rpartition(":")[2])
     for model in MODELS:
         for relation in OUTPUTS[model]["as_released"]["relations"].values():
@@ -139,11 +139,11 @@ def test_the_evaluator_gives_the_same_hits_and_accuracies():
         assert found == pytest.approx(accuracy, abs=1e-5)
 
 
-def test_the_document_says_so(built):
+def test_the_document_says_so(released_data):
     counts = {}
     for kind in ("ours", "as_released"):
         pairs = [
-            (predicted(built, model, kind)[name], query)
+            (predicted(released_data, model, kind)[name], query)
             for model in MODELS
             for name, query in released(model).items()
         ]

@@ -16,7 +16,7 @@ UNTAUGHT = 3  # prompts of a random model: it writes as long as it may
 SCORE = 1e-4
 
 
-def asked(model: str) -> list[dict]:
+def prompts_for(model: str) -> list[dict]:
     return PROMPTS if model.endswith("-taught") else PROMPTS[:UNTAUGHT]
 
 
@@ -28,7 +28,7 @@ def prober(model: str, script: str) -> Generative:
 @cache
 def predicted(model: str, script: str) -> dict[str, pd.DataFrame]:
     """The predictions of each prompt."""
-    rows = [(p["id"], p["prompt"], p["answers"], p["answers"]) for p in asked(model)]
+    rows = [(p["id"], p["prompt"], p["answers"], p["answers"]) for p in prompts_for(model)]
     queries = pd.DataFrame(rows, columns=["query_id", "prompt", "answers", "answer_ids"])
     table = prober(model, script).predict(probing.task(queries, probing.candidates(), 10), "")
     return dict(list(table.groupby("query_id")))
@@ -91,7 +91,7 @@ def test_the_document_says_so():
         script: [
             (predicted(model, script)[prompt["id"]]["prediction"].iloc[0], theirs["texts"][0])
             for model, prompt, theirs in pairs
-            if prompt in asked(model) and theirs["transformers_5"]["same_first"]
+            if prompt in prompts_for(model) and theirs["transformers_5"]["same_first"]
         ]
         for script in ("ours", "released")
     }

@@ -73,25 +73,27 @@ def test_it_equals_the_slow_way_at_any_batch_size(
     texts = TEXTS if arch in ("bert", "gpt2") else TEXTS[::2]
     expected = [slow(tiny_model(arch), arch, text) for text in texts]
     for budget in (1, 50, 8192):
-        found = probed(tiny_model(arch), budget, queries(texts))
-        assert found["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
-        assert found["query_id"].tolist() == queries(texts)["query_id"].tolist()
+        predictions = probed(tiny_model(arch), budget, queries(texts))
+        assert predictions["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
+        assert predictions["query_id"].tolist() == queries(texts)["query_id"].tolist()
 
 
 def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:
-    found = probed(tiny_model("bert"), 8192)
-    assert found["perplexity"].tolist() == pytest.approx([math.exp(-s) for s in found["score"]])
-    assert found["prediction"].tolist() == ["Velotrine", "Aspirin", "Gene", "The"]
-    assert (found["rank"] == 1).all() and (found["tokens"] > 1).all()
+    predictions = probed(tiny_model("bert"), 8192)
+    assert predictions["perplexity"].tolist() == pytest.approx(
+        [math.exp(-s) for s in predictions["score"]]
+    )
+    assert predictions["prediction"].tolist() == ["Velotrine", "Aspirin", "Gene", "The"]
+    assert (predictions["rank"] == 1).all() and (predictions["tokens"] > 1).all()
 
 
 def test_the_sentence_of_the_source_goes_before_the_filled_prompt(
     tiny_model: Callable[[str], Path],
 ) -> None:
     table = queries().assign(sentence=TEXTS[::-1])
-    found = probed(tiny_model("bert-cased"), 8192, table)
+    predictions = probed(tiny_model("bert-cased"), 8192, table)
     plain = probed(tiny_model("bert-cased"), 8192)
-    assert found["perplexity"].tolist() == pytest.approx(plain["perplexity"].tolist()[::-1])
+    assert predictions["perplexity"].tolist() == pytest.approx(plain["perplexity"].tolist()[::-1])
 
 
 @pytest.mark.parametrize("arch", ["bert", "gpt2"])

@@ -34,15 +34,15 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, audit: Path) -> Iterator[Project]:
-    made = Project(tmp_path_factory.mktemp("project"))
-    made.replace(**SMALL)
-    made.works("medprobe", "sample")
-    made.works("dvc", "add", "data", "--quiet")
+    new_project = Project(tmp_path_factory.mktemp("project"))
+    new_project.replace(**SMALL)
+    new_project.works("medprobe", "sample")
+    new_project.works("dvc", "add", "data", "--quiet")
     heard = os.pathsep.join([str(audit), os.environ.get("PYTHONPATH", "")])
     audited = {"MEDPROBE_AUDIT": str(audit), "PYTHONPATH": heard, fork_server.SOCKET: ""}
-    made.works("medprobe", "repro", **audited)
-    made.commit("The first numbers")
-    yield made
+    new_project.works("medprobe", "repro", **audited)
+    new_project.commit("The first numbers")
+    yield new_project
 
 
 def test_every_result_is_there(project: Project) -> None:
@@ -119,7 +119,7 @@ def test_a_process_of_its_own_gives_the_same_bytes(project: Project, stage: str,
 
 def test_no_name_is_in_what_people_share(project: Project) -> None:
     names = (project.folder / "data/sample/names.txt").read_text().splitlines()
-    found = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     shared = [
         path
         for place in ("mlruns", "metrics", "reports", "outputs/validation")
@@ -128,7 +128,7 @@ def test_no_name_is_in_what_people_share(project: Project) -> None:
     ]
     assert {"top_k.csv", "samples.csv", "index.html"} <= {path.name for path in shared}
     for path in shared:
-        assert not (leak := found.search(path.read_text())), f"{path}: {leak}"
+        assert not (leak := pattern.search(path.read_text())), f"{path}: {leak}"
 
 
 def test_a_second_run_does_nothing(project: Project) -> None:
@@ -171,9 +171,9 @@ def test_an_experiment_in_a_copy_logs_to_the_one_store(project: Project) -> None
     project.works("dvc", "exp", "run", "--temp", "-S", "rewire.temperature=0.7", one)
     assert len(runs(project)) == len(before) + 1
     assert not list((project.folder / ".dvc/tmp/exps").rglob("mlflow.db"))
-    shown = project.works("dvc", "exp", "show", "--csv")
-    assert "rewire.temperature" in shown.splitlines()[0]
-    assert "0.7" in re.findall(r"\b0\.\d\b", shown)
+    output = project.works("dvc", "exp", "show", "--csv")
+    assert "rewire.temperature" in output.splitlines()[0]
+    assert "0.7" in re.findall(r"\b0\.\d\b", output)
 
 
 def runs(project: Project) -> list[str]:
@@ -185,9 +185,9 @@ def runs(project: Project) -> list[str]:
 
 
 def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:
-    shown = project.works("dvc", "plots", "show", "--json")
-    assert "outputs/losses/taught/set-0.csv" in shown
-    assert "metrics/sweeps/medlama-taught-contrastive-step.csv" in shown
+    output = project.works("dvc", "plots", "show", "--json")
+    assert "outputs/losses/taught/set-0.csv" in output
+    assert "metrics/sweeps/medlama-taught-contrastive-step.csv" in output
 
 
 def test_a_filled_sheet_is_picked_up(project: Project) -> None:
@@ -242,5 +242,5 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> Non
     page = (project.folder / "reports/index.html").read_text()
     leaderboard = page[page.index('id="leaderboard"') : page.index('id="drugs"')]
     assert "<td>drugs<small>full, acc@1 (%)</small></td>" in leaderboard
-    shown = project.works("medprobe", "export", "leaderboard", "--format", "markdown")
-    assert "drugs (full), acc@1 by mask_average" in shown
+    output = project.works("medprobe", "export", "leaderboard", "--format", "markdown")
+    assert "drugs (full), acc@1 by mask_average" in output

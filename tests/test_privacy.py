@@ -65,7 +65,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         yield compile_canaries(Path("data"))
 
 
-def said(*arguments: str) -> str:
+def run_command(*arguments: str) -> str:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code in (0, 2), result.output
     return str(result.output)
@@ -89,10 +89,10 @@ def test_every_source_has_a_reader_here() -> None:
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     folder = Path("outputs/benchmarks") / builder
-    out = said("build", "--benchmark", builder)
+    out = run_command("build", "--benchmark", builder)
     assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
     spoil_tables(folder)
-    failed = said("validate", "--benchmark", builder)
+    failed = run_command("validate", "--benchmark", builder)
     assert failed.count("✗") > 5
     pages = Path(f"outputs/validation/{builder}")
     assert {"index.html", "result.json"} == {path.name for path in pages.iterdir()}
@@ -105,7 +105,7 @@ def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
     sound = path.read_text()
     try:
         path.write_text(sound.replace(" ", " \x00"))
-        failed = said("validate-sentences", "--set", "set-0")
+        failed = run_command("validate-sentences", "--set", "set-0")
     finally:
         path.write_text(sound)
     assert names.search(sound)
@@ -123,7 +123,7 @@ def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) 
         sound = path.read_bytes()
         try:
             path.write_bytes(damage.damage_content(sound, random.Random(seed)))
-            out = said("build", "--benchmark", builder)
+            out = run_command("build", "--benchmark", builder)
         finally:
             path.write_bytes(sound)
         assert not (leak := names.search(out)), (path, leak)
@@ -136,7 +136,7 @@ def test_results_and_stages_that_fail_tell_no_word(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     out = ""
     for benchmark in BENCHMARKS:
-        said("build", "--benchmark", benchmark)
+        run_command("build", "--benchmark", benchmark)
         tables = BenchmarkTables.read(Path("outputs/benchmarks") / benchmark)
         ranked = tables.candidates["name"].drop_duplicates()[:5]
         rows = [
@@ -148,11 +148,11 @@ def test_results_and_stages_that_fail_tell_no_word(
         path = Path(f"outputs/predictions/some/mask_average/{benchmark}.parquet")
         write_predictions(with_hits(table, tables), path, "accuracy")
     for command in ("score", "significance", "track", "compare"):
-        out += said(command)
+        out += run_command(command)
     spoilt = pa.Table.from_pandas(pd.read_parquet(path).assign(score=np.nan))
     pq.write_table(spoilt.replace_schema_metadata(pq.read_schema(path).metadata), path)
     for command in ("score", "significance", "track", "compare"):
-        out += said(command)
+        out += run_command(command)
     assert out.count("Error: ") == 4
     assert {"index.html", "comparison.csv"} <= {path.name for path in Path("reports").iterdir()}
     assert list(Path("mlruns").rglob("top_k.csv"))
@@ -185,7 +185,7 @@ def test_the_command_line_quotes_text_only_where_it_is_told(
     content += "benchmarks: {lipid: {lipid: {}}}}"
     for text in ("false", "true"):
         Path("params.yaml").write_text(content.replace("TEXT", text))
-        out = said("build", "--benchmark", "lipid")
+        out = run_command("build", "--benchmark", "lipid")
         assert "chemicals.txt, line 2" in out
         assert ("Velotrine" in out) == (text == "true")
     assert quote("a") == "'a'"

@@ -146,8 +146,11 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     queries["shown"] = [[]] * len(queries)
     BenchmarkTables(queries, probing.candidates()).write(places.BENCHMARKS / "toy")
     settings = {"sets": ["set-0"]} if method == "contrastive" else {}
-    named = {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
-    work = prepare("mine", method, "toy", Params.model_validate(named))
+    params_content = {
+        "models": {kind: {"mine": {}}},
+        "methods": {kind: {method: {"toy": settings}}},
+    }
+    work = prepare("mine", method, "toy", Params.model_validate(params_content))
     ahead = [
         work.prober.reads(work.tasks[n], group.pass_)
         for group in work.task_groups()

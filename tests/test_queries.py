@@ -33,7 +33,7 @@ def benchmark(
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> tuple[Path, list[Path]]:
+def toy_benchmark(tmp_path: Path) -> tuple[Path, list[Path]]:
     """A benchmark of two queries, of which one has its subject in its identifier, and one model:
     `x` with two replicates and a sweep, and a table that ranks nothing."""
     first, second = query(1), query(2, answer=1)
@@ -59,7 +59,7 @@ def answers(folder: Path, tables: list[Path], *, text: bool) -> Answers | None:
     return found and found.shown(text=text)
 
 
-def given(found: Answers) -> list[list[list]]:
+def last_answers(found: Answers) -> list[list[list]]:
     """What the last system answered, query by query, as the pieces have it."""
     return [
         [[piece["names"][at] for at in ten], right]
@@ -68,7 +68,7 @@ def given(found: Answers) -> list[list[list]]:
     ]
 
 
-def written(found: Answers, folder: Path, *, text: bool) -> str:
+def page_text(found: Answers, folder: Path, *, text: bool) -> str:
     """All that the page and its pieces hold."""
     folder = folder / "pages"
     folder.mkdir()
@@ -76,8 +76,10 @@ def written(found: Answers, folder: Path, *, text: bool) -> str:
     return "".join(path.read_text("utf-8") for path in folder.rglob("*.*"))
 
 
-def test_by_identifier_no_name_is_told(made: tuple[Path, list[Path]], tmp_path: Path) -> None:
-    found = answers(*made, text=False)
+def test_by_identifier_no_name_is_told(
+    toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    found = answers(*toy_benchmark, text=False)
     assert found is not None
     assert found.content["systems"] == [["model", "perplexity"], ["model", "x"]]
     assert found.content["best"] == [". ", "20"]
@@ -85,35 +87,35 @@ def test_by_identifier_no_name_is_told(made: tuple[Path, list[Path]], tmp_path: 
         ["full-may_treat-1", "full", "may_treat", "S1", "", ["C0"]],
         ["query 2", "full", "may_treat", "S2", "", ["C1"]],
     ]
-    assert given(found) == [[["name 2", "C0"], [2]], [["no candidate"], []]]
-    shown = written(found, tmp_path, text=False)
+    assert last_answers(found) == [[["name 2", "C0"], [2]], [["no candidate"], []]]
+    shown = page_text(found, tmp_path, text=False)
     assert not any(name in shown for name in ("alba", "brena", "no name", "drug 1", "Drug 2"))
 
 
-def test_by_text_all_is_told(made: tuple[Path, list[Path]], tmp_path: Path) -> None:
-    found = answers(*made, text=True)
+def test_by_text_all_is_told(toy_benchmark: tuple[Path, list[Path]], tmp_path: Path) -> None:
+    found = answers(*toy_benchmark, text=True)
     assert found is not None
     assert found.content["queries"][1] == [
         *("of Drug 2", "full", "may_treat", "drug 2", "drug 2 might treat [Y] ."),
         ["brena"],
     ]
     assert set(found.names) == {"alba", "brena", "no name", "perplexity 12.3"}
-    shown = written(found, tmp_path, text=True)
+    shown = page_text(found, tmp_path, text=True)
     assert "drug 1 might treat" in shown and "keep it where the benchmark is" in shown
 
 
 def test_pieces_hold_what_one_would(
-    made: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
+    toy_benchmark: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = answers(*made, text=True)
+    found = answers(*toy_benchmark, text=True)
     assert found is not None
-    whole = given(found)
+    whole = last_answers(found)
     monkeypatch.setattr(queries, "PIECE", 1)
-    assert len([*found.pieces()]) == 2 and given(found) == whole
+    assert len([*found.pieces()]) == 2 and last_answers(found) == whole
 
 
-def test_what_was_not_asked_has_a_blank(made: tuple[Path, list[Path]]) -> None:
-    folder, [path, _] = made
+def test_what_was_not_asked_has_a_blank(toy_benchmark: tuple[Path, list[Path]]) -> None:
+    folder, [path, _] = toy_benchmark
     table = pd.read_parquet(path)
     some = path.parent.parent / "y" / "facts.parquet"
     write_predictions(table[table["query_id"] == "of Drug 2"], some, "accuracy")
@@ -146,10 +148,10 @@ def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
         *("1-similar", "signs", "C1", "flu", "The toe hurts. It is flu."),
         ["no"],
     ]
-    assert given(found) == [[["yes, 0.90"], [1]], [["yes, 0.90"], []]]  # 2 was not asked
+    assert last_answers(found) == [[["yes, 0.90"], [1]], [["yes, 0.90"], []]]  # 2 was not asked
     hidden = answers(folder, [path], text=False)
     assert hidden is not None and hidden.content["queries"][1][3:] == ["C2", "", ["no"]]
-    assert given(hidden) == given(found)
+    assert last_answers(hidden) == last_answers(found)
 
 
 def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
@@ -170,11 +172,13 @@ def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
     [shown] = found.content["queries"]
     assert shown[:3] == ["c", "target, real, notes", "may_treat"]
     assert shown[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
-    assert given(found) == [[["3", "1", "5"], [2]]]
+    assert last_answers(found) == [[["3", "1", "5"], [2]]]
 
 
-def test_where_nothing_is_right_or_wrong_there_is_no_page(made: tuple[Path, list[Path]]) -> None:
-    folder, paths = made
+def test_where_nothing_is_right_or_wrong_there_is_no_page(
+    toy_benchmark: tuple[Path, list[Path]],
+) -> None:
+    folder, paths = toy_benchmark
     assert answers(folder, paths[1:], text=False) is None
 
 
@@ -184,12 +188,12 @@ def test_one_query_and_what_two_systems_differ_in(
     project(tmp_path, monkeypatch)
     params = Params(benchmarks={"medlama": {"made_up": {}}})
     show("made_up", "full-may_treat-3", params)
-    said = capsys.readouterr().out
-    assert "may_treat: drug 3 might treat [Y] ." in said and said.count("/contrastive") == 4
-    assert "✓ name 1; name 2; name 3" in said
+    output = capsys.readouterr().out
+    assert "may_treat: drug 3 might treat [Y] ." in output and output.count("/contrastive") == 4
+    assert "✓ name 1; name 2; name 3" in output
     diff("made_up", "untaught/contrastive", "taught/contrastive", params)
-    said = capsys.readouterr().out
-    assert said.count("full-may_") == 14  # 15 of 20 are right against 1
+    output = capsys.readouterr().out
+    assert output.count("full-may_") == 14  # 15 of 20 are right against 1
     for ask, says in (
         (lambda: show("made_up", "none", params), "no query 'none'"),
         (lambda: show("made", "none", params), "did you mean 'made_up'"),

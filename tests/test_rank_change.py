@@ -67,9 +67,9 @@ def ranked(scores: dict[str, float]) -> dict[str, int]:
 def masked_score(model: Any, prompt: str, name: str) -> float:
     pieces = probing.piece_ids(model.tokenizer, prompt, name)
     ids = probing.masked_ids(model.tokenizer, prompt, len(pieces))
-    found = probing.log_probs(model.model, ids)
+    log_probs = probing.log_probs(model.model, ids)
     places = [at for at, token in enumerate(ids) if token == model.tokenizer.mask_token_id]
-    return float(np.mean([found[at, piece] for at, piece in zip(places, pieces, strict=True)]))
+    return float(np.mean([log_probs[at, piece] for at, piece in zip(places, pieces, strict=True)]))
 
 
 def causal_score(model: Any, prompt: str, name: str) -> float:
@@ -78,9 +78,9 @@ def causal_score(model: Any, prompt: str, name: str) -> float:
     known, ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
     start = causal.start_ids(model)
     context, whole = [*start, *known], [*start, *ids]
-    found = probing.log_probs(model.model, whole)
+    log_probs = probing.log_probs(model.model, whole)
     rest = range(len(context), len(whole))
-    return float(np.mean([found[at - 1, whole[at]] for at in rest]))
+    return float(np.mean([log_probs[at - 1, whole[at]] for at in rest]))
 
 
 @pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, *tiny.CAUSAL])
@@ -88,12 +88,12 @@ def test_ranks_are_those_of_sorting_all_candidates(
     tiny_model: Callable[[str], Path], arch: str
 ) -> None:
     queries, folder = steps().head(5 if arch in ("bert", "gpt2") else 1), tiny_model(arch)
-    found = ask(method(folder), queries)
-    probing.same(ask(method(folder, budget=40), queries), found)
+    answers = ask(method(folder), queries)
+    probing.same(ask(method(folder, budget=40), queries), answers)
     written = arch in tiny.CAUSAL
     model = load(folder, "causal" if written else "masked", EngineParams(device="cpu"))
     score = causal_score if written else masked_score
-    for query, part in found.groupby("query_id"):
+    for query, part in answers.groupby("query_id"):
         row = queries.set_index("query_id").loc[query]
         scores = {name: score(model, row["prompt"], name) for name in probing.NAMES}
         expected = ranked(scores)
@@ -130,8 +130,8 @@ def test_candidates_of_the_relation_are_ranked_where_there_are_any(
 def test_distractors_are_not_ranked(tiny_model: Callable[[str], Path]) -> None:
     candidates = probing.candidates()
     added = candidates.assign(name="a " + candidates["name"], type=DISTRACTOR)
-    found = ask(method(tiny_model("bert")), steps(), pd.concat([candidates, added]))
-    pd.testing.assert_frame_equal(found, ask(method(tiny_model("bert")), steps()))
+    answers = ask(method(tiny_model("bert")), steps(), pd.concat([candidates, added]))
+    pd.testing.assert_frame_equal(answers, ask(method(tiny_model("bert")), steps()))
 
 
 def test_each_relation_of_a_subset_is_a_task(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_a_prompt_beyond_the_window_is_refused(tiny_model: Callable[[str], Path]
 
 def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
     queries = steps().assign(tracked=[list(probing.NAMES)] * len(PROMPTS))
-    found = ask(method(tmp_path), queries, pass_=COPY)
-    assert set(found["variant"]) == {COPY}
-    for query, part in found.groupby("query_id"):
+    answers = ask(method(tmp_path), queries, pass_=COPY)
+    assert set(answers["variant"]) == {COPY}
+    for query, part in answers.groupby("query_id"):
         shown = SHOWN[int(query[1:])]
         ordered = part.sort_values("rank")
         assert ordered["rank"].tolist() == list(range(1, 11))

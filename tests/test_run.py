@@ -53,8 +53,8 @@ def project(
 
 
 def medprobe(command: str) -> tuple[int, str]:
-    done = CliRunner().invoke(main, command.split(), env={"COLUMNS": "200"})
-    return done.exit_code, done.output
+    result = CliRunner().invoke(main, command.split(), env={"COLUMNS": "200"})
+    return result.exit_code, result.output
 
 
 def works(command: str) -> str:
@@ -65,7 +65,7 @@ def works(command: str) -> str:
 
 def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> None:
     before = sorted(project.rglob("*"))
-    said = works("run mine --method mask_average --benchmark drugs --out found.parquet")
+    output = works("run mine --method mask_average --benchmark drugs --out found.parquet")
     assert {*project.rglob("*")} - {*before} == {project / "found.parquet"}
     (places.VALIDATION / "drugs").mkdir(parents=True)
     works("probe --model mine --method mask_average --benchmark drugs")
@@ -75,7 +75,7 @@ def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> N
     numbers = comparison()
     macro = numbers[(numbers["relation"] == "macro") & (numbers["method"] == "mask_average")]
     for row in macro.itertuples():
-        assert f"{row.value:.3f}" in said, row.metric
+        assert f"{row.value:.3f}" in output, row.metric
 
 
 def test_a_folder_is_asked_like_the_model_of_that_name(project: Path) -> None:

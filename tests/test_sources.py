@@ -71,9 +71,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         build("lipid", params.Params(benchmarks={"lipid": {"lipid": {}}}))
         folder = Path("outputs/benchmarks/lipid")
         drawn = annotate.draw("prompts", folder, [], 20, 1)
-        made = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
-        sheet = pd.read_csv(made / "anna.csv", keep_default_na=False)
-        sheet.assign(rating="yes").to_csv(made / "anna.csv", index=False)
+        folder = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
+        sheet = pd.read_csv(folder / "anna.csv", keep_default_na=False)
+        sheet.assign(rating="yes").to_csv(folder / "anna.csv", index=False)
         Path("data/tables").mkdir()
         facts = "subject,relation,object,prompt\nX,treats,pain,X is given for [Y] .\n"
         Path("data/tables/facts.csv").write_text(facts)
@@ -100,7 +100,7 @@ def released() -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def made(builder: str, settings: dict[str, Any]) -> BenchmarkTables:
+def build_tables(builder: str, settings: dict[str, Any]) -> BenchmarkTables:
     build("mine", params.Params(benchmarks={builder: {"mine": settings}}))
     return BenchmarkTables.read(Path("outputs/benchmarks/mine"))
 
@@ -115,7 +115,7 @@ def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
 ) -> None:
     polars_is_heard(monkeypatch)
     opened.clear()
-    tables = made(builder, BUILDERS[builder])
+    tables = build_tables(builder, BUILDERS[builder])
     data = Path("data").resolve()
     read = {Path(path).resolve() for path in opened}
     inside = {path.relative_to(data) for path in read if path.is_relative_to(data)}
@@ -161,7 +161,7 @@ def test_a_path_outside_of_the_sources_is_refused(
 ) -> None:
     says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* none of the sources"
     with pytest.raises(BadInput, match=says):
-        made(builder, settings)
+        build_tables(builder, settings)
 
 
 def test_benchmarks_are_found_by_name() -> None:

@@ -12,13 +12,13 @@ from broken_tables import MUTATIONS, drop
 from medprobe import benchmarks
 from medprobe.quality import gate, suites
 from medprobe.quality.suites import Suite
-from sound_tables import BUILT, Made, make
+from sound_tables import BUILT, BuiltTables, make
 
 EXPECTATIONS = Path(__file__).parents[1] / "expectations"
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+def built_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuiltTables]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("world"))
         yield make()
@@ -26,12 +26,12 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
 
 @pytest.fixture(scope="module")
 def loaded(
-    sound: Made,
+    built_tables: BuiltTables,
 ) -> dict[tuple[str, str], Suite]:
     """All suites of their own, by builder and table."""
     return {
         (builder, suite.table): suite
-        for builder, (_, settings) in sound.items()
+        for builder, (_, settings) in built_tables.items()
         for suite in suites.load(EXPECTATIONS / builder, [], {**settings, "negatives": 4})
     }
 
@@ -40,11 +40,11 @@ def loaded(
     "builder", [*BUILT, "medlama_released", "lipid_released", "diskne_released", "sentences"]
 )
 def test_sound_tables_pass_without_a_warning(
-    sound: Made,
+    built_tables: BuiltTables,
     loaded: dict[tuple[str, str], Suite],
     builder: str,
 ) -> None:
-    tables, _ = sound[builder]
+    tables, _ = built_tables[builder]
     chosen = [suite for (of, table), suite in loaded.items() if of == builder and table in tables]
     reports = gate.run(chosen, tables, text=True)
     failed = [check for report in reports for check in report["checks"] if not check["success"]]
@@ -84,7 +84,7 @@ def test_what_a_check_of_rows_reads_is_never_missing(
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_an_expectation_reports_what_breaks_it(
-    sound: Made, loaded: dict[tuple[str, str], Suite], name: str
+    built_tables: BuiltTables, loaded: dict[tuple[str, str], Suite], name: str
 ) -> None:
     builder, suite, number = next(
         (builder, suite, number)
@@ -93,7 +93,7 @@ def test_an_expectation_reports_what_breaks_it(
         if entry.type == name and "mostly" not in entry.kwargs
     )
     entry = suite.entries[number]
-    tables = {name: rows.reset_index(drop=True) for name, rows in sound[builder][0].items()}
+    tables = {name: rows.reset_index(drop=True) for name, rows in built_tables[builder][0].items()}
     if suite.table == "splits":  # to look for leaks takes time
         few = tables["splits"]["target"].isin(tables["splits"]["target"].unique()[:2])
         drop(tables, "splits", ~few)

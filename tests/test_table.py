@@ -41,12 +41,12 @@ def csv(rows: list[dict[str, str]] = ROWS) -> str:
     return pd.DataFrame(rows).to_csv(index=False)
 
 
-def made(data: Path, settings: table.Settings) -> BenchmarkTables:
+def build_benchmark(data: Path, settings: table.Settings) -> BenchmarkTables:
     return table.build(data, settings, 0)
 
 
 def test_objects_of_a_subject_are_one_query_and_aliases_are_answers(tmp_path: Path) -> None:
-    found = made(tmp_path, write(tmp_path, csv()))
+    found = build_benchmark(tmp_path, write(tmp_path, csv()))
     first, second = found.queries.to_dict("records")
     assert first["prompt"] == "stovumol is given for [Y] ."
     assert first["answers"] == ["Karsten syndrome", "KS", "Karsten's", "chronic pain"]
@@ -64,10 +64,10 @@ def test_all_forms_give_the_same_benchmark(tmp_path: Path) -> None:
     names = {"sub_label": "subject", "predicate_id": "relation", "obj_label": "object"}
     foreign = {ours: theirs for theirs, ours in names.items()} | {"aliases": "obj_aliases"}
     write(tmp_path, pd.DataFrame(ROWS).rename(columns=foreign).to_csv(index=False), "lama.csv")
-    first = made(tmp_path, write(tmp_path, csv()))
+    first = build_benchmark(tmp_path, write(tmp_path, csv()))
     for name in ("facts.tsv", "facts.jsonl", "facts.parquet", "lama.csv"):
         settings = table.Settings(facts=Path("tables", name), prompts=Path("tables/prompts.csv"))
-        other = made(tmp_path, settings)
+        other = build_benchmark(tmp_path, settings)
         pd.testing.assert_frame_equal(first.queries, other.queries)
         pd.testing.assert_frame_equal(first.candidates, other.candidates)
 
@@ -81,7 +81,7 @@ def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> N
     about = {name: {"templates": ["[X] has [Y] .", "[Y] is of [X] ."]} for name in ("P1", "P2")}
     (tmp_path / "tables/metadata_relations.json").write_text(json.dumps(about))
     prompts = Path("tables/metadata_relations.json")
-    found = made(tmp_path, table.Settings(facts=Path("tables/BEAR"), prompts=prompts))
+    found = build_benchmark(tmp_path, table.Settings(facts=Path("tables/BEAR"), prompts=prompts))
     assert list(found.queries["relation"]) == ["P1", "P2"]
     assert list(found.queries["prompt"]) == ["Norway has [Y] ."] * 2
     assert list(found.candidates["id"]) == ["Q2", "Q2"]
@@ -91,7 +91,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
     rows = [{**row, "prompt": f"for [Y] take {row['subject']}"} for row in ROWS]
     rows.append({**ROWS[2], "prompt": "brenavir ends [Y]"})
     write(tmp_path, csv(rows))
-    found = made(tmp_path, table.Settings(facts=Path("tables/facts.csv")))
+    found = build_benchmark(tmp_path, table.Settings(facts=Path("tables/facts.csv")))
     assert list(found.queries["query_id"]) == [
         "treats/stovumol",
         "treats/brenavir",
@@ -132,7 +132,7 @@ def test_what_is_amiss_is_said_in_a_line(
     tmp_path: Path, name: str, content: str, prompts: str, says: str
 ) -> None:
     with pytest.raises(BadInput) as error:
-        made(tmp_path, write(tmp_path, content, name, prompts))
+        build_benchmark(tmp_path, write(tmp_path, content, name, prompts))
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -143,14 +143,14 @@ def test_a_small_file_of_parquet_that_holds_too_much_is_not_read(
 ) -> None:
     settings = write(tmp_path, "", "facts.parquet")
     pd.DataFrame(ROWS).to_parquet(tmp_path / "tables/facts.parquet")
-    made(tmp_path, settings)
+    build_benchmark(tmp_path, settings)
     monkeypatch.setattr(facts, bound, 2)
     with pytest.raises(BadInput, match=rf"{len(ROWS)} rows of [\d,]+ bytes unzipped, expected at"):
-        made(tmp_path, settings)
+        build_benchmark(tmp_path, settings)
 
 
 def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
-    found = made(tmp_path, write(tmp_path, csv()))
+    found = build_benchmark(tmp_path, write(tmp_path, csv()))
     tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
     settings = table.Settings(facts=Path("tables/facts.csv"))
     assert gate_helpers.failing("table", tables, settings) == []
@@ -175,6 +175,6 @@ def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:
     params = yaml.safe_load(block.partition("```")[0])
     write(tmp_path, rows, "drugs.csv", prompts)
     settings = table.Settings(**params["benchmarks"]["table"]["drugs"])
-    made(tmp_path, settings.model_copy(update={"prompts": Path("tables/prompts.csv")}))
+    build_benchmark(tmp_path, settings.model_copy(update={"prompts": Path("tables/prompts.csv")}))
     assert settings.prompts == Path("tables/prompts.csv")
     assert "drugs" in params["methods"]["masked"]["mask_average"]

@@ -69,9 +69,9 @@ def test_distractors_are_ranked_in_the_same_pass(tiny_model: Callable[[str], Pat
     assert set(alone.groups) == {"", "relation"}
     assert set(found.get_group("distractors")["prediction"]) == {*NAMES, *names}
     among = found.get_group("distractors")
-    left = among[among["prediction"].isin(NAMES)].drop(columns=["variant", "rank"])
+    reduced = among[among["prediction"].isin(NAMES)].drop(columns=["variant", "rank"])
     own = found.get_group("").drop(columns=["variant", "rank"])
-    pd.testing.assert_frame_equal(left.reset_index(drop=True), own.reset_index(drop=True))
+    pd.testing.assert_frame_equal(reduced.reset_index(drop=True), own.reset_index(drop=True))
 
 
 def world(folder: Path) -> Params:
@@ -151,8 +151,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         )
     ]
     numbers = pd.DataFrame(rows, columns=COMPARISON)
-    made = analyses(numbers, predictions, benchmarks, BUILDERS, params)
-    return Results(numbers, builders=BUILDERS, template_free=made)
+    tables = analyses(numbers, predictions, benchmarks, BUILDERS, params)
+    return Results(numbers, builders=BUILDERS, template_free=tables)
 
 
 def test_models_keep_their_ranks(results: Results) -> None:
@@ -190,9 +190,9 @@ def test_parallel_differences_are_paired(results: Results) -> None:
 
 
 def test_perplexity_is_set_against_accuracy(results: Results) -> None:
-    found = results.template_free["correlation"].set_index(["kind", "over", "name"])
-    assert found.loc[("template-free", "data sets", ""), "n"] == 6
-    assert found.loc[("template-free", "models", "SQuAD"), "n"] == 2
+    indexed = results.template_free["correlation"].set_index(["kind", "over", "name"])
+    assert indexed.loc[("template-free", "data sets", ""), "n"] == 6
+    assert indexed.loc[("template-free", "models", "SQuAD"), "n"] == 2
     points = pd.DataFrame(
         {
             "kind": "template-free",

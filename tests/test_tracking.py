@@ -133,13 +133,13 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def there(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_project(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in the project, to read."""
     monkeypatch.chdir(tracked)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_results_are_logged_once() -> None:
     found = {run.info.run_name: run for run in runs()}
     assert set(found) == {"taught · contrastive", "untaught · contrastive"}
@@ -156,7 +156,7 @@ def test_results_are_logged_once() -> None:
     assert one.params["variant"] == "original"
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_the_main_metric_sorts_first_among_a_few() -> None:
     for run in [*runs(), *runs(role="part")]:
         names = sorted(run.data.metrics, key=str.casefold)
@@ -224,7 +224,7 @@ def by_name() -> dict[str, Any]:
     return {run.info.run_name: run for run in runs()}
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     client = connect()
     found = pages.addresses(client, "http://127.0.0.1:5000")
@@ -291,7 +291,7 @@ def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
     assert len(history) == 1
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_runs_say_what_they_were_made_from() -> None:
     found = by_model()
     tags = found["taught"].data.tags
@@ -308,7 +308,7 @@ def test_runs_say_what_they_were_made_from() -> None:
     assert found["taught"].data.params["contrastive.layer"] == "12"  # just made: params.yaml
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
     run = by_model()["taught"]
     datasets = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
@@ -321,7 +321,7 @@ def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
     }
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     client = connect()
     experiment = client.get_experiment_by_name("made_up").experiment_id
@@ -334,7 +334,7 @@ def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     assert measured["main acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_sweeps_and_losses_have_their_steps() -> None:
     client, run = connect(), by_model()["taught"].info.run_id
 
@@ -349,7 +349,7 @@ def test_sweeps_and_losses_have_their_steps() -> None:
     assert series("series/validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_a_run_has_the_times_machine_and_user_of_the_work() -> None:
     made = json.loads((RUNS / "taught/contrastive/made_up.json").read_text())
     found = by_model()
@@ -388,7 +388,7 @@ def test_results_of_models_that_params_no_longer_name_are_told(store: Path) -> N
     assert found["untaught"].data.params["seed"] == "2021"
 
 
-@pytest.mark.usefixtures("there")
+@pytest.mark.usefixtures("in_project")
 def test_no_text_goes_in_unless_asked_for() -> None:
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
     names = {"top_k.csv", "samples.csv", "scores.csv", "statistics.csv", "significance.csv"}

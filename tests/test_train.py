@@ -48,7 +48,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def here(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
 
 
@@ -162,8 +162,8 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
     texts = Path("data/sample")
     pieces = tokenizer("masked", list(texts.glob("corpus-*.txt")), 800)
     sentences = read(texts / "corpus-taught.txt", texts / "names.txt", pieces)
-    told = read(texts / "cases-taught.txt", texts / "names.txt", pieces)
-    cases = [replace(sentence, case=True) for sentence in told]
+    tables = read(texts / "cases-taught.txt", texts / "names.txt", pieces)
+    cases = [replace(sentence, case=True) for sentence in tables]
     rng = random.Random(1)
     made = list(islice(batches(sentences, 16, rng, cases), 100))
     of_cases = [batch for batch in made if batch[0].case]
@@ -181,8 +181,8 @@ def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str)
     recipe = Recipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
     texts = [path for path in Path("data/sample").glob("*-taught.txt")]
     pieces = tokenizer(recipe.kind, texts, recipe.vocabulary)
-    known = read(Path("data/sample/corpus-taught.txt"), Path("data/sample/names.txt"), pieces)
-    batch = [known[0], join(known[:5]), known[9], replace(known[20], case=True)]
+    tables = read(Path("data/sample/corpus-taught.txt"), Path("data/sample/names.txt"), pieces)
+    batch = [tables[0], join(tables[:5]), tables[9], replace(tables[20], case=True)]
     torch.manual_seed(0)
     model = untrained(recipe, len(pieces))
     rng = random.Random(0)

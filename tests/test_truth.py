@@ -69,7 +69,7 @@ def stages(repo: Repo) -> set[str]:
 
 
 @contextmanager
-def kept(path: Path) -> Iterator[None]:
+def restored_after(path: Path) -> Iterator[None]:
     """The file or folder is as before after the block."""
     before = path.read_bytes() if path.is_file() else None
     try:
@@ -156,7 +156,7 @@ def test_an_edited_file(repo: Repo, name: str) -> None:
     path = Path(repo.root_dir) / name
     assert path.is_file(), name
     before = path.read_bytes()
-    with kept(path):
+    with restored_after(path):
         if not str(name).startswith(SRC):
             path.chmod(0o644)
         path.unlink()  # outputs may be links into DVC's cache
@@ -231,7 +231,7 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
 @pytest.mark.parametrize("name", PARAMS)
 def test_an_edit_of_params(project: Path, name: str) -> None:
     edit, patterns = PARAMS[name]
-    with kept(project / "params.yaml"):
+    with restored_after(project / "params.yaml"):
         edited_params(project / "params.yaml", edit)
         with opened(project) as repo:
             assert set(repo.status()) == matching(repo, ["check", *patterns])
@@ -239,7 +239,7 @@ def test_an_edit_of_params(project: Path, name: str) -> None:
 
 def test_sections_that_are_left_out_are_empty(project: Path) -> None:
     """Models of one kind only, from a folder, on one benchmark: no stage of anything else."""
-    with kept(project / "params.yaml"):
+    with restored_after(project / "params.yaml"):
         content = yaml.safe_load((project / "params.yaml").read_text())
         small = {name: content[name] for name in NEEDED_SECTIONS}
         (project / "model").mkdir(exist_ok=True)

@@ -144,7 +144,7 @@ def test_shares_do_not_depend_on_the_order_of_steps(made: list[Any], random: Any
     pd.testing.assert_frame_equal(one, other)
 
 
-def written(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path]:
+def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path]:
     """Contexts of 30 triples, around target and negative target, and a model's predictions."""
     made, predicted, draw = [], [], np.random.default_rng(1)
     for triple in range(30):
@@ -192,7 +192,7 @@ def written(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path
 
 
 def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
-    folder, predictions, facts = written(tmp_path, correct_first=True)
+    folder, predictions, facts = write_project(tmp_path, correct_first=True)
     scoring = Scoring(ScoreParams(bootstrap=200), 2021, "subject_id", facts)
     found = SCORER.score(predictions, folder, scoring)["default"]
     assert found["target"]["micro"]["understand"]["value"] == 1
@@ -204,14 +204,14 @@ def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
     assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(found)
     assert found["target/read:1"]["micro"]["understand"]["n"] == 10
     json.dumps(found)
-    folder, predictions, _ = written(tmp_path, correct_first=False)
+    folder, predictions, _ = write_project(tmp_path, correct_first=False)
     found = SCORER.score(predictions, folder, scoring)["default"]
     target, negative = (found[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
 
 
 def test_paired_tests_compare_triples(tmp_path: Path) -> None:
-    folder, predictions, _ = written(tmp_path, correct_first=True)
+    folder, predictions, _ = write_project(tmp_path, correct_first=True)
     table = SCORER.paired(predictions, folder, Scoring(ScoreParams(), 1, "subject_id"))
     assert table["cluster"].nunique() == 30
     assert table.groupby("subset")["query_id"].nunique().to_dict() == {

@@ -97,16 +97,16 @@ def project(tmp_path: Path, world: Path) -> Project:
         commands = ["dvc add --quiet data"]
         if remote and pushed:
             commands.append("dvc push --quiet data.dvc")
-        done = run(tmp_path, " && ".join([*commands, "rm -rf data .dvc/cache"]))
-        assert done.returncode == 0, done.stdout
+        result = run(tmp_path, " && ".join([*commands, "rm -rf data .dvc/cache"]))
+        assert result.returncode == 0, result.stdout
         return tmp_path
 
     return made
 
 
 def gate(folder: Path) -> tuple[int, str]:
-    done = run(folder, step("build and validate every benchmark"))
-    return done.returncode, done.stdout
+    result = run(folder, step("build and validate every benchmark"))
+    return result.returncode, result.stdout
 
 
 def test_pinned_data_that_are_broken_are_fetched_and_stopped(project: Project) -> None:
@@ -161,7 +161,7 @@ def test_metrics_that_moved_are_in_the_summary(tmp_path: Path) -> None:
     (tmp_path / "dvc.yaml").write_text("metrics: [summary.json]\n")
     git = "git -c user.name=a -c user.email=a@b.c"
     commit = f"git add -A . && {git} commit --quiet -m x"
-    done = run(
+    result = run(
         tmp_path,
         "git init --quiet -b main && dvc init --quiet && printf '.venv\n' > .gitignore"
         f" && echo '{{\"a\": 1.0}}' > summary.json && {commit}"
@@ -169,5 +169,5 @@ def test_metrics_that_moved_are_in_the_summary(tmp_path: Path) -> None:
         f" && echo '{{\"a\": 2.0}}' > summary.json && {commit}"
         f" && export GITHUB_BASE_REF=main\n{step('say which metrics moved')}",
     )
-    assert done.returncode == 0, done.stdout
+    assert result.returncode == 0, result.stdout
     assert "| summary.json | a" in (tmp_path / "summary.md").read_text()

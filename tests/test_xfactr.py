@@ -119,16 +119,16 @@ WAYS = [
 def test_equals_the_slow_implementation(arch, decoding, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
     prober = method(tiny_model(arch), decodings=(decoding,), masks=4)
-    found = prober.predict(probing.task(queries, probing.candidates(), 10), decoding)
-    probing.same(found, slow(tiny_model(arch), queries, decoding, masks=4))
+    predictions = prober.predict(probing.task(queries, probing.candidates(), 10), decoding)
+    probing.same(predictions, slow(tiny_model(arch), queries, decoding, masks=4))
 
 
 def test_lengths_can_compete_by_sum(tiny_model):
     queries = probing.queries(probing.PROMPTS, ANSWERS)
     prober = method(tiny_model("bert"), length_normalisation=False)
-    found = prober.predict(probing.task(queries, probing.candidates(), 10), "confidence")
+    predictions = prober.predict(probing.task(queries, probing.candidates(), 10), "confidence")
     expected = slow(tiny_model("bert"), queries, "confidence", normalised=False)
-    probing.same(found, expected)
+    probing.same(predictions, expected)
 
 
 def test_as_biolama_texts_are_equal_by_the_rule_alone(tiny_model):
@@ -143,9 +143,9 @@ def test_as_biolama_texts_are_equal_by_the_rule_alone(tiny_model):
         return "same" if name in first["prediction"][:3].tolist() else name
 
     task = probing.task(queries, probing.candidates(), 3, rule)
-    found = method(tiny_model("bert"), equal="text", **plain).predict(task, "confidence")
-    assert found["prediction"].tolist()[0] == text.removeprefix("##")
-    assert found["prediction"].nunique() == 3
+    predictions = method(tiny_model("bert"), equal="text", **plain).predict(task, "confidence")
+    assert predictions["prediction"].tolist()[0] == text.removeprefix("##")
+    assert predictions["prediction"].nunique() == 3
 
 
 def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
@@ -189,8 +189,10 @@ def head(prober):
 def test_dropping_beams_that_cannot_win_changes_nothing(decoding, normalised, k, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
     prober = method(tiny_model("bert"), length_normalisation=normalised)
-    found = prober.predict(probing.task(queries, probing.candidates(), k), decoding)
-    probing.same(found, slow(tiny_model("bert"), queries, decoding, normalised=normalised, k=k))
+    predictions = prober.predict(probing.task(queries, probing.candidates(), k), decoding)
+    probing.same(
+        predictions, slow(tiny_model("bert"), queries, decoding, normalised=normalised, k=k)
+    )
 
 
 def test_beams_that_cannot_win_are_not_read(tiny_model, monkeypatch):
@@ -213,7 +215,7 @@ def test_decoded_texts_can_be_matched_with_the_nearest_candidates(tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ["influenza"])
     candidates = probing.candidates()
     plain = method(tiny_model("bert")).predict(probing.task(queries, candidates, 25), "confidence")
-    found = method(tiny_model("bert"), match="nearest").predict(
+    predictions = method(tiny_model("bert"), match="nearest").predict(
         probing.task(queries, candidates, 5), "confidence"
     )
     encoder = transformers.AutoModel.from_pretrained(tiny_model("bert")).eval()
@@ -229,7 +231,7 @@ def test_decoded_texts_can_be_matched_with_the_nearest_candidates(tiny_model):
             at = vector(row.prediction)
             apart = {name: (vectors[name] - at).norm().item() for name in vectors}
             best.setdefault(min(vectors, key=lambda name: (round(apart[name], 5), name)), row.score)
-        of_query = found[found["query_id"] == query]
+        of_query = predictions[predictions["query_id"] == query]
         assert of_query["prediction"].tolist() == list(best)[:5]
         assert of_query["score"].tolist() == pytest.approx(list(best.values())[:5])
         assert of_query["hit"].tolist() == [name == "influenza" for name in list(best)[:5]]
@@ -240,12 +242,12 @@ def test_batch_size_and_neighbours_do_not_matter(decoding, tiny_model):
     queries = probing.queries(probing.PROMPTS, ANSWERS)
     together = method(tiny_model("bert"), decodings=(decoding,))
     alone = method(tiny_model("bert"), budget=1, decodings=(decoding,))
-    found = together.predict(probing.task(queries, probing.candidates(), 10), decoding)
+    predictions = together.predict(probing.task(queries, probing.candidates(), 10), decoding)
     parts = [
         alone.predict(probing.task(queries.iloc[[i]], probing.candidates(), 10), decoding)
         for i in range(4)
     ]
-    probing.same(found, pd.concat(parts, ignore_index=True))
+    probing.same(predictions, pd.concat(parts, ignore_index=True))
 
 
 def test_a_prompt_of_two_subsets_is_decoded_once(tiny_model, monkeypatch):
@@ -265,10 +267,10 @@ def test_an_answer_with_exactly_these_tokens_is_a_hit(tiny_model):
     )
     answer = first["prediction"][0].upper()  # an uncased tokenizer reads it as the prediction
     queries = probing.queries(probing.PROMPTS[:1], [answer])
-    found = method(tiny_model("bert")).predict(
+    predictions = method(tiny_model("bert")).predict(
         probing.task(queries, probing.candidates(), 5), "confidence"
     )
-    assert found["hit"].tolist() == [True, False, False, False, False]
+    assert predictions["hit"].tolist() == [True, False, False, False, False]
 
 
 def test_a_pass_is_a_decoding_and_a_variant(tiny_model):

@@ -49,18 +49,18 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     rows = [query(i, r, answer=i % 5) for r in ("may_treat", "may_prevent") for i in range(10)]
-    asked = queries(*rows)
+    query_table = queries(*rows)
     candidates = [(name, f"C{i}", "", "full") for i, name in enumerate(NAMES)]
     table = pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS)
     folder = Path("outputs/benchmarks/made_up")
-    BenchmarkTables(asked, table, builder="medlama").write(folder)
+    BenchmarkTables(query_table, table, builder="medlama").write(folder)
     METADATA.write(Path("outputs/about/made_up.json"))
     for model, right in (("taught", 15), ("untaught", 1)):
         parts = [
             ranked(name, "x.." if i < right - (5 if variant else 0) else "...", variant, replicate)
             for variant in ("", "original", "step-50", "step-100")
             for replicate in ("set-0", "set-1")
-            for i, name in enumerate(asked["query_id"])
+            for i, name in enumerate(query_table["query_id"])
         ]
         path = Path(f"outputs/predictions/{model}/contrastive/made_up.parquet")
         write_predictions(predictions(*parts), path, "accuracy")
