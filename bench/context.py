@@ -105,7 +105,7 @@ def straightforward(
     seconds = 0.0
     for row in queries.itertuples():
         (slot,) = masked_slots(model.tokenizer, [row.prompt], ["bench"])
-        ids = answer_ids(model.tokenizer, names, slot.left)
+        ids = answer_ids(model.tokenizer, names, slot.preceding)
         begin = time.perf_counter()
         cache: dict[int, torch.Tensor] = {}
         scores = {}

@@ -19,7 +19,7 @@ import transformers
 from bench import made as shared
 from medprobe.engine.fine_tuning import Split, TextClassifier
 from medprobe.engine.load import use_threads
-from medprobe.engine.recipe import Recipe
+from medprobe.engine.recipe import FineTuningRecipe
 
 LAYERS = 3  # of BERT-base's width
 EXAMPLES = 80  # of a disease's training split; a real one has some 6,000
@@ -41,7 +41,7 @@ def fine_tuning(folder: Path) -> None:
     config = transformers.BertConfig(num_hidden_layers=LAYERS)
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     table = examples(EXAMPLES, 1)
-    recipe = Recipe(epochs=1)
+    recipe = FineTuningRecipe(epochs=1)
     ours = TextClassifier(folder, shared.CPU)
     pairs = [table["premise"].tolist(), table["hypothesis"].tolist()]
     texts = ours.tokenize(pairs, table["label"], LONGEST)
@@ -57,7 +57,7 @@ def fine_tuning(folder: Path) -> None:
     print(f"padded to {LONGEST} and reloaded {slow:.1f} s: ours is {slow / fast:.1f} times as fast")
 
 
-def straightforward(folder: Path, table: pd.DataFrame, recipe: Recipe) -> None:
+def straightforward(folder: Path, table: pd.DataFrame, recipe: FineTuningRecipe) -> None:
     """Load, tokenise, one epoch, validate and test sixteen examples each."""
     torch.manual_seed(0)
     loaded = shared.plain(folder, "classifier")

@@ -20,7 +20,7 @@ import torch
 from bench import made as shared
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load, use_threads
-from medprobe.engine.search import Index
+from medprobe.engine.search import NameIndex
 
 NAMES = 1024
 QUERIES = 64
@@ -71,7 +71,7 @@ def different_ranks(ours: Any, theirs: Any, names: list[str]) -> int:
     count = 0
     found = []
     for vectors in (ours, theirs):
-        index = Index()
+        index = NameIndex()
         index.add(names, vectors)
         found.append(index.nearest(vectors[:QUERIES], names, 10))
     for places, scores, others, _ in zip(*found[0], *found[1], strict=True):

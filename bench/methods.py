@@ -23,8 +23,8 @@ import pandas as pd
 import torch
 
 from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
-from medprobe.engine import asking, soft, writing
-from medprobe.engine.batching import padded
+from medprobe.engine import prompt_texts, soft, writing
+from medprobe.engine.batching import pad_rows
 from medprobe.engine.load import load, use_threads
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
@@ -127,18 +127,18 @@ def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list
     """The lengths of all inputs that a loop over queries, numbers of masks and beams would read."""
     from medprobe.engine import filling
 
-    guess = filling._guess
+    guess = filling._predict_masks
 
     def counting(model: Any, slots: Any, searches: Any, *rest: Any) -> Any:
         for search in searches:
             calls.extend(len(slots[search.prompt].fill(ids)) for ids in search.inputs)
         return guess(model, slots, searches, *rest)
 
-    filling._guess = counting
+    filling._predict_masks = counting
     try:
         method.predict(Task("bench", asked, candidates(10), 10), decoding)
     finally:
-        filling._guess = guess
+        filling._predict_masks = guess
 
 
 def bench_optiprompt(folder: Path) -> Figure:
@@ -147,8 +147,8 @@ def bench_optiprompt(folder: Path) -> Figure:
     chosen = Optiprompt.Settings(epochs=1)
     method = Optiprompt(folder, chosen, CPU, 0)
     examples = method._examples(rows)  # two a query: four steps
-    vectors = soft.of_tokens(method.model, [5] * chosen.vectors).requires_grad_()
-    with soft.installed(method.model, vectors):
+    vectors = soft.token_embeddings(method.model, [5] * chosen.vectors).requires_grad_()
+    with soft.install_vectors(method.model, vectors):
         ours = seconds(lambda: list(method._epochs(examples, vectors))) / len(examples)
     tokenizer, model = masked_model(folder)
     model.train()
@@ -159,7 +159,7 @@ def bench_optiprompt(folder: Path) -> Figure:
     def straightforward() -> None:
         for start in range(0, 32, chosen.batch):
             batch = examples[start : start + chosen.batch]
-            ids, attention = padded([row for row, _, _ in batch], 0, torch.device("cpu"))
+            ids, attention = pad_rows([row for row, _, _ in batch], 0, torch.device("cpu"))
             labels = torch.full_like(ids, -100)
             for place, (_, positions, tokens) in enumerate(batch):
                 labels[place, positions] = torch.tensor(tokens)
@@ -201,8 +201,8 @@ def bench_answering(folder: Path) -> Figure:
         for i, prompt in enumerate(asked["prompt"])
     ]
     names = [*asked["query_id"]]
-    slots = asking.slots(model, texts, names, "\n", begun=False)
-    way = writing.Way(10, 0, None, cap=10, own_settings=False, seed=0)
+    slots = prompt_texts.slots(model, texts, names, "\n", has_start=False)
+    way = writing.WritingSettings(10, 0, None, cap=10, own_settings=False, seed=0)
     ours = seconds(lambda: writing.write(model, [(slot, ()) for slot in slots], names, way)) / count
     slow = plain(folder, "causal").model
 

@@ -69,7 +69,7 @@ def measured(way: str, batch: int) -> dict[str, float]:
         place = shared.encoder(Path(folder) / "bert", tokenizer)
         if way in HELD:
             model = load(place, "encoder", shared.CPU)
-            rewiring.tokens_held = lambda model, longest: HELD[way] or model.token_budget
+            rewiring.token_capacity = lambda model, longest: HELD[way] or model.token_budget
             target = Path(folder) / "steps"  # the one checkpoint at the end is part of the work
             start = time.process_time()
             train(model, pairs, settings, seed="bench", folder=target)

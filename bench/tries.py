@@ -23,7 +23,7 @@ import torch
 from bench.made import CPU, gpt2, names, queries
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal, ranking
-from medprobe.engine.likeliest import likeliest
+from medprobe.engine.likeliest import find_likeliest
 from medprobe.engine.load import Model, load, use_threads
 from medprobe.engine.reader import Reader
 from medprobe.engine.slots import answer_ids, text_slots
@@ -38,12 +38,16 @@ def compare(
     slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
     readers: list[Reader] = []
     start = time.process_time()
-    found = likeliest(model, slots, prompts, offered, K, variants=variants, watch=readers.append)
+    found = find_likeliest(
+        model, slots, prompts, offered, K, variants=variants, on_reader=readers.append
+    )
     searched = time.process_time() - start
     tokens, same, lists, apart = 0, 0, 0, 0.0
     start = time.process_time()
     for slot, of_query in zip(slots, found, strict=True):
-        rests = [[*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.left)]
+        rests = [
+            [*ids, *slot.after] for ids in answer_ids(model.tokenizer, offered, slot.preceding)
+        ]
         before, after = causal.continuations(model, slot.before, rests, model.token_budget)
         tokens += len(slot.before) + sum(len(rest) - 1 for rest in rests)
         totals = np.array([sum(before) + sum(scores) for scores in after])
@@ -54,7 +58,7 @@ def compare(
             lists += 1
             off = [abs(score - scores[i]) / n[i] for i, score in ranked.names]
             apart = max(apart, *off)
-            same += [i for i, _ in ranked.names[:K]] == ranking.best(scores, K).tolist()
+            same += [i for i, _ in ranked.names[:K]] == ranking.best_indices(scores, K).tolist()
     scored = time.process_time() - start
     count, read = len(prompts), sum(reader.tokens_read for reader in readers)
     opened = sum(reader.nodes_read for reader in readers) / count

@@ -12,7 +12,7 @@ import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.engine import asking, writing
+from medprobe.engine import prompt_texts, writing
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.methods.answering import Answering
@@ -144,8 +144,8 @@ def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_
 def test_what_is_written_first_is_likeliest(tiny_model):
     """One token: the texts that beam search finds are those of the best tokens."""
     model = load(tiny_model("gpt2"), "causal")
-    slots = asking.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", begun=False)
-    way = writing.Way(5, 0, None, cap=1, own_settings=False, seed=0)
+    slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
+    way = writing.WritingSettings(5, 0, None, cap=1, own_settings=False, seed=0)
     (found,) = writing.write(model, [(slot, ()) for slot in slots], ["q0"], way)
     logs = probing.log_probs(model.model, slots[0].before)[-1]
     best = logs.topk(5)
@@ -177,8 +177,8 @@ def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
 def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model, monkeypatch):
     model = load(tiny_model(arch), "causal")
-    asked = asking.slots(model, probing.PROMPTS[1:3], ["q0", "q1"], "\n", begun=False)
-    way = writing.Way(3, samples, None, cap=4, own_settings=False, seed=0)
+    asked = prompt_texts.slots(model, probing.PROMPTS[1:3], ["q0", "q1"], "\n", has_start=False)
+    way = writing.WritingSettings(3, samples, None, cap=4, own_settings=False, seed=0)
     read = []
 
     def note(_, inputs):
@@ -187,7 +187,7 @@ def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model
     with model.model.get_input_embeddings().register_forward_pre_hook(note):
         fast, once = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way), [*read]
         read.clear()
-        monkeypatch.setattr(writing, "_read", lambda *_: {})
+        monkeypatch.setattr(writing, "_read_prompts", lambda *_: {})
         slow = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way)
     for found, expected in zip(fast, slow, strict=True):
         assert [text for text, _ in found] == [text for text, _ in expected]
@@ -211,10 +211,10 @@ def test_draws_are_the_seeds_and_their_shares_the_scores(tiny_model):
 def test_a_checkpoints_own_settings_hold_if_asked_for_but_its_ends_always(tiny_model):
     model = load(tiny_model("gpt2"), "causal")
     model.model.generation_config.update(repetition_penalty=1.5, eos_token_id=[3, 4])
-    slots = asking.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", begun=False)
+    slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
     for own in (False, True):
-        way = writing.Way(3, 2, 0.5, cap=4, own_settings=own, seed=0)
-        config = writing._config(model, way, slots[0])
+        way = writing.WritingSettings(3, 2, 0.5, cap=4, own_settings=own, seed=0)
+        config = writing._generation_config(model, way, slots[0])
         assert config.repetition_penalty == (1.5 if own else None)
         assert config.temperature == 0.5
         assert {3, 4, *slots[0].after, model.tokenizer.eos_token_id} == {*config.eos_token_id}

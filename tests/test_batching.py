@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.batching import batches, in_batches, padded
+from medprobe.engine.batching import compute_in_batches, make_batches, pad_rows
 
 LENGTHS = st.lists(st.integers(1, 40))
 
 
 @given(LENGTHS, st.integers(1, 100))
 def test_batches_hold_every_item_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    made = batches(lengths, budget)
+    made = make_batches(lengths, budget)
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
@@ -31,7 +31,7 @@ def test_results_keep_the_order_of_items_and_memory_errors_halve_batches(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return [lengths[i] * 10 for i in batch]
 
-    assert in_batches(lengths, budget, compute) == [length * 10 for length in lengths]
+    assert compute_in_batches(lengths, budget, compute) == [length * 10 for length in lengths]
 
 
 def test_batches_stay_small_after_memory_ran_out() -> None:
@@ -43,7 +43,7 @@ def test_batches_stay_small_after_memory_ran_out() -> None:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
         return batch
 
-    assert in_batches([5] * 16, 40, compute) == list(range(16))
+    assert compute_in_batches([5] * 16, 40, compute) == list(range(16))
     assert sizes == [8, 4, *[2] * 8]
 
 
@@ -52,7 +52,7 @@ def test_a_text_that_memory_does_not_hold_alone_is_said_in_one_line() -> None:
         raise MemoryError
 
     with pytest.raises(BadInput, match="one text of 9 tokens"):
-        in_batches([3, 9], 10, compute)
+        compute_in_batches([3, 9], 10, compute)
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
@@ -60,10 +60,10 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
         raise RuntimeError("shapes do not match")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        in_batches([3, 9], 10, compute)
+        compute_in_batches([3, 9], 10, compute)
 
 
 def test_padding_stands_on_the_right_and_is_masked() -> None:
-    ids, mask = padded([[5, 6, 7], [8]], 9, torch.device("cpu"))
+    ids, mask = pad_rows([[5, 6, 7], [8]], 9, torch.device("cpu"))
     assert ids.tolist() == [[5, 6, 7], [8, 9, 9]]
     assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.engine.best_first import ENOUGH, ROUNDING, Aim, order, search
-from medprobe.engine.ranking import TIES, best
+from medprobe.engine.best_first import READ_ALL_SHARE, ROUNDING, SearchGoal, rank_names, search
+from medprobe.engine.ranking import MAX_TIES, best_indices
 from medprobe.engine.trie import ROOT, Trie
 
 TOKENS = st.integers(0, 3)
@@ -50,18 +50,18 @@ class ScriptedModel:
             return -1.5 * self.before + self.off(self.before), np.array(firsts)
         row = self.tokens(trie, node)
         start = len(trie.tokens(trie.parents[top])) + 1
-        assert len(row) >= start + bool(trie.leaf[node])  # there is something to read
+        assert len(row) >= start + bool(trie.is_leaf[node])  # there is something to read
         self.read += len(row) - start + 1
         spent = sum(self.log_prob(row[: i + 1]) + self.off(1) for i in range(start, len(row)))
         return spent, np.array(firsts)
 
     def tokens(self, trie, node):
-        return (*trie.tokens(node), *(self.after if trie.leaf[node] else ()))
+        return (*trie.tokens(node), *(self.after if trie.is_leaf[node] else ()))
 
 
 def searched(model, names, aim):
     """The trie, what was found, and each variant's ranking."""
-    trie = Trie.of(names)
+    trie = Trie.build(names)
     reading = search(trie, model.before, len(model.after), aim)
     asked = next(reading)
     while True:
@@ -71,7 +71,7 @@ def searched(model, names, aim):
             found = end.value
             break
     return found, [
-        order(trie, found, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
+        rank_names(trie, found, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
         for v in range(aim.variants)
     ]
 
@@ -83,14 +83,14 @@ def everything(model, names, variant):
 
 @given(NAMES)
 def test_a_trie_holds_each_sequence_once(names):
-    trie = Trie.of(names)
+    trie = Trie.build(names)
     rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
     assert [list(trie.tokens(rows[i])) for i in range(len(names))] == names
     assert len(set(rows.values())) == len({tuple(name) for name in names})
     for node in range(len(trie.edges)):
         below = trie.leaves(node)
-        assert trie.longest[node] == max(len(trie.tokens(leaf)) for leaf in below)
-        assert all(node in (ROOT, *trie.way(leaf)) for leaf in below)
+        assert trie.max_depths[node] == max(len(trie.tokens(leaf)) for leaf in below)
+        assert all(node in (ROOT, *trie.path(leaf)) for leaf in below)
         firsts = [trie.edges[child][:1] for child in trie.children[node]]
         assert len(set(firsts)) == len(firsts)
 
@@ -106,15 +106,15 @@ def test_a_trie_holds_each_sequence_once(names):
 def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, asked, variants):
     before, after = around
     model = ScriptedModel(seed, before, tuple(after))
-    trie = Trie.of(names)
+    trie = Trie.build(names)
     rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
     answers = tuple(sorted({rows[i] for i in asked if i < len(names)}))
     equal = {row for leaf in answers for row in trie.rows[leaf]}
-    _, rankings = searched(model, names, Aim(k, answers, variants=variants))
+    _, rankings = searched(model, names, SearchGoal(k, answers, variants=variants))
     assert len(rankings) == variants
     for variant, ranking in enumerate(rankings):
         expected, scores = everything(model, names, variant)
-        listed = best(np.array(scores), k, TIES)
+        listed = best_indices(np.array(scores), k, MAX_TIES)
         assert [row for row, _ in ranking.names] == listed.tolist()
         assert [score for _, score in ranking.names] == pytest.approx(
             [scores[i] for i in listed], abs=20 * ROUNDING
@@ -127,8 +127,8 @@ def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, 
 @given(names=NAMES, seed=st.integers(0, 2**16), most=st.integers(1, 12))
 def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
     model = ScriptedModel(seed, 2, (1,))
-    rows = {row: leaf for leaf, of in enumerate(Trie.of(names).rows) for row in of}
-    found, rankings = searched(model, names, Aim(3, (rows[0],), most))
+    rows = {row: leaf for leaf, of in enumerate(Trie.build(names).rows) for row in of}
+    found, rankings = searched(model, names, SearchGoal(3, (rows[0],), most))
     for variant, ranking in enumerate(rankings):
         expected, _ = everything(model, names, variant)
         certain = [
@@ -145,7 +145,7 @@ def test_a_model_with_clear_likes_has_little_read():
     rng = random.Random(1)
     names = [[rng.randrange(40) for _ in range(rng.randint(1, 6))] for _ in range(2000)]
     model = ScriptedModel(3, 2, (1,), spread=(-0.1, -3.0, -6.0, -9.0, -12.0))
-    _, rankings = searched(model, names, Aim(10))
+    _, rankings = searched(model, names, SearchGoal(10))
     for variant, ranking in enumerate(rankings):
         assert [row for row, _ in ranking.names][:10] == everything(model, names, variant)[0][:10]
     assert model.read < sum(map(len, names)) / 10
@@ -156,9 +156,9 @@ def test_a_model_without_likes_has_every_name_read_once():
     rng = random.Random(1)
     names = [[rng.randrange(9) for _ in range(rng.randint(3, 9))] for _ in range(400)]
     model = ScriptedModel(3, 0, (), spread=(-1.0,))
-    _, rankings = searched(model, names, Aim(10))
-    assert [row for row, _ in rankings[1].names] == list(range(10 + TIES))
-    assert model.read < (1 + ENOUGH) * sum(map(len, names))
+    _, rankings = searched(model, names, SearchGoal(10))
+    assert [row for row, _ in rankings[1].names] == list(range(10 + MAX_TIES))
+    assert model.read < (1 + READ_ALL_SHARE) * sum(map(len, names))
 
 
 def test_scores_nearer_than_rounding_are_read_alone():
@@ -167,17 +167,17 @@ def test_scores_nearer_than_rounding_are_read_alone():
     model = ScriptedModel(0, 1, ())
     model.log_prob = near.__getitem__
     read = []
-    trie = Trie.of(names)
-    reading = search(trie, 1, 0, Aim(2))
+    trie = Trie.build(names)
+    reading = search(trie, 1, 0, SearchGoal(2))
     with pytest.raises(StopIteration) as end:
         next(reading)
         while True:  # what a batch says is the wrong way round
             reading.send([(-1.5, np.array([-1.0, -1.0 - ROUNDING / 10, -9.0]))])
-    ranking = order(
+    ranking = rank_names(
         trie,
         end.value.value,
         0,
-        Aim(2),
+        SearchGoal(2),
         lambda leaf: read.append(leaf) or model.score(trie.tokens(leaf), 0),
     )
     assert [row for row, _ in ranking.names] == [1, 0]

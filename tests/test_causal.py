@@ -33,9 +33,9 @@ def test_endings_are_what_whole_texts_say_and_are_read_once(budget, tiny_model, 
     texts = [[5, 6, 7], [5, 6]]
     possible = [[[8], [9], [8, 3]], [[7], [7, 4]]]  # [7, 4] is told from what the first text is
     read = []
-    whole = causal.padded
+    whole = causal.pad_rows
     monkeypatch.setattr(
-        causal, "padded", lambda rows, *more: read.extend(rows) or whole(rows, *more)
+        causal, "pad_rows", lambda rows, *more: read.extend(rows) or whole(rows, *more)
     )
     found = causal.endings(model, texts, possible, budget)
     assert sorted(map(list, read)) == [[5, 6], [5, 6, 7], [5, 6, 7, 8]]

@@ -282,7 +282,7 @@ def test_what_torch_writes_says_when_there_is_no_room(
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
     try:
         with pytest.raises(OSError, match=r"File too large: 'outputs/parts/step-1'"):
-            rewiring._keep(loaded, adam, [], Path("outputs/parts/step-1"))
+            rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
         with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):
             training._save(Path("outputs/parts/state.pt"), 1, {"model": network}, random.Random(1))
     finally:

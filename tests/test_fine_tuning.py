@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.fine_tuning import Split, Text, TextClassifier, balance
 from medprobe.engine.linear_probe import LinearProbe
-from medprobe.engine.recipe import Recipe
+from medprobe.engine.recipe import FineTuningRecipe
 from medprobe.testing import tiny
 
 CPU = EngineParams(device="cpu")
@@ -25,8 +25,8 @@ PAIRS = (
     ["flu", "gout", "anemia", "gout"] * 3,
 )
 LABELS = [1, 0, 0] * 4
-FAST = Recipe(learning_rate=1e-3, epochs=2)
-RELEASED = Recipe.model_validate(
+FAST = FineTuningRecipe(learning_rate=1e-3, epochs=2)
+RELEASED = FineTuningRecipe.model_validate(
     {
         **{"optimiser": "adam", "schedule": "linear", "stopping": "rises", "tested": "last"},
         **{"batches": "shuffled", "gradients": "kept"},
@@ -103,33 +103,35 @@ def test_which_epoch_is_tested(
     the second loss that is above the lowest, and above the one before it."""
     split = parts(bert)
     recipe = {"learning_rate": 1e-3, "stopping": stopping, "tested": tested}
-    short = Recipe.model_validate({**recipe, "epochs": epoch, "patience": 9, "tested": "last"})
+    short = FineTuningRecipe.model_validate(
+        {**recipe, "epochs": epoch, "patience": 9, "tested": "last"}
+    )
     expected, _ = bert.fine_tune(split, short, seed=0)
     losses = iter([0.5, 0.2, 0.3, 0.4, 0.0])
     monkeypatch.setattr(bert, "_loss", lambda model, texts: next(losses))
-    found, curve = bert.fine_tune(split, Recipe.model_validate(recipe), seed=0)
+    found, curve = bert.fine_tune(split, FineTuningRecipe.model_validate(recipe), seed=0)
     assert len(curve) == 4
     assert np.allclose(found, expected, atol=1e-6)
 
 
 def test_rises_are_counted_in_all_and_the_best_is_waited_for_in_a_row() -> None:
     losses = [0.5, 0.4, 0.41, 0.3, 0.3]
-    assert Recipe(stopping="rises").stops(losses)
-    assert not Recipe(stopping="rises").stops(losses[:4])
-    assert not Recipe(stopping="best").stops(losses)
-    assert Recipe(stopping="best").stops([*losses, 0.31])
-    assert Recipe(epochs=3).stops(losses[:3])
+    assert FineTuningRecipe(stopping="rises").stops(losses)
+    assert not FineTuningRecipe(stopping="rises").stops(losses[:4])
+    assert not FineTuningRecipe(stopping="best").stops(losses)
+    assert FineTuningRecipe(stopping="best").stops([*losses, 0.31])
+    assert FineTuningRecipe(epochs=3).stops(losses[:3])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_the_best_epoch_has_the_lowest_loss_and_is_the_first_of_equals(losses: list[float]) -> None:
-    best = Recipe().epoch_tested(losses)
+    best = FineTuningRecipe().epoch_tested(losses)
     assert losses[best] == min(losses)
     assert all(loss > losses[best] for loss in losses[:best])
 
 
 @pytest.mark.parametrize("recipe", [FAST, RELEASED], ids=["ours", "released"])
-def test_equals_a_plain_training(bert: TextClassifier, recipe: Recipe) -> None:
+def test_equals_a_plain_training(bert: TextClassifier, recipe: FineTuningRecipe) -> None:
     """A loop as one would write it, with torch's own scheduler, on the same batches."""
     recipe = recipe.model_copy(update={"learning_rate": 1e-3, "epochs": 3, "batch": 2})
     split = parts(bert)
@@ -179,7 +181,7 @@ def test_learns_what_can_be_learnt(bert: TextClassifier) -> None:
         Text({"input_ids": ids, "attention_mask": [1] * len(ids)}, label)
         for ids, label in [([2, 7, 3], 1), ([2, 9, 3], 0)] * 20
     ]
-    recipe = Recipe(learning_rate=1e-2)
+    recipe = FineTuningRecipe(learning_rate=1e-2)
     found, _ = bert.fine_tune(Split(texts[:30], texts[30:36], texts[36:]), recipe, seed=0)
     assert (found > 0.5).tolist() == [True, False, True, False]
 
@@ -189,7 +191,7 @@ def test_a_start_from_the_probe_is_the_probe(bert: TextClassifier) -> None:
     split = parts(bert)
     features = bert.mean_states(split.train)
     probe = LinearProbe.fit(features, np.array([text.label for text in split.train]))
-    still = Recipe(learning_rate=1e-12, epochs=1)
+    still = FineTuningRecipe(learning_rate=1e-12, epochs=1)
     found, _ = bert.fine_tune(split, still, 0, probe)
     assert np.allclose(found, probe.probabilities(bert.mean_states(split.test)), atol=1e-4)
     moved, _ = bert.fine_tune(split, FAST, 0, probe)

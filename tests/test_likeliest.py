@@ -32,7 +32,7 @@ def slots_of(model, prompts=PROMPTS):
 def all_scores(model, slots, sources):
     """For each slot the scores of all names, each variant's: [variants, names]."""
     for i, slot in enumerate(slots):
-        ids = answer_ids(model.tokenizer, NAMES, slot.left)
+        ids = answer_ids(model.tokenizer, NAMES, slot.preceding)
         rests = [[*of_name, *slot.after] for of_name in ids]
         source = sources[i] if sources else ()
         before, after = causal.continuations(model, slot.before, rests, 4096, source)
@@ -48,21 +48,24 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     answers = [[3, 50]] * len(slots)
     slow = list(all_scores(model, slots, sources))
     read = []
-    for room in (reader.KEPT_BYTES, 1):  # without room for anything but prompts, much is read again
-        monkeypatch.setattr(reader, "KEPT_BYTES", room)
-        found = likeliest.likeliest(
-            model, slots, PROMPTS, NAMES, 7, sources=sources, answers=answers, watch=read.append
+    for room in (
+        reader.TABLE_BYTES,
+        1,
+    ):  # without room for anything but prompts, much is read again
+        monkeypatch.setattr(reader, "TABLE_BYTES", room)
+        found = likeliest.find_likeliest(
+            model, slots, PROMPTS, NAMES, 7, sources=sources, answers=answers, on_reader=read.append
         )
         for rankings, scores in zip(found, slow, strict=True):
             for ranked, of_variant in zip(rankings, scores, strict=True):
-                order = ranking.best(of_variant, len(NAMES))
+                order = ranking.best_indices(of_variant, len(NAMES))
                 assert [i for i, _ in ranked.names] == order[:7].tolist()
                 shown = [score for _, score in ranked.names]
                 assert shown == pytest.approx(of_variant[order[:7]], abs=1e-4)
                 assert ranked.rank == 1 + np.flatnonzero(np.isin(order, answers[0])).min()
     roomy, tight = read
     assert roomy.tokens_read <= tight.tokens_read
-    assert len(roomy.kept.free) == len(roomy.kept.table)  # all is given back
+    assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
 
 
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
@@ -85,7 +88,7 @@ def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):
         model.model.get_input_embeddings().weight[5] = model.model.get_input_embeddings().weight[9]
     slots, _ = slots_of(model, PROMPTS[:1])
     names = [model.tokenizer.decode([token]) for token in (9, 5, 30, 31)]
-    (rankings,) = likeliest.likeliest(model, slots, PROMPTS[:1], names, 4)
+    (rankings,) = likeliest.find_likeliest(model, slots, PROMPTS[:1], names, 4)
     scores = dict(rankings[0].names)
     assert scores[0] == scores[1]
     places = [i for i, _ in rankings[0].names]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine.ranking import best
+from medprobe.engine.ranking import best_indices
 from medprobe.methods.mask_average import MaskAverage
 
 
@@ -137,4 +137,4 @@ def test_a_model_without_head_is_refused(tiny_model):
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=12), st.integers(1, 12))
 def test_best_is_a_stable_sort(scores, k):
     expected = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]
-    assert best(np.array(scores, dtype=float), k).tolist() == expected
+    assert best_indices(np.array(scores, dtype=float), k).tolist() == expected

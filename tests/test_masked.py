@@ -49,7 +49,7 @@ def test_what_only_looks_like_bert_is_read_as_it_is(name, own):
     ids, asked = torch.arange(5, 23).reshape(2, 9), [1, 8, 12]
     with torch.inference_mode():
         whole = network(ids).logits.flatten(0, 1)[asked]
-        with heads.narrowed(network.base_model, asked):
+        with heads.narrow_head(network.base_model, asked):
             torch.testing.assert_close(network(ids).logits[0], whole, atol=1e-5, rtol=0)
 
 
@@ -65,7 +65,7 @@ def test_the_last_layer_works_at_the_asked_positions_alone(arch, tiny_model):
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 @pytest.mark.parametrize("size", [1, 2])  # tokens masked together
 def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model, monkeypatch):
-    monkeypatch.setattr(masked, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(masked, "CHUNK", 5)
     rows = rows_of(tiny_model(arch))
     groups = [
         [tuple(range(i, min(i + size, len(row) - 1))) for i in range(1, len(row) - 1, size)]
@@ -119,7 +119,7 @@ def test_an_answer_has_the_tokens_it_has_in_the_sentence(arch, tiny_model):
     for prompt in probing.PROMPTS:
         (slot,) = text_slots(tokenizer, [prompt], [prompt])
         for name, ids in zip(
-            probing.NAMES, answer_ids(tokenizer, probing.NAMES, slot.left), strict=True
+            probing.NAMES, answer_ids(tokenizer, probing.NAMES, slot.preceding), strict=True
         ):
             text = prompt.replace("[Y]", name)
             if "))" in text:

@@ -129,7 +129,7 @@ def test_quality_is_accuracy_and_loss_on_dev(tiny_model):
     prober = method(tiny_model("bert"))
     dev = table(2)
     vectors = prober.train(table(4), dev.iloc[:0], 7)
-    with soft.installed(prober.model, vectors):
+    with soft.install_vectors(prober.model, vectors):
         accuracy, negated = prober._quality(dev, exact)
     assert accuracy == 0
     assert -negated == pytest.approx(loss(prober, dev, vectors), abs=1e-6)
@@ -147,7 +147,7 @@ def test_the_bias_is_subtracted_in_decoding_and_not_in_training(recipe, tiny_mod
         prober.recipe.start = lambda template, start=start: start
         best = prober.train(table(4), table(2), 7)  # decodes the dev split after each epoch
         vectors.append(start.detach())
-        with prober.recipe.installed(best):
+        with prober.recipe.install_vectors(best):
             decoded.append(prober._predictions(table(4), 3, exact)["prediction"].tolist())
     assert torch.equal(*vectors)
     assert decoded[0] != decoded[1]
@@ -163,7 +163,7 @@ def test_training_teaches(tiny_model):
 
 
 def loss(prober, train, vectors):
-    with torch.no_grad(), soft.installed(prober.model, vectors):
+    with torch.no_grad(), soft.install_vectors(prober.model, vectors):
         return soft.losses(prober.model, prober._examples(train)).item()
 
 
@@ -234,7 +234,7 @@ def test_as_released_a_long_template_is_refused(tiny_model):
 
 def test_as_released_the_first_of_equal_epochs_is_taken(tiny_model):
     prober = method(tiny_model("bert"), recipe="released", bias="subtracted", equal="text")
-    with prober.recipe.installed(prober.train(table(4), table(0), 7)):
+    with prober.recipe.install_vectors(prober.train(table(4), table(0), 7)):
         assert prober._quality(table(2), biolama) == (0, 0)
 
 

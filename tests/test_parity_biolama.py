@@ -12,7 +12,7 @@ import pytest
 import parity
 from medprobe import benchmarks
 from medprobe.core.answers import biolama
-from medprobe.engine.decoded import by_rule, by_text
+from medprobe.engine.decoding import merge_by_rule, merge_by_text
 from medprobe.methods.xfactr import Xfactr
 
 OUTPUTS = parity.read("biolama", "outputs")
@@ -125,7 +125,9 @@ def hits(case: dict, ours: bool) -> list[int]:
     right = {biolama(gold) for gold in case["golds"]}
     named = [(text, score, biolama(text) in right) for text, score in case["predictions"]]
     found = (
-        by_text(named, len(named)) if ours else by_rule(case["predictions"], case["golds"], biolama)
+        merge_by_text(named, len(named))
+        if ours
+        else merge_by_rule(case["predictions"], case["golds"], biolama)
     )
     return [i for i, (*_, hit) in enumerate(found) if hit]
 

@@ -68,7 +68,7 @@ def trained(model: str, relation: str, kind: str) -> tuple[list[float], list[tor
     asked.recipe.start = lambda template: start
     asked.recipe.orders = lambda count: iter([list(range(count))] * asked.settings.epochs)
     if kind == "attention_mask_old_vocabulary":
-        asked.recipe.installed = partial(soft.installed, asked.model)
+        asked.recipe.install_vectors = partial(soft.install_vectors, asked.model)
     rows = table(model, relation)
     asked.train(rows, rows.iloc[:1], 0)
     return [loss.item() for loss in losses], [*vectors, start.detach()]
@@ -126,7 +126,7 @@ def close(model: str, relation: str, recipe: str, kind: str) -> bool:
     vectors = torch.tensor(theirs["initial_vectors"], requires_grad=True)
     batch = asked._examples(table(model, relation))[: asked.settings.batch]
     chosen = soft.Spread(asked.model, 1) if recipe == "spread" else asked.recipe
-    with chosen.installed(vectors):
+    with chosen.install_vectors(vectors):
         chosen.losses(batch).backward()
     there = torch.tensor(theirs[kind]["first_gradient"])
     return bool((vectors.grad[: len(there)] - there).abs().max() < VECTOR)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parity
-from medprobe.engine.search import Index
+from medprobe.engine.search import NameIndex
 from medprobe.methods.contrastive import round_to_half
 
 INPUTS, OUTPUTS = parity.read("retrieval", "inputs"), parity.read("retrieval", "outputs")
@@ -28,7 +28,7 @@ def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     offered = np.concatenate([vectors, far])
     if half:
         queries, offered = map(round_to_half, (queries, offered))
-    index = Index()
+    index = NameIndex()
     index.add(names, offered)
     indices, _ = index.nearest(queries, names, K)
     return {

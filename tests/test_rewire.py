@@ -191,9 +191,9 @@ def test_free_memory_is_at_most_what_a_control_group_has_left(tmp_path: Path) ->
     assert 0 < free_bytes(torch.device("cpu")) < 2**50
     (tmp_path / "memory.max").write_text("3000\n")
     (tmp_path / "memory.current").write_text("1000\n")
-    assert gradients._granted(tmp_path) == 2000
+    assert gradients._group_memory(tmp_path) == 2000
     (tmp_path / "memory.max").write_text("max\n")
-    assert gradients._granted(tmp_path) == gradients._granted(tmp_path / "none") > 2**60
+    assert gradients._group_memory(tmp_path) == gradients._group_memory(tmp_path / "none") > 2**60
 
 
 class Stopped(Exception):

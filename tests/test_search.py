@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.engine.search import Distance, Index
+from medprobe.engine.search import Distance, NameIndex
 
 
 def nearest(
     queries: Any, candidates: Any, names: list[str], k: int, distance: Distance = "l2"
 ) -> Any:
     """The best of all names of an index that holds no others."""
-    index = Index(distance)
+    index = NameIndex(distance)
     index.add(names, candidates)
     return index.nearest(queries, names, k)
 
@@ -94,7 +94,7 @@ def test_some_names_of_an_index_that_grew_are_ranked_as_alone(
     names = [f"name {i}" for i in draw.permutation(count)]
     cut = int(draw.integers(1, count))
     for distance in ("l2", "cosine"):
-        index = Index(distance)
+        index = NameIndex(distance)
         index.add(names[:cut], vectors[:cut])
         index.add(names[cut:], vectors[cut:])
         some = sorted(draw.choice(count, int(draw.integers(1, count + 1)), replace=False))
@@ -108,7 +108,7 @@ def test_some_names_of_an_index_that_grew_are_ranked_as_alone(
 
 
 def test_unknown_names_are_not_in_the_index() -> None:
-    index = Index()
+    index = NameIndex()
     assert "a" not in index
     index.add(["a"], np.zeros((1, 2), np.float32))
     assert "a" in index and "b" not in index

@@ -53,12 +53,12 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
 
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
     from medprobe.engine.inspection import load_tokenizer, read_config
-    from medprobe.engine.slots import ANCHOR, inside_sentence
+    from medprobe.engine.slots import ANCHOR, tokenize_inside
 
     tokenizer = load_tokenizer(folder, read_config(folder))
 
     def lengths(names: list[str]) -> list[int]:
-        return [len(ids) for ids in inside_sentence(tokenizer, names, f"{ANCHOR} ")]
+        return [len(ids) for ids in tokenize_inside(tokenizer, names, f"{ANCHOR} ")]
 
     found = token_statistics(BenchmarkTables.read(benchmark), lengths)
     return found.rename(columns={"single_token": TOKENS[0]})

@@ -161,10 +161,10 @@ def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choi
 
 def _kept(params: Params, name: str, step: int, where: str) -> None:
     """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
-    from medprobe.engine.rewiring import RewireSettings, kept_steps
+    from medprobe.engine.rewiring import RewireSettings, checkpoint_steps
 
     rewire = RewireSettings.model_validate(params.rewire | params.sentence_sets[name].rewire)
-    if step not in kept_steps(rewire):
+    if step not in checkpoint_steps(rewire):
         problem = (
             f"rewiring on {name} keeps no checkpoint of step {step}: "
             f"it keeps every {rewire.checkpoint_every} steps, and step {rewire.steps}"

@@ -51,10 +51,13 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
     """Which devices computed a result, this process's or a cluster's, and how many tokens their
     models read for it."""
     from medprobe.core.executor import in_this_process
-    from medprobe.engine.load import device_name, device_of, read
+    from medprobe.engine.load import choose_device, device_name, token_counter
 
     if executor is in_this_process:
-        return {"device": device_name(device_of(engine.device)), "tokens": read["tokens"]}
+        return {
+            "device": device_name(choose_device(engine.device)),
+            "tokens": token_counter["tokens"],
+        }
     from medprobe.cluster.executor import Cluster
 
     assert isinstance(executor, Cluster)

@@ -129,7 +129,7 @@ def _device() -> str:
 def _tokens() -> int:
     """The tokens that models have read in this process, if any was loaded."""
     loaded = sys.modules.get("medprobe.engine.load")
-    return loaded.read["tokens"] if loaded else 0
+    return loaded.token_counter["tokens"] if loaded else 0
 
 
 def _portable(error: Exception) -> Exception:

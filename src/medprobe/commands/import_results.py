@@ -180,7 +180,7 @@ def _read_table(path: Path) -> pd.DataFrame:
             [*keys, "score", "prediction"], ascending=[True, True, False, True], kind="stable"
         )
         table["rank"] = order.groupby(keys).cumcount().add(1).reindex(table.index)
-    return table[table["rank"] <= K + ranking.TIES].sort_values([*keys, "rank"], kind="stable")
+    return table[table["rank"] <= K + ranking.MAX_TIES].sort_values([*keys, "rank"], kind="stable")
 
 
 def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str, pd.DataFrame]:
@@ -199,7 +199,7 @@ def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str
                 problem = f"query {query} is answered by two tasks, {other} and {response.task}"
                 raise BadInput(response.where, problem, "import one of them")
             written = method == WRITTEN
-            for row in ranking.rows(query, predictions, variant):
+            for row in ranking.prediction_rows(query, predictions, variant):
                 rows.setdefault(method, []).append({**row, "written": written})
     if not rows:
         raise BadInput(path, "no responses in it", "give a log with samples")
@@ -286,7 +286,7 @@ class Matcher:
                 raise BadInput(response.where, problem, "ask about the benchmark's candidates")
             scores[name] = max(score, scores.get(name, -np.inf))
         names = sorted(scores)
-        best = ranking.best(np.array([scores[name] for name in names]), K, ranking.TIES)
+        best = ranking.best_indices(np.array([scores[name] for name in names]), K, ranking.MAX_TIES)
         return self._variant(set(names), query), [(names[i], scores[names[i]]) for i in best]
 
     def _variant(self, names: set[str], query: str) -> str:

@@ -107,9 +107,9 @@ def _queries(benchmark: str) -> int:
 @cache
 def _device(wanted: str) -> str:
     """The name of the device that is computed on, as records have it."""
-    from medprobe.engine.load import device_name, device_of
+    from medprobe.engine.load import choose_device, device_name
 
-    return device_name(device_of(wanted))
+    return device_name(choose_device(wanted))
 
 
 def line(name: str, time: Time | None, when: str) -> str:

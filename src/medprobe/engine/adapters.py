@@ -1,6 +1,4 @@
-"""LoRA adapters (Hu et al. 2021), merged into the weights of the checkpoint that they were trained
-on: what comes of it is a checkpoint like any other.
-"""
+"""LoRA adapters (Hu et al. 2021), merged into the weights that they were trained on."""
 
 import importlib.util
 import json
@@ -15,10 +13,14 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def merge(folder: Path, adapter: Path) -> None:
-    """Merge the LoRA adapter of the folder `adapter` into the checkpoint of `folder`, whose weights
-    keep their type.
+    """Merge a LoRA adapter into the weights of a checkpoint; the weights keep their type.
 
-    Raises BadInput where PEFT is not there, and where the adapter is none of this checkpoint.
+    Args:
+        folder: The checkpoint, which is changed.
+        adapter: The folder of the adapter.
+
+    Raises:
+        BadInput: PEFT is not installed, or the adapter belongs to another checkpoint.
     """
     _check(adapter)
     from peft import PeftModel, get_peft_model_state_dict
@@ -29,10 +31,12 @@ def merge(folder: Path, adapter: Path) -> None:
     )
     try:
         adapted = PeftModel.from_pretrained(base, adapter)
-        taken = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
-        with safe_open(adapter / WEIGHTS, framework="pt") as given:
-            if apart := taken ^ {*given.keys()}:
-                raise ValueError(f"weights of one that the other has not, {min(apart)} for one")
+        adapter_names = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
+        with safe_open(adapter / WEIGHTS, framework="pt") as weights:
+            if difference := adapter_names ^ {*weights.keys()}:
+                raise ValueError(
+                    f"weights of one that the other has not, {min(difference)} for one"
+                )
         merged = adapted.merge_and_unload(safe_merge=True)
     except Exception as error:  # of PEFT's many adapters
         problem = f"it does not fit this {base.config.model_type} checkpoint: {first_line(error)}"

@@ -1,4 +1,4 @@
-"""Batches that hold a budget of tokens: texts of like length together, no needless padding."""
+"""Batches with a budget of tokens: texts of similar length together, little padding."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -11,56 +11,72 @@ from medprobe.core.errors import BadInput
 from medprobe.core.progress import report_progress
 
 
-def batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Indices of items in batches, longest first; a batch's size times its longest item is at most
-    `budget` tokens (an item longer than that has a batch of its own).
+def make_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Group items into batches, longest first.
 
-    >>> batches([2, 9, 3, 1], budget=6)
+    Args:
+        lengths: Tokens of each item.
+        budget: The most tokens of a batch, which is its size times its longest item. An item longer
+            than that has a batch of its own.
+
+    Returns:
+        The indices of the items of each batch.
+
+    >>> make_batches([2, 9, 3, 1], budget=6)
     [[1], [2, 0], [3]]
     """
-    made: list[list[int]] = []
+    groups: list[list[int]] = []
     for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if made and lengths[made[-1][0]] * (len(made[-1]) + 1) <= budget:
-            made[-1].append(i)
+        if groups and lengths[groups[-1][0]] * (len(groups[-1]) + 1) <= budget:
+            groups[-1].append(i)
         else:
-            made.append([i])
-    return made
+            groups.append([i])
+    return groups
 
 
-def in_batches(
+def compute_in_batches(
     lengths: Sequence[int], budget: int, compute: Callable[[list[int]], Any]
 ) -> list[Any]:
-    """Run `compute` on batches of items and return its results in the order of the items.
+    """Run `compute` on batches of items.
 
-    `compute` gets the indices of a batch's items, longest first, and returns one result for each.
-    Where the memory does not hold a batch, it and all later ones are made half as large. Raises
-    BadInput where it does not hold a single item.
+    Where the memory does not hold a batch, this one and all later ones are made half as large.
+
+    Args:
+        lengths: Tokens of each item.
+        budget: Tokens in a batch, padding included.
+        compute: Gets the indices of a batch's items, longest first, and returns a result for each.
+
+    Returns:
+        The results in the order of the items.
+
+    Raises:
+        BadInput: The memory does not hold a single item.
     """
     results: list[Any] = [None] * len(lengths)
-    waiting = batches(lengths, budget)[::-1]
-    while waiting:
-        batch = waiting.pop()
+    queue = make_batches(lengths, budget)[::-1]
+    while queue:
+        batch = queue.pop()
         try:
-            computed = compute(batch)
+            batch_results = compute(batch)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
             if len(batch) == 1:
                 problem = f"the memory does not hold one text of {lengths[batch[0]]} tokens"
                 raise BadInput("engine", problem, "use a machine with more") from error
-            rest = [*batch, *(i for later in reversed(waiting) for i in later)]
+            remaining = [*batch, *(i for later in reversed(queue) for i in later)]
             half = max(lengths[i] for i in batch) * len(batch) // 2
-            smaller = batches([lengths[i] for i in rest], half)
-            waiting = [[rest[i] for i in part] for part in smaller][::-1]
+            smaller = make_batches([lengths[i] for i in remaining], half)
+            queue = [[remaining[i] for i in group] for group in smaller][::-1]
             continue
-        for i, result in zip(batch, computed, strict=True):
+        for i, result in zip(batch, batch_results, strict=True):
             results[i] = result
         report_progress(sum(lengths[i] for i in batch), "tokens")
     return results
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Did this error come from a device or a machine out of memory? (Frees what can be freed.)"""
+    """Return whether a device or the machine ran out of memory; if so, free what can be freed."""
     if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not (
         isinstance(error, RuntimeError)
         and ("can't allocate memory" in str(error) or "out of memory" in str(error))
@@ -72,10 +88,19 @@ def out_of_memory(error: BaseException) -> bool:
     return True
 
 
-def padded(
+def pad_rows(
     rows: Sequence[Sequence[int]], fill: int, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`(ids, mask)`, both [rows, longest], of token ids padded on the right with `fill`."""
+    """Pad token ids on the right.
+
+    Args:
+        rows: Token ids of each text.
+        fill: The id to pad with.
+        device: Where the tensors are made.
+
+    Returns:
+        `(ids, mask)`, both [rows, longest]; the mask is 1 for tokens and 0 for padding.
+    """
     lengths = np.array([len(row) for row in rows])
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(mask.shape, fill)

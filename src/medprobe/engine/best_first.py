@@ -12,9 +12,9 @@ batch. So each comparison leaves a slack: with e the largest difference between 
 token (ROUNDING), a score of n tokens is known up to n·e and a mean up to e, hence what is more than
 twice that apart is in order. A node is dropped only where its bound is further than the slack below
 the k-th score; names whose scores lie within the slack of one another are read once more, each
-alone in a batch of one, from the prompt's first token (`order`). Such a score depends on nothing
-but the model and the text, and so do the ranks; equal scores go by name, as everywhere. ROUNDING is
-of float32: in bfloat16 ranks can move with batches, as all scores do there.
+alone in a batch of one, from the prompt's first token (`rank_names`). Such a score depends on
+nothing but the model and the text, and so do the ranks; equal scores go by name, as everywhere.
+ROUNDING is of float32: in bfloat16 ranks can move with batches, as all scores do there.
 """
 
 from collections.abc import Callable, Generator
@@ -26,30 +26,32 @@ import numpy as np
 from medprobe.engine import ranking
 from medprobe.engine.trie import ROOT, Trie
 
-Read = tuple[float, np.ndarray]  # see `search`
-Ask = tuple[int, int]
-Reading = Generator[list[Ask], list[Read], "Found"]
+NodeScores = tuple[float, np.ndarray]  # see `search`
+NodeRequest = tuple[int, int]
+SearchSteps = Generator[list[NodeRequest], list[NodeScores], "SearchResult"]
 
 VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
 ROUNDING: Final = 2e-5  # nats a token; docs/reference/performance.md has what was measured
 WIDTH: Final = 2  # nodes opened at once at first; later a share of those opened so far
 SHARE: Final = 0.125
-ENOUGH: Final = 0.2  # of the tokens of all names: who has read so many searches no further
+READ_ALL_SHARE: Final = (
+    0.2  # of the tokens of all names: a search that has read more reads the rest by name
+)
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What a search is for: the k best leaves of each variant, and the ranks of `answers`."""
+class SearchGoal:
+    """What a search looks for: the k best leaves of each variant, and the ranks of `answers`."""
 
     k: int
     answers: tuple[int, ...] = ()  # leaves
-    most: int = 0  # nodes to open, those on the way to answers and to a first leaf aside; 0: all
+    max_nodes: int = 0  # nodes to open, without those towards answers and a first leaf; 0: all
     variants: int = len(VARIANTS)  # 1: the total alone, which needs a tenth of the nodes or less
 
 
 @dataclass(frozen=True)
-class Found:
-    """The leaves that were scored, and what the others can reach."""
+class SearchResult:
+    """The leaves that were scored, and an upper bound for all others."""
 
     leaves: np.ndarray
     scores: np.ndarray  # [variants, leaves]
@@ -58,126 +60,167 @@ class Found:
     opened: int  # nodes
 
 
-def search(trie: Trie, before: int, after: int, aim: Aim) -> Reading:
-    """Look for the likeliest leaves; ask for nodes to read, and return what was found.
+def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
+    """Search for the likeliest leaves: yield nodes to read, receive their scores.
 
-    `before` and `after` are the tokens of the prompt around its slot that are scored. Each item
-    that is yielded lists nodes, each with the node above it (or itself) from whose first token on
-    it is to be read. What is sent back has for each the log-probability of these tokens but the
-    first, and of the first token of each child, [children]. A leaf's tokens are those of its edge
-    and `after` more. The root comes first; its tokens are the prompt's before the slot, all of them
-    but the token that a text begins with.
+    Each yielded item lists pairs of nodes `(top, node)`: `top` is `node` itself or a node above it,
+    from whose first token on `node` is to be read. What is sent back has for each pair the
+    log-probability of these tokens but the first, and of the first token of each child, [children].
+    A leaf's tokens are those of its edge and `after` more. The root comes first; its tokens are the
+    prompt's before the slot, without the token that a text begins with.
 
-    Where bounds leave too much to read, the rest is read name by name: what is open gives way to
-    the leaves below it, each with its own bound.
+    Where the bounds leave too much to read, the search reads name by name: open nodes are replaced
+    by the leaves below them, each with its own bound.
+
+    Args:
+        trie: The names.
+        before: Tokens of the prompt before its slot that are scored.
+        after: Tokens of the prompt after its slot.
+        aim: What to look for.
+
+    Returns:
+        The leaves that were scored, as the generator's return value.
     """
-    lengths = before + after + trie.longest
-    costs = trie.spans + after * trie.leaf
+    lengths = before + after + trie.max_depths
+    costs = trie.edge_lengths + after * trie.is_leaf
     slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])[: aim.variants]
-    ways = np.array(sorted({node for leaf in aim.answers for node in trie.way(leaf)}), dtype=int)
+    answer_nodes = np.array(
+        sorted({node for leaf in aim.answers for node in trie.path(leaf)}), dtype=int
+    )
     [(start, firsts)] = yield [(ROOT, ROOT)]
     nodes, sums = trie.children[ROOT], start + firsts
     tops = nodes
     leaves, totals = np.empty(0, dtype=int), np.empty(0)
-    opened, read, by_name = 0, 0, False
+    opened, tokens_read, by_name = 0, 0, False
     while True:
-        here = trie.leaf[nodes] & (trie.longest[nodes] - trie.starts[tops] + after <= 1)  # known
-        leaves, totals = np.append(leaves, nodes[here]), np.append(totals, sums[here])
-        nodes, tops, sums = nodes[~here], tops[~here], sums[~here]
+        complete = trie.is_leaf[nodes] & (
+            trie.max_depths[nodes] - trie.starts[tops] + after <= 1
+        )  # known
+        leaves, totals = np.append(leaves, nodes[complete]), np.append(totals, sums[complete])
+        nodes, tops, sums = nodes[~complete], tops[~complete], sums[~complete]
         scores = np.stack([totals, totals / lengths[leaves]][: aim.variants])
         bounds = np.stack([sums, sums / lengths[nodes]][: aim.variants])
-        worth = bounds >= (_least(trie, leaves, scores, aim) - slack)[:, None]
-        wanted = np.isin(nodes, ways)
-        open_ = worth.any(0) | wanted
-        nodes, tops, sums, wanted = nodes[open_], tops[open_], sums[open_], wanted[open_]
-        bounds, worth = bounds[:, open_], worth[:, open_]
-        enough = aim.most and opened >= aim.most and len(leaves) and not wanted.any()
-        if enough or not len(nodes):
+        can_improve = bounds >= (_threshold(trie, leaves, scores, aim) - slack)[:, None]
+        needed = np.isin(nodes, answer_nodes)
+        unpruned = can_improve.any(0) | needed
+        nodes, tops, sums, needed = (
+            nodes[unpruned],
+            tops[unpruned],
+            sums[unpruned],
+            needed[unpruned],
+        )
+        bounds, can_improve = bounds[:, unpruned], can_improve[:, unpruned]
+        exhausted = aim.max_nodes and opened >= aim.max_nodes and len(leaves) and not needed.any()
+        if exhausted or not len(nodes):
             break
-        if not by_name and read > ENOUGH * (trie.size + after * trie.leaf.sum()):
-            below = [trie.leaves(node) for node in nodes]
-            counts = [len(of_node) for of_node in below]
-            nodes, tops, sums = np.concatenate(below), tops.repeat(counts), sums.repeat(counts)
+        if not by_name and tokens_read > READ_ALL_SHARE * (trie.size + after * trie.is_leaf.sum()):
+            leaves_below = [trie.leaves(node) for node in nodes]
+            counts = [len(nodes_below) for nodes_below in leaves_below]
+            nodes, tops, sums = (
+                np.concatenate(leaves_below),
+                tops.repeat(counts),
+                sums.repeat(counts),
+            )
             by_name = True
             continue
-        chosen = wanted | _best(bounds, worth, max(WIDTH, int(SHARE * opened)))
-        reads = yield list(zip(tops[chosen].tolist(), nodes[chosen].tolist(), strict=True))
-        opened, read = opened + len(reads), read + int(costs[nodes[chosen]].sum())
-        ends = trie.leaf[nodes[chosen]]
-        done = sums[chosen] + [spent for spent, _ in reads]
-        leaves, totals = np.append(leaves, nodes[chosen][ends]), np.append(totals, done[ends])
-        inner = np.flatnonzero(~ends)
-        new = np.concatenate([nodes[:0], *(trie.children[n] for n in nodes[chosen][~ends])])
-        nodes, tops = np.append(nodes[~chosen], new), np.append(tops[~chosen], new)
-        sums = np.concatenate([sums[~chosen], *(done[i] + reads[i][1] for i in inner)])
-    left = np.where(worth, bounds, -np.inf).max(1, initial=-np.inf)
-    return Found(leaves, scores, slack, left, opened)
+        opening = needed | _widest(bounds, can_improve, max(WIDTH, int(SHARE * opened)))
+        reads = yield list(zip(tops[opening].tolist(), nodes[opening].tolist(), strict=True))
+        opened, tokens_read = opened + len(reads), tokens_read + int(costs[nodes[opening]].sum())
+        leaf_mask = trie.is_leaf[nodes[opening]]
+        sums_read = sums[opening] + [spent for spent, _ in reads]
+        leaves, totals = (
+            np.append(leaves, nodes[opening][leaf_mask]),
+            np.append(totals, sums_read[leaf_mask]),
+        )
+        inner = np.flatnonzero(~leaf_mask)
+        children = np.concatenate(
+            [nodes[:0], *(trie.children[n] for n in nodes[opening][~leaf_mask])]
+        )
+        nodes, tops = np.append(nodes[~opening], children), np.append(tops[~opening], children)
+        sums = np.concatenate([sums[~opening], *(sums_read[i] + reads[i][1] for i in inner)])
+    bounds_left = np.where(can_improve, bounds, -np.inf).max(1, initial=-np.inf)
+    return SearchResult(leaves, scores, slack, bounds_left, opened)
 
 
-def _least(trie: Trie, leaves: np.ndarray, scores: np.ndarray, aim: Aim) -> np.ndarray:
-    """The score of each variant below which nothing is asked for: the k-th best found, or that of
-    the best answer where it is lower."""
-    counts = trie.names[leaves]
+def _threshold(trie: Trie, leaves: np.ndarray, scores: np.ndarray, aim: SearchGoal) -> np.ndarray:
+    """Return for each variant the score below which no node needs to be read.
+
+    It is the k-th best score so far, or that of the best answer where it is lower.
+    """
+    counts = trie.name_counts[leaves]
     if counts.sum() < aim.k:
         return np.full(len(scores), -np.inf)
-    named = np.repeat(scores, counts, axis=1)
-    least: np.ndarray = np.partition(named, -aim.k, axis=1)[:, -aim.k]
+    by_name = np.repeat(scores, counts, axis=1)
+    threshold: np.ndarray = np.partition(by_name, -aim.k, axis=1)[:, -aim.k]
     if aim.answers:
         answers = np.isin(leaves, aim.answers)
         if answers.sum() < len(aim.answers):
             return np.full(len(scores), -np.inf)
-        least = np.minimum(least, scores[:, answers].max(1))
-    return least
+        threshold = np.minimum(threshold, scores[:, answers].max(1))
+    return threshold
 
 
-def _best(bounds: np.ndarray, worth: np.ndarray, width: int) -> np.ndarray:
-    """Which nodes have one of the `width` best bounds of a variant that they are worth opening
-    for."""
-    chosen = np.zeros(bounds.shape[1], dtype=bool)
-    for of_variant, able in zip(bounds, worth, strict=True):
-        places = np.flatnonzero(able)
-        chosen[places[np.argsort(-of_variant[places], kind="stable")[:width]]] = True
-    return chosen
+def _widest(bounds: np.ndarray, can_improve: np.ndarray, width: int) -> np.ndarray:
+    """Return a mask of the nodes to open: for each variant those with the `width` best bounds."""
+    selected = np.zeros(bounds.shape[1], dtype=bool)
+    for variant_bounds, candidates in zip(bounds, can_improve, strict=True):
+        indices = np.flatnonzero(candidates)
+        selected[indices[np.argsort(-variant_bounds[indices], kind="stable")[:width]]] = True
+    return selected
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """One variant's ranking."""
+class VariantRanking:
+    """The ranking of one variant."""
 
-    names: list[tuple[int, float]]  # the k best, and ties (`ranking.best`): index and score
-    certain: list[bool]  # is it certain that nothing unread comes before?
-    rank: int | None = None  # of the best answer among all, where one was asked for
+    names: list[tuple[int, float]]  # the k best, and ties (`ranking.best_indices`): index and score
+    certain: list[bool]  # is it certain that no unread name ranks higher?
+    rank: int | None = None  # of the best answer among all names, if answers were given
     rank_certain: bool = True
 
 
-def order(
-    trie: Trie, found: Found, variant: int, aim: Aim, alone: Callable[[int], float]
-) -> Ranked:
-    """The ranking of what was found; a name's index decides between equal scores.
+def rank_names(
+    trie: Trie,
+    result: SearchResult,
+    variant: int,
+    aim: SearchGoal,
+    score_alone: Callable[[int], float],
+) -> VariantRanking:
+    """Rank the names of the leaves that were scored; equal scores go by the names' order.
 
-    `alone` gives a leaf's score in this variant, read alone; it decides wherever scores are too
-    near one another for their order to be sure.
+    Args:
+        trie: The names.
+        result: What the search found.
+        variant: The index of the variant in `VARIANTS`.
+        aim: What was searched for.
+        score_alone: Returns a leaf's score in this variant, computed in a batch of one. It decides
+            where scores are too near one another for their order to be certain.
     """
-    scores, slack = found.scores[variant].copy(), found.slack[variant]
-    by_score = np.argsort(-scores, kind="stable")
-    runs = np.empty(len(scores), dtype=int)  # those of one run are too near, one to the next
-    runs[by_score] = np.cumsum(np.diff(-scores[by_score], prepend=-np.inf) > slack)
-    counts = np.cumsum(trie.names[found.leaves][by_score])
-    last = by_score[min(int(np.searchsorted(counts, aim.k)), len(counts) - 1)] if len(counts) else 0
-    doubtful = runs <= runs[last] if len(counts) else runs > 0
-    answers = np.isin(found.leaves, aim.answers)
+    scores, slack = result.scores[variant].copy(), result.slack[variant]
+    score_order = np.argsort(-scores, kind="stable")
+    run_ids = np.empty(len(scores), dtype=int)  # those of one run are too near, one to the next
+    run_ids[score_order] = np.cumsum(np.diff(-scores[score_order], prepend=-np.inf) > slack)
+    counts = np.cumsum(trie.name_counts[result.leaves][score_order])
+    last_index = (
+        score_order[min(int(np.searchsorted(counts, aim.k)), len(counts) - 1)] if len(counts) else 0
+    )
+    uncertain = run_ids <= run_ids[last_index] if len(counts) else run_ids > 0
+    answers = np.isin(result.leaves, aim.answers)
     if answers.any():
-        doubtful |= runs == runs[answers].min()
-    several = np.bincount(runs)[runs] > 1 if len(runs) else doubtful
-    for unsure in np.flatnonzero(doubtful & several):
-        scores[unsure] = alone(int(found.leaves[unsure]))
-    rows = [(row, place) for place, leaf in enumerate(found.leaves) for row in trie.rows[leaf]]
+        uncertain |= run_ids == run_ids[answers].min()
+    in_run = np.bincount(run_ids)[run_ids] > 1 if len(run_ids) else uncertain
+    for index in np.flatnonzero(uncertain & in_run):
+        scores[index] = score_alone(int(result.leaves[index]))
+    rows = [(row, place) for place, leaf in enumerate(result.leaves) for row in trie.rows[leaf]]
     rows.sort(key=lambda item: (-scores[item[1]], item[0]))
     ranked = np.array([scores[place] for _, place in rows])
-    best = [(rows[i][0], float(ranked[i])) for i in ranking.best(ranked, aim.k, ranking.TIES)]
-    sure = float(found.bounds[variant]) + slack
+    best = [
+        (rows[i][0], float(ranked[i]))
+        for i in ranking.best_indices(ranked, aim.k, ranking.MAX_TIES)
+    ]
+    certain_above = float(result.bounds[variant]) + slack
     rank, place = next(
         ((i, place) for i, (_, place) in enumerate(rows, start=1) if answers[place]), (None, 0)
     )
-    rank_certain = rank is None or bool(scores[place] > sure)
-    return Ranked(best, [score > sure for _, score in best], rank, rank_certain)
+    rank_certain = rank is None or bool(scores[place] > certain_above)
+    return VariantRanking(best, [score > certain_above for _, score in best], rank, rank_certain)

@@ -1,6 +1,6 @@
-"""Log-likelihoods under models that write from left to right: causal ones, and decoders.
+"""Log-likelihoods under models that write from left to right: causal models, and decoders.
 
-What many texts begin with is read once; its keys and values serve all of them.
+A prefix that many texts share is read once; its keys and values serve all of them.
 """
 
 import copy
@@ -12,16 +12,21 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.batching import in_batches, padded
-from medprobe.engine.heads import bounded, narrowed, of_targets
+from medprobe.engine.batching import compute_in_batches, pad_rows
+from medprobe.engine.heads import narrow_head, split_by_logits, target_log_probs
 from medprobe.engine.load import Model
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
 
 
 def start_ids(model: Model) -> list[int]:
-    """What a text begins with, so that its first word has a probability too: the tokenizer's token
-    for the beginning of a text, or else for its end, as GPT-2 has it."""
+    """Return the token that a text begins with, so that its first word has a probability too.
+
+    It is the tokenizer's token for the beginning of a text, or else for its end, as in GPT-2.
+
+    Raises:
+        BadInput: The tokenizer has neither.
+    """
     tokenizer = model.tokenizer
     for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if token is not None:
@@ -30,129 +35,159 @@ def start_ids(model: Model) -> list[int]:
 
 
 def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
-    """The log-probability of each token given those before it, the first left out.
+    """Return the log-probability of each token given those before it, without the first token.
 
-    Let rows begin with `start_ids`. exp(-mean) of a row's numbers is its perplexity. What a row
-    gets does not depend on the others, nor on `budget` (tokens in a batch).
+    exp(-mean) of a row's numbers is its perplexity. A row's numbers depend neither on the other
+    rows nor on `budget`.
+
+    Args:
+        model: A causal model.
+        rows: Token ids of each text, which begin with `start_ids`.
+        budget: Tokens in a batch.
     """
 
     def compute(batch: list[int]) -> list[list[float]]:
         scores = []
-        for part in bounded(batch, [len(row) for row in rows], model.config.vocab_size):
+        for part in split_by_logits(batch, [len(row) for row in rows], model.config.vocab_size):
             scores += _scores(model, [rows[i][:-1] for i in part], [rows[i][1:] for i in part])
         return scores
 
     with torch.inference_mode():
-        return in_batches([len(row) for row in rows], budget, compute)
+        return compute_in_batches([len(row) for row in rows], budget, compute)
 
 
 def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) -> list[list[float]]:
-    """For each text the log-probability of each of its possible endings, none of them empty.
+    """Return for each text the log-probability of each of its possible endings.
 
     The head runs at the endings alone, and what a text and several endings begin with is read once.
-    `budget` is tokens in a batch.
+
+    Args:
+        model: A causal model.
+        texts: Token ids.
+        possible: Token ids of the endings of each text, none of them empty.
+        budget: Tokens in a batch.
     """
-    asked: dict[tuple[int, ...], list[Sequence[int]]] = {}  # by what is read
+    endings_by_text: dict[tuple[int, ...], list[Sequence[int]]] = {}  # by what is read
     for text, ends in zip(texts, possible, strict=True):
         for end in ends:
-            asked.setdefault((*text, *end[:-1]), []).append(end)
-    reads, ends_of = [*asked], [*asked.values()]
-    counts = [sum(map(len, ends)) for ends in ends_of]
+            endings_by_text.setdefault((*text, *end[:-1]), []).append(end)
+    reads, endings_of = [*endings_by_text], [*endings_by_text.values()]
+    counts = [sum(map(len, ends)) for ends in endings_of]
 
     def compute(batch: list[int]) -> list[list[float]]:
-        found = []
-        for part in bounded(batch, counts, model.config.vocab_size):
-            wanted = [
-                (row, len(reads[i]) - len(end) + at, token)
+        sums = []
+        for part in split_by_logits(batch, counts, model.config.vocab_size):
+            targets = [
+                (row, len(reads[i]) - len(end) + offset, token)
                 for row, i in enumerate(part)
-                for end in ends_of[i]
-                for at, token in enumerate(end)
+                for end in endings_of[i]
+                for offset, token in enumerate(end)
             ]
-            scores = iter(_of_tokens(model, [reads[i] for i in part], wanted))
-            found += [[sum(islice(scores, len(end))) for end in ends_of[i]] for i in part]
-        return found
+            scores = iter(_token_log_probs(model, [reads[i] for i in part], targets))
+            sums += [[sum(islice(scores, len(end))) for end in endings_of[i]] for i in part]
+        return sums
 
     with torch.inference_mode():
-        computed = in_batches([len(read) for read in reads], budget, compute)
-    left = dict(zip(reads, map(iter, computed), strict=True))
+        computed = compute_in_batches([len(read) for read in reads], budget, compute)
+    remaining = dict(zip(reads, map(iter, computed), strict=True))
     return [
-        [next(left[(*text, *end[:-1])]) for end in ends]
+        [next(remaining[(*text, *end[:-1])]) for end in ends]
         for text, ends in zip(texts, possible, strict=True)
     ]
 
 
 def continuations(
-    model: Model, prefix: Sequence[int], rests: Rows, budget: int, source: Sequence[int] = ()
+    model: Model, prefix: Sequence[int], suffixes: Rows, budget: int, source: Sequence[int] = ()
 ) -> tuple[list[float], list[list[float]]]:
-    """The log-probabilities of the prefix's tokens, the first left out, and for each of many
-    continuations those of its tokens after the prefix.
+    """Return log-probabilities of a prefix, and of many suffixes after it.
 
-    An encoder-decoder model reads `source` once, and prefix and rests are what its decoder writes.
-    Both prefix and rests must not be empty. `budget` is the tokens of rests in a batch: memory is
-    bounded however many continuations there are.
+    Memory is bounded however many suffixes there are.
+
+    Args:
+        model: A causal or an encoder-decoder model.
+        prefix: Token ids, at least one.
+        suffixes: Token ids of each continuation, none of them empty.
+        budget: Tokens of suffixes in a batch.
+        source: What an encoder reads; prefix and suffixes are then what its decoder writes.
+
+    Returns:
+        The log-probabilities of the prefix's tokens, without the first, and for each suffix those
+        of its tokens.
     """
     with torch.inference_mode():
-        more = _encoded(model, source) if source else {}
+        encoder_output = _encoded(model, source) if source else {}
         ids = torch.tensor([list(prefix)], device=model.device)
-        with narrowed(body(model), range(len(prefix))):
-            out = model.model(**written(model, ids), **more, use_cache=True)
+        with narrow_head(body(model), range(len(prefix))):
+            out = model.model(**decoder_inputs(model, ids), **encoder_output, use_cache=True)
         logits = out.logits[0].float()
         last = logits[-1].log_softmax(-1)
-        firsts = last[torch.tensor([rest[0] for rest in rests], device=model.device)].tolist()
+        first_scores = last[
+            torch.tensor([suffix[0] for suffix in suffixes], device=model.device)
+        ].tolist()
 
         def compute(batch: list[int]) -> list[list[float]]:
             scores = []
-            for part in bounded(batch, [len(rest) for rest in rests], logits.shape[-1]):
-                scores += _after(model, out.past_key_values, [rests[i] for i in part], more)
+            for part in split_by_logits(
+                batch, [len(suffix) for suffix in suffixes], logits.shape[-1]
+            ):
+                scores += _after(
+                    model, out.past_key_values, [suffixes[i] for i in part], encoder_output
+                )
             return scores
 
-        seconds = in_batches([len(rest) for rest in rests], budget, compute)
-    scores = [[first, *others] for first, others in zip(firsts, seconds, strict=True)]
-    return of_targets(logits[:-1], list(prefix[1:])) if len(prefix) > 1 else [], scores
+        later_scores = compute_in_batches([len(suffix) for suffix in suffixes], budget, compute)
+    scores = [[first, *later] for first, later in zip(first_scores, later_scores, strict=True)]
+    return target_log_probs(logits[:-1], list(prefix[1:])) if len(prefix) > 1 else [], scores
 
 
-def _after(model: Model, cache: Any, rests: Rows, more: dict[str, Any]) -> list[list[float]]:
-    """Scores of the tokens of each rest but its first, after what `cache` holds."""
-    if all(len(rest) == 1 for rest in rests):
-        return [[] for _ in rests]
+def _after(
+    model: Model, cache: Any, suffixes: Rows, encoder_output: dict[str, Any]
+) -> list[list[float]]:
+    """Return the log-probabilities of the tokens of each suffix but its first, after `cache`."""
+    if all(len(suffix) == 1 for suffix in suffixes):
+        return [[] for _ in suffixes]
     repeated = copy.deepcopy(cache)
-    repeated.batch_repeat_interleave(len(rests))
-    if more:
-        hidden = more["encoder_outputs"].last_hidden_state.expand(len(rests), -1, -1)
-        more = {"encoder_outputs": BaseModelOutput(last_hidden_state=hidden)}
-    inputs, targets = [rest[:-1] for rest in rests], [rest[1:] for rest in rests]
-    return _scores(model, inputs, targets, past_key_values=repeated, use_cache=True, **more)
+    repeated.batch_repeat_interleave(len(suffixes))
+    if encoder_output:
+        hidden = encoder_output["encoder_outputs"].last_hidden_state.expand(len(suffixes), -1, -1)
+        encoder_output = {"encoder_outputs": BaseModelOutput(last_hidden_state=hidden)}
+    inputs, targets = [suffix[:-1] for suffix in suffixes], [suffix[1:] for suffix in suffixes]
+    return _scores(
+        model, inputs, targets, past_key_values=repeated, use_cache=True, **encoder_output
+    )
 
 
-def _scores(model: Model, inputs: Rows, targets: Rows, **more: Any) -> list[list[float]]:
-    """The log-probability of each target, the token after the input of the same index."""
-    wanted = [(i, at, token) for i, row in enumerate(targets) for at, token in enumerate(row)]
-    scores = iter(_of_tokens(model, inputs, wanted, **more))
+def _scores(model: Model, inputs: Rows, targets: Rows, **inputs_: Any) -> list[list[float]]:
+    """Return the log-probability of each target, the token after the input of the same index."""
+    targets_ = [
+        (i, position, token) for i, row in enumerate(targets) for position, token in enumerate(row)
+    ]
+    scores = iter(_token_log_probs(model, inputs, targets_, **inputs_))
     return [[next(scores) for _ in row] for row in targets]
 
 
-def _of_tokens(
-    model: Model, inputs: Rows, wanted: Sequence[tuple[int, int, int]], **more: Any
+def _token_log_probs(
+    model: Model, inputs: Rows, targets: Sequence[tuple[int, int, int]], **extra: Any
 ) -> list[float]:
-    """The log-probability of each `(input, place in it, token)`: of the token after that place.
+    """Return the log-probability of each target `(input, position, token after that position)`.
 
-    Padding stands to the right, where no token sees it.
+    Padding is on the right, where no token attends to it.
     """
-    ids, _ = padded(inputs, model.tokenizer.pad_token_id or 0, model.device)
+    ids, _ = pad_rows(inputs, model.tokenizer.pad_token_id or 0, model.device)
     length = ids.shape[1]
-    with narrowed(body(model), [i * length + at for i, at, _ in wanted]):
-        logits = model.model(**written(model, ids), **more).logits[0].float()
-    return of_targets(logits, [token for _, _, token in wanted])
+    with narrow_head(body(model), [i * length + position for i, position, _ in targets]):
+        logits = model.model(**decoder_inputs(model, ids), **extra).logits[0].float()
+    return target_log_probs(logits, [token for _, _, token in targets])
 
 
 def body(model: Model) -> torch.nn.Module:
-    """What the head stands on."""
-    found: torch.nn.Module = model.model.get_decoder()  # OPT's head passes its base model by
-    return found
+    """Return the part of the network that its head works on."""
+    decoder: torch.nn.Module = model.model.get_decoder()  # OPT's head passes its base model by
+    return decoder
 
 
-def written(model: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Token ids under the name by which the model takes what it writes."""
+def decoder_inputs(model: Model, ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return token ids under the argument name by which the model takes what it writes."""
     return {"decoder_input_ids" if model.model.config.is_encoder_decoder else "input_ids": ids}
 
 

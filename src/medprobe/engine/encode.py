@@ -1,4 +1,4 @@
-"""Texts to vectors: each distinct text once, in batches without needless padding."""
+"""Vectors of texts: each distinct text is encoded once, in batches with little padding."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.batching import in_batches, padded
+from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.load import Model
 
 Pooling = Literal["cls", "mean"]
@@ -20,12 +20,22 @@ def encode(
     pooling: Pooling = "cls",
     layer: int | Sequence[int] = -1,
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Vectors of texts, float32 [n, d]; with a list of layers [layers, n, d].
+    """Encode texts as vectors.
 
-    Texts are cut to `max_length` tokens, special ones counted. Layer 0 is the embeddings, 1 the
-    first layer, -1 the last. `cls` takes the first token's state, `mean` the mean over the text's
-    tokens. Texts that are the same tokens are encoded once, so that their vectors are equal to the
-    last bit. Raises BadInput for a layer that the model does not have.
+    Texts with the same tokens are encoded once, so that their vectors are equal to the last bit.
+
+    Args:
+        model: An encoder.
+        texts: n texts.
+        max_length: Tokens to which texts are cut, special ones included.
+        pooling: `cls` takes the first token's state, `mean` the mean over the text's tokens.
+        layer: 0 is the embeddings, 1 the first layer, -1 the last; or a list of layers.
+
+    Returns:
+        float32 [n, hidden]; for a list of layers [layers, n, hidden].
+
+    Raises:
+        BadInput: The model does not have a layer.
     """
     layers = [layer] if isinstance(layer, int) else list(layer)
     check_layers(model, layers)
@@ -36,7 +46,7 @@ def encode(
     def compute(batch: list[int]) -> np.ndarray[Any, np.dtype[np.float32]]:
         return _states(model, [distinct[i] for i in batch], pooling, layers)
 
-    states = in_batches([len(row) for row in distinct], model.token_budget, compute)
+    states = compute_in_batches([len(row) for row in distinct], model.token_budget, compute)
     width = model.config.hidden_size
     vectors = np.stack(states) if states else np.empty((0, len(layers), width), np.float32)
     vectors = vectors[[index[row] for row in rows]].swapaxes(0, 1)
@@ -44,7 +54,7 @@ def encode(
 
 
 def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[int, ...]]:
-    """Token ids of texts with special tokens, cut to `max_length` and to the model's window."""
+    """Return token ids with special tokens, cut to `max_length` and to the model's window."""
     if not texts:
         return []
     length = min(max_length, model.max_length)
@@ -53,25 +63,33 @@ def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[
 
 
 def check_layers(model: Model, layers: Sequence[int]) -> None:
-    """Raise BadInput for the first layer that the model does not have."""
+    """Check that the model has these layers.
+
+    Raises:
+        BadInput: For the first layer that it does not have.
+    """
     count = model.config.num_hidden_layers
-    for wanted in layers:
-        if not -1 <= wanted <= count:
-            raise BadInput(model.name, f"no layer {wanted}", f"choose from 0 to {count}")
+    for layer in layers:
+        if not -1 <= layer <= count:
+            raise BadInput(model.name, f"no layer {layer}", f"choose from 0 to {count}")
 
 
 @torch.inference_mode()
 def _states(
     model: Model, rows: Sequence[Sequence[int]], pooling: Pooling, layers: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Pooled states of one batch, [rows, layers, d]."""
-    ids, mask = padded(rows, model.tokenizer.pad_token_id, model.device)
-    whole = len(rows[0]) == len(rows[-1])  # all of one length (longest first): no mask is faster
-    deeper = any(layer != -1 for layer in layers)
+    """Return the pooled states of one batch, [rows, layers, hidden]."""
+    ids, mask = pad_rows(rows, model.tokenizer.pad_token_id, model.device)
+    equal_lengths = len(rows[0]) == len(
+        rows[-1]
+    )  # all of one length (longest first): no mask is faster
+    needs_hidden = any(layer != -1 for layer in layers)
     output = model.model(
-        input_ids=ids, attention_mask=None if whole else mask, output_hidden_states=deeper
+        input_ids=ids,
+        attention_mask=None if equal_lengths else mask,
+        output_hidden_states=needs_hidden,
     )
-    states = [output.hidden_states[i] if deeper else output.last_hidden_state for i in layers]
+    states = [output.hidden_states[i] if needs_hidden else output.last_hidden_state for i in layers]
     if pooling == "cls":
         pooled = [state[:, 0] for state in states]
     else:

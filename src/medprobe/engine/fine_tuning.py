@@ -1,6 +1,6 @@
-"""Fine-tuning a checkpoint as a binary classifier of texts, many times from the same start.
+"""Fine-tuning of a checkpoint as a binary classifier of texts, many times from the same start.
 
-Batches are padded to their longest text only, and the weights set back in memory.
+Batches are padded to their longest text only, and the initial weights are kept in memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine.batching import in_batches
+from medprobe.engine.batching import compute_in_batches
 from medprobe.engine.linear_probe import LinearProbe
 from medprobe.engine.load import Model, load
-from medprobe.engine.recipe import Recipe
+from medprobe.engine.recipe import FineTuningRecipe
 
 Truncation = Literal["only_first", "longest_first"]
 Curve = list[dict[str, float]]  # epoch, train, validation: the mean losses of each epoch
@@ -38,7 +38,7 @@ class Text:
 
 
 class Split(NamedTuple):
-    """What is learnt from, what tells when to stop, and what is asked."""
+    """Texts to train on, to validate on (for early stopping), and to test on."""
 
     train: Sequence[Text]
     validation: Sequence[Text]
@@ -46,7 +46,7 @@ class Split(NamedTuple):
 
 
 class MeanPooled(torch.nn.Module):
-    """An encoder, and a linear layer on the mean of its last states that starts as a probe."""
+    """An encoder with a linear layer on the mean of its last states, which starts as a probe."""
 
     def __init__(self, encoder: torch.nn.Module, probe: LinearProbe) -> None:
         super().__init__()
@@ -58,28 +58,30 @@ class MeanPooled(torch.nn.Module):
             self.head.bias.copy_(torch.tensor([0.0, probe.bias]))
 
     def forward(self, **inputs: torch.Tensor) -> SimpleNamespace:
-        """The `logits`, [texts, 2]."""
+        """Return the `logits`, [texts, 2]."""
         states = mean_state(self.encoder, inputs)
         return SimpleNamespace(logits=self.head(states.to(self.head.weight.dtype)))
 
 
 def mean_state(encoder: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The mean of the last states over each text's tokens, [texts, hidden]."""
+    """Return the mean of the last states over each text's tokens, [texts, hidden]."""
     states = encoder(**inputs).last_hidden_state.float()
     weights = inputs["attention_mask"].unsqueeze(-1).float()
     return torch.as_tensor((states * weights).sum(1) / weights.sum(1))
 
 
 class TextClassifier:
-    """One checkpoint, trained and tested on any number of splits."""
+    """A checkpoint that is trained and tested on any number of splits."""
 
     def __init__(self, checkpoint: Path, engine: EngineParams) -> None:
         self.checkpoint, self.engine = checkpoint, engine
-        self._fresh: dict[int, dict[str, torch.Tensor]] = {}  # by seed: weights with a new head
+        self._initial_weights: dict[
+            int, dict[str, torch.Tensor]
+        ] = {}  # by seed: weights with a new head
 
     @cached_property
     def loaded(self) -> Model:
-        """The model, from the disk at the first use."""
+        """The model, loaded at its first use."""
         return load(self.checkpoint, "classifier", self.engine)
 
     def tokenize(
@@ -89,11 +91,17 @@ class TextClassifier:
         max_length: int,
         truncation: Truncation = "only_first",
     ) -> list[Text]:
-        """The texts with their labels; `texts` is one list, or two for pairs.
+        """Tokenise texts with their labels.
 
-        A pair longer than `max_length` tokens loses the end of its first text, or with
-        `longest_first` of whichever is longer. Raises BadInput where the second text leaves the
-        first no room.
+        Args:
+            texts: One list, or two for pairs.
+            labels: 0 or 1.
+            max_length: Tokens of a text or pair.
+            truncation: A longer pair loses the end of its first text, or with `longest_first` of
+                whichever is longer.
+
+        Raises:
+            BadInput: The second text leaves the first no room.
         """
         tokenizer, length = self.loaded.tokenizer, min(max_length, self.loaded.max_length)
         if len(texts) > 1 and truncation == "only_first":
@@ -114,20 +122,31 @@ class TextClassifier:
         ]
 
     def mean_states(self, texts: Sequence[Text]) -> NDArray[np.float32]:
-        """The mean of the checkpoint's last states over each text's tokens, [texts, hidden]."""
+        """Return the mean of the last states over each text's tokens, [texts, hidden]."""
         self._reset(0)
         encoder = self.loaded.model.base_model
         return self._run(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
 
     def fine_tune(
-        self, split: Split, recipe: Recipe, seed: int, probe: LinearProbe | None = None
+        self, split: Split, recipe: FineTuningRecipe, seed: int, probe: LinearProbe | None = None
     ) -> tuple[NDArray[np.float64], Curve]:
-        """Probabilities of the positive class, [test], and each epoch's losses.
+        """Fine-tune on a split and test.
 
-        The head is the architecture's own and new; with a `probe` it is one on the mean state,
-        which starts as that probe, and both classes weigh the same, as they do in the probe
-        (linear probing, then fine-tuning: Kumar et al. 2022). The same seed gives the same numbers
-        on the same machine.
+        The head is the architecture's own and new. With a `probe` it is a layer on the mean state
+        that starts as that probe, and both classes weigh the same, as they do in the probe. The
+        same seed gives the same numbers on the same machine.
+
+        Args:
+            split: The texts.
+            recipe: How to train.
+            seed: Of the head, of dropout and of the batches.
+            probe: See above.
+
+        Returns:
+            Probabilities of the positive class, [test], and the losses of each epoch.
+
+        Source:
+            Linear probing, then fine-tuning: Kumar et al. 2022.
         """
         self._reset(seed)
         model = (
@@ -136,29 +155,29 @@ class TextClassifier:
         weights = torch.ones(CLASSES) if probe is None else balance(split.train)
         training = _Training(recipe, model, weights.to(self.loaded.device), seed)
         curve: Curve = []
-        tested: dict[str, torch.Tensor] = {}
+        best_weights: dict[str, torch.Tensor] = {}
         losses: list[float] = []
         while not losses or not recipe.stops(losses):
             loss = training.epoch(split.train, self._padded)
             losses.append(self._loss(model, split.validation))
             curve.append({"epoch": len(losses), "train": loss, "validation": losses[-1]})
             if recipe.epoch_tested(losses) == len(losses) - 1:
-                tested = {name: value.clone() for name, value in model.state_dict().items()}
-        model.load_state_dict(tested)
+                best_weights = {name: value.clone() for name, value in model.state_dict().items()}
+        model.load_state_dict(best_weights)
         return np.exp(self._log_probabilities(model, split.test)[:, 1]), curve
 
     def _reset(self, seed: int) -> None:
-        """The checkpoint's weights and a new head, drawn with the seed: from the disk only once."""
-        if seed not in self._fresh:
+        """Restore the checkpoint's weights and a new head drawn with the seed."""
+        if seed not in self._initial_weights:
             torch.manual_seed(seed)
             self.loaded = load(self.checkpoint, "classifier", self.engine)
             state = self.loaded.model.state_dict()
-            self._fresh[seed] = {name: value.clone() for name, value in state.items()}
-        self.loaded.model.load_state_dict(self._fresh[seed])
+            self._initial_weights[seed] = {name: value.clone() for name, value in state.items()}
+        self.loaded.model.load_state_dict(self._initial_weights[seed])
         torch.manual_seed(seed)
 
     def _loss(self, model: torch.nn.Module, texts: Sequence[Text]) -> float:
-        """Mean cross-entropy."""
+        """Return the mean cross-entropy."""
         rows = self._log_probabilities(model, texts)
         return float(-rows[np.arange(len(texts)), [text.label for text in texts]].mean())
 
@@ -170,7 +189,7 @@ class TextClassifier:
     def _run(
         self, texts: Sequence[Text], compute: Callable[[dict[str, torch.Tensor]], torch.Tensor]
     ) -> NDArray[Any]:
-        """What `compute` makes of each text, in their order, without gradients."""
+        """Return what `compute` makes of each text, in their order, without gradients."""
 
         def batch(indices: list[int]) -> list[NDArray[Any]]:
             inputs, _ = self._padded([texts[i] for i in indices])
@@ -178,10 +197,10 @@ class TextClassifier:
                 return list(compute(inputs).cpu().numpy())
 
         lengths = [len(text) for text in texts]
-        return np.stack(in_batches(lengths, self.loaded.token_budget, batch))
+        return np.stack(compute_in_batches(lengths, self.loaded.token_budget, batch))
 
     def _padded(self, texts: Sequence[Text]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """The inputs of a batch, padded to its longest text, and its labels."""
+        """Return the inputs of a batch, padded to its longest text, and its labels."""
         rows = [text.rows for text in texts]
         inputs = self.loaded.tokenizer.pad(rows, return_tensors="pt")
         labels = torch.tensor([text.label for text in texts])
@@ -189,10 +208,10 @@ class TextClassifier:
 
 
 class _Training:
-    """A model under training: its optimiser, the steps done, and the draws of batches."""
+    """A model in training: its optimiser, its step, and the generator of batches."""
 
     def __init__(
-        self, recipe: Recipe, model: torch.nn.Module, weights: torch.Tensor, seed: int
+        self, recipe: FineTuningRecipe, model: torch.nn.Module, weights: torch.Tensor, seed: int
     ) -> None:
         self.recipe, self.model, self.weights = recipe, model, weights
         self.optimiser = recipe.make_optimiser(model.parameters())
@@ -205,7 +224,7 @@ class _Training:
         texts: Sequence[Text],
         padded: Callable[[Sequence[Text]], tuple[dict[str, torch.Tensor], torch.Tensor]],
     ) -> float:
-        """Train on every text once; the mean loss."""
+        """Train on every text once; return the mean loss."""
         self.model.train()
         recipe, optimiser, total = self.recipe, self.optimiser, 0.0
         batches = recipe.order([len(text) for text in texts], self.generator)
@@ -228,6 +247,6 @@ class _Training:
 
 
 def balance(texts: Sequence[Text]) -> torch.Tensor:
-    """Weights of the classes, [2], with which both weigh the same, 1 a text in the mean."""
+    """Return the weights of the two classes that make both weigh the same, with mean 1 per text."""
     counts = torch.tensor([sum(text.label == label for text in texts) for label in range(CLASSES)])
     return len(texts) / (CLASSES * counts.clamp(min=1).float())

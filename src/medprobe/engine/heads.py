@@ -1,4 +1,4 @@
-"""The language-model head, a third of a small model's work, run only where its output is wanted."""
+"""The language-model head, a third of a small model's work, run only where its output is needed."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,30 +13,33 @@ LOGITS_AT_ONCE: Final = 2**26  # numbers in a head's output: 256 MiB of float32
 
 
 @contextmanager
-def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
-    """Within the block the model's head sees only these positions of its body's output.
+def narrow_head(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
+    """Let the model's head see only some positions of its body's output within the block.
 
-    `body` is the part of a model that its head stands on. Positions count through the batch, row
-    after row, padding included; the logits have the shape (1, positions, vocabulary). This holds
-    for every architecture whose head works on each token alone. Where the body is built as BERT's
-    is, all of its last layer but attention works on these positions alone, too.
+    This works for every architecture whose head treats each token alone. In BERT-like bodies the
+    last layer, except for its attention, works on these positions alone, too.
+
+    Args:
+        body: The part of the model that its head works on.
+        positions: Count through the batch, row after row, padding included. The logits have the
+            shape (1, positions, vocabulary).
     """
 
-    def chosen(states: torch.Tensor) -> torch.Tensor:
+    def select(states: torch.Tensor) -> torch.Tensor:
         return states.flatten(0, 1)[torch.tensor(positions, device=states.device)].unsqueeze(0)
 
-    def attended(module: torch.nn.Module, states: Any) -> Any:
-        return tuple(map(chosen, states))
+    def select_inputs(module: torch.nn.Module, states: Any) -> Any:
+        return tuple(map(select, states))
 
-    def narrow(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
-        output.last_hidden_state = chosen(output.last_hidden_state)
+    def select_output(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
+        output.last_hidden_state = select(output.last_hidden_state)
         return output
 
-    last = _last_attention(body)
+    attention_output = _last_attention(body)
     hook = (
-        body.register_forward_hook(narrow)
-        if last is None
-        else last.register_forward_pre_hook(attended)
+        body.register_forward_hook(select_output)
+        if attention_output is None
+        else attention_output.register_forward_pre_hook(select_inputs)
     )
     try:
         yield
@@ -45,15 +48,18 @@ def narrowed(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[None]:
 
 
 def _last_attention(body: Any) -> Any:
-    """What takes up the last attention's output and the states that it is added to, each [texts,
-    tokens, hidden], and after which each token is alone; None where the body is not built so."""
-    alike = body.config.model_type in BERT_LIKE
-    return body.encoder.layer[-1].attention.output if alike else None
+    """Return the module after which each token of a BERT-like body is alone, else None.
+
+    It takes the last attention's output and the states that it is added to, each [texts, tokens,
+    hidden].
+    """
+    is_bert_like = body.config.model_type in BERT_LIKE
+    return body.encoder.layer[-1].attention.output if is_bert_like else None
 
 
 @contextmanager
 def without_bias(network: Any) -> Iterator[None]:
-    """Within the block the logits of a language-model head are the products alone."""
+    """Leave out the bias of the language-model head within the block."""
     head = network.get_output_embeddings()
     if head.bias is None:
         yield
@@ -68,18 +74,23 @@ def without_bias(network: Any) -> Iterator[None]:
             head.bias.copy_(bias)
 
 
-def of_targets(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:
-    """The log-probability of one target token for each row of logits, (targets, vocabulary)."""
-    wanted = torch.tensor(targets, device=logits.device)
-    chosen = logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(-1)
-    scores: list[float] = chosen.tolist()
+def target_log_probs(logits: torch.Tensor, targets: Sequence[int]) -> list[float]:
+    """Return the log-probability of each row's target token; `logits` is [targets, vocabulary]."""
+    ids = torch.tensor(targets, device=logits.device)
+    values = logits.gather(1, ids[:, None])[:, 0] - logits.logsumexp(-1)
+    scores: list[float] = values.tolist()
     return scores
 
 
-def bounded(batch: list[int], counts: Sequence[int], vocabulary: int) -> Iterator[list[int]]:
-    """The batch in parts whose logits stay within LOGITS_AT_ONCE, or of one row.
+def split_by_logits(
+    batch: list[int], counts: Sequence[int], vocabulary: int
+) -> Iterator[list[int]]:
+    """Split a batch into parts whose logits stay within LOGITS_AT_ONCE, or of one row.
 
-    `counts` is the number of positions of each row.
+    Args:
+        batch: Indices of rows.
+        counts: The number of positions of each row.
+        vocabulary: Tokens in the vocabulary.
     """
     part: list[int] = []
     total = 0

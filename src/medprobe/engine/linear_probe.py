@@ -1,4 +1,4 @@
-"""A linear probe: logistic regression on a frozen encoder's features, as one weight a feature."""
+"""A linear probe: logistic regression on a frozen encoder's features, one weight per feature."""
 
 from dataclasses import dataclass
 
@@ -15,8 +15,12 @@ class LinearProbe:
 
     @classmethod
     def fit(cls, features: NDArray[np.float32], labels: NDArray[np.int64]) -> "LinearProbe":
-        """The probe of these examples, [examples, hidden]: features are standardised and both
-        classes weigh the same. The optimum is one, and found by Newton's steps."""
+        """Fit a probe. Features are standardised and both classes weigh the same.
+
+        Args:
+            features: [examples, hidden].
+            labels: 0 or 1, [examples].
+        """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
@@ -28,7 +32,7 @@ class LinearProbe:
         return cls(weights, float(model.intercept_[0] - weights @ scale.mean_))
 
     def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Of the positive class, [examples]."""
+        """Return the probabilities of the positive class, [examples]."""
         odds = features @ self.weights + self.bias
         return np.asarray(
             0.5 * (1 + np.tanh(0.5 * odds))

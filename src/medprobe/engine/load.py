@@ -1,6 +1,4 @@
-"""How a checkpoint is loaded, and where it runs. What is loaded has the head that was asked for,
-and neither weights nor outputs that are no numbers.
-"""
+"""Loading checkpoints onto a device, with the head that is needed and only finite weights."""
 
 import importlib.util
 import os
@@ -34,16 +32,18 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 UNLIMITED: Final = 512  # tokens, for models with relative positions and no limit of their own
 CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
-SHOWN: Final = 3  # names of missing weights that an error lists
+MAX_LISTED: Final = 3  # names of missing weights that an error lists
 LARGE: Final = ("causal", "seq2seq")  # heads of models that are spread or quantised
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
 
 
-read: Final[Counter[str]] = Counter()  # what models have read in this process: tokens, with padding
+token_counter: Final[Counter[str]] = (
+    Counter()
+)  # what models have read in this process: tokens, with padding
 
 
 class NotANumber(BadInput):
-    """A model gave NaN or infinity, so that nothing can be ranked by it."""
+    """A model's weight or output is NaN or infinite, so that it cannot rank anything."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,24 @@ class Model:
 
     @property
     def config(self) -> Any:
-        """The configuration of what reads and writes text, which may be part of a larger one."""
+        """The configuration of the part for text, which may be part of a larger one."""
         return self.model.config.get_text_config()
 
 
 def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: int = 2) -> Model:
     """Load a checkpoint with the head that a method needs.
 
-    `labels` is the number of classes of a `classifier`, whose head is new by design and drawn from
-    torch's generator: seed it first. Raises BadInput where the folder is no checkpoint, or what
-    `engine` asks for cannot be had here, and MissingHead where it lacks the weights of that head.
+    Args:
+        folder: The checkpoint.
+        head: Which head.
+        engine: Device, precision and token budget.
+        labels: The number of classes of a `classifier`, whose head is new by design and drawn from
+            torch's generator: seed it first.
+
+    Raises:
+        BadInput: The folder is no checkpoint, or `engine` asks for what this machine does not have.
+        MissingHead: The checkpoint lacks the weights of that head.
+        NotANumber: A weight is NaN or infinite.
     """
     engine = engine or EngineParams()
     use_threads()
@@ -79,66 +87,68 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         raise MissingHead(inspect(folder), problem)
     spread = engine.device == "spread" and head in LARGE
     scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
-    placement = _placement(folder, head, engine, scratch)
+    placement = _placement_options(folder, head, engine, scratch)
     if head == "classifier":
         config.num_labels = labels
     model, missing = read_model(folder, head, config, **placement)
     if missing:
-        shown = ", ".join(missing[:SHOWN]) + (" …" if len(missing) > SHOWN else "")
-        problem = f"{len(missing)} weights of the {head} model are missing ({shown})"
+        names = ", ".join(missing[:MAX_LISTED]) + (" …" if len(missing) > MAX_LISTED else "")
+        problem = f"{len(missing)} weights of the {head} model are missing ({names})"
         raise MissingHead(inspect(folder), problem)
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
     if scratch:
         weakref.finalize(model, scratch.cleanup)
     _check_weights(folder, model)
-    device = device_of(engine.device)
+    device = choose_device(engine.device)
     tokenizer = load_tokenizer(folder, config)
     length = _window(model, tokenizer)
     if "device_map" not in placement:
         model = model.to(device)
     model.eval()
-    model.get_input_embeddings().register_forward_hook(_count)
+    model.get_input_embeddings().register_forward_hook(_count_tokens)
     for part in {model, model.base_model} if head == "classifier" else {model}:
         part.register_forward_hook(partial(_check_outputs, folder.name))
     budget = engine.token_budget or token_budget(device, config)
     return Model(folder.name, model, tokenizer, device, placement["dtype"], length, budget)
 
 
-def _placement(
+def _placement_options(
     folder: Path, head: Head, engine: EngineParams, scratch: tempfile.TemporaryDirectory[str] | None
 ) -> dict[str, Any]:
-    """What transformers is told of the weights' type, and of devices where Accelerate places them:
-    layers of a model that is spread stay in its files as far as no memory is left for them; what
-    transformers makes of several weights of the files it writes to the folder `scratch`."""
+    """Return transformers' options for the type of the weights, and for their devices if spread.
+
+    Layers of a spread model that fit into no memory stay in its files. Weights that transformers
+    makes from several weights of the files are written to the folder `scratch`.
+    """
     quantised = engine.precision in ("8bit", "4bit")
     if quantised and head not in LARGE:
         problem = f"{engine.precision} is for {' and '.join(LARGE)} models"
         raise BadInput(folder, problem, "set engine.precision: float32")
     placement: dict[str, Any] = {}
     if scratch:
-        _need("accelerate", "engine.device: spread")
+        _require_package("accelerate", "engine.device: spread")
         if not any(folder.glob("*.safetensors")):
             problem = "its weights are no safetensors, so that it cannot be spread"
             raise BadInput(folder, problem, "save it anew by transformers, or set engine.device")
-        limits = {_place(name): size for name, size in engine.max_memory.items()}
+        limits = {_device_key(name): size for name, size in engine.max_memory.items()}
         placement = {"device_map": "auto", "max_memory": limits or None}
         placement["offload_folder"] = scratch.name
     if not quantised:
         return {"dtype": getattr(torch, engine.precision), **placement}
     for package in ("accelerate", "bitsandbytes"):
-        _need(package, f"engine.precision: {engine.precision}")
+        _require_package(package, f"engine.precision: {engine.precision}")
     bits = transformers.BitsAndBytesConfig(
         load_in_8bit=engine.precision == "8bit",
         load_in_4bit=engine.precision == "4bit",
         bnb_4bit_compute_dtype=torch.bfloat16,
     )
-    here = {"device_map": {"": str(device_of(engine.device))}, **placement}
-    return {"dtype": torch.bfloat16, "quantization_config": bits, **here}
+    placed = {"device_map": {"": str(choose_device(engine.device))}, **placement}
+    return {"dtype": torch.bfloat16, "quantization_config": bits, **placed}
 
 
-def _place(name: str) -> str | int:
-    """A key of max_memory as Accelerate has it."""
+def _device_key(name: str) -> str | int:
+    """Return a key of max_memory in Accelerate's form."""
     if name == "cpu":
         return name
     if int(name) >= torch.cuda.device_count():
@@ -146,14 +156,15 @@ def _place(name: str) -> str | int:
     return int(name)
 
 
-def _need(package: str, what: str) -> None:
+def _require_package(package: str, setting: str) -> None:
+    """Raise BadInput where a package is not installed."""
     if importlib.util.find_spec(package) is None:
         remedy = "pip install 'medprobe[large]'"
-        raise BadInput(what, f"the package {package} is not there", remedy)
+        raise BadInput(setting, f"the package {package} is not there", remedy)
 
 
 def _check_weights(folder: Path, model: Any) -> None:
-    """Raise NotANumber for a weight with NaN or infinity, those that stay on the disk included."""
+    """Raise NotANumber for a weight with NaN or infinity, also for weights left on the disk."""
     for prefix, module in model.named_modules():
         with _in_memory(module):
             for name, weight in module.named_parameters(prefix, recurse=False):
@@ -164,7 +175,7 @@ def _check_weights(folder: Path, model: Any) -> None:
 
 
 def _in_memory(module: torch.nn.Module) -> AbstractContextManager[None]:
-    """Within the block a module's own weights are in memory, wherever Accelerate has put them."""
+    """Bring a module's own weights into memory, wherever Accelerate has put them."""
     if not any(weight.is_meta for weight in module.parameters(recurse=False)):
         return nullcontext()
     from accelerate.utils import align_module_device
@@ -172,13 +183,15 @@ def _in_memory(module: torch.nn.Module) -> AbstractContextManager[None]:
     return align_module_device(module)
 
 
-def _count(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
-    read["tokens"] += output[..., 0].numel()
+def _count_tokens(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
+    token_counter["tokens"] += output[..., 0].numel()
 
 
 def _check_outputs(name: str, model: torch.nn.Module, inputs: object, outputs: Any) -> None:
-    """Raise NotANumber where a model's output is NaN or infinite; minus infinity is a probability
-    of zero. Training looks at its loss instead."""
+    """Raise NotANumber where an output is NaN or infinite; minus infinity is probability zero.
+
+    In training the loss is checked instead.
+    """
     if model.training:
         return
     for output in (outputs[key] for key in OUTPUTS if key in outputs):
@@ -187,18 +200,20 @@ def _check_outputs(name: str, model: torch.nn.Module, inputs: object, outputs: A
 
 
 def token_budget(device: torch.device, config: Any) -> int:
-    """Tokens in a batch that suit a device: on a CPU what its caches hold (512 for a BERT-base,
-    more for smaller models: docs/reference/performance.md), on a GPU enough to keep it busy."""
+    """Return the tokens in a batch that suit a device.
+
+    On a CPU it is what its caches hold (512 for a BERT-base, more for smaller models:
+    docs/reference/performance.md), on a GPU enough to keep it busy.
+    """
     width = config.get_text_config().hidden_size
     return max(64, CPU_VALUES // width) if device.type == "cpu" else GPU_TOKENS
 
 
 def use_threads() -> int:
-    """Let torch use the cores this process may use, and return their number.
+    """Let torch use the cores that this process may use, and return their number.
 
-    That is OMP_NUM_THREADS where it is set; else the cores of the affinity mask, or of the
-    control group's quota where that is less, as far as the system has these: threads beyond free
-    cores make everything slower.
+    It is OMP_NUM_THREADS where that is set; otherwise the cores of the affinity mask, or of the
+    control group's quota where that is less. Threads beyond free cores make everything slower.
     """
     threads = os.environ.get("OMP_NUM_THREADS", "")
     count = int(threads.split(",")[0]) if threads else min(_affinity(), _quota())
@@ -207,14 +222,14 @@ def use_threads() -> int:
 
 
 def _affinity() -> int:
-    """The cores that this process may run on; on macOS all."""
+    """Return the number of cores that this process may run on; on macOS all."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Whole cores that the control group grants, many where it sets no limit."""
+    """Return the whole cores that the control group grants, all where it sets no limit."""
     try:
         granted, period = file.read_text().split()
         return max(1, int(granted) // int(period))
@@ -222,28 +237,33 @@ def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
         return os.cpu_count() or 1
 
 
-def device_of(wanted: str) -> torch.device:
-    if wanted == "cuda" and not torch.cuda.is_available():
+def choose_device(setting: str) -> torch.device:
+    """Return the device of a setting of `engine.device`.
+
+    Raises:
+        BadInput: There is no GPU for `cuda`.
+    """
+    if setting == "cuda" and not torch.cuda.is_available():
         raise BadInput("engine.device", "cuda is not there", "use auto or cpu")
-    if wanted in ("auto", "spread"):
+    if setting in ("auto", "spread"):
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(wanted)
+    return torch.device(setting)
 
 
 def device_name(device: torch.device) -> str:
-    """A device as people know it: a GPU's name, a processor's kind."""
+    """Return a readable name of a device: a GPU's name, a processor's kind."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"cpu ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"
 
 
 def _window(model: Any, tokenizer: Any) -> int:
-    """Tokens that fit the model: the least that its tokenizer and its positions allow."""
+    """Return how many tokens the model reads: the least its tokenizer and positions allow."""
     limits = [tokenizer.model_max_length]
     if positions := getattr(model.config.get_text_config(), "max_position_embeddings", None):
         limits.append(positions)
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
             limits.append(part.num_embeddings - part.padding_idx - 1)  # RoBERTa starts after it
-    least = min(limits)
-    return int(least) if least < 1_000_000 else UNLIMITED
+    length = min(limits)
+    return int(length) if length < 1_000_000 else UNLIMITED

@@ -1,7 +1,7 @@
-"""How a classifier is fine-tuned: rate, optimiser, batches, when to stop, which epoch to test.
+"""Settings of fine-tuning a classifier: rate, optimiser, batches, early stopping, epoch to test.
 
-What the paper leaves open has two names: ours, which are the defaults, and what the authors'
-released code does, which together are
+Where the paper is silent, there are two values: ours, which are the defaults, and those of the
+authors' released code, which together are
 
     {optimiser: adam, schedule: linear, stopping: rises, tested: last, batches: shuffled,
      truncation: longest_first, gradients: kept}
@@ -20,9 +20,13 @@ from medprobe.core.params import Section
 POOL: Final = 50  # batches among which texts of like length are brought together
 
 
-class Recipe(Section):
-    """Rate, batch and epochs are Alghanmi et al.'s (2021, section 4.1), as is early stopping, of
-    which they say no more."""
+class FineTuningRecipe(Section):
+    """Rate, batch, epochs and early stopping of fine-tuning.
+
+    Source:
+        Alghanmi et al. 2021, section 4.1, for rate, batch and epochs; it names early stopping
+        without details.
+    """
 
     learning_rate: float = Field(2e-5, gt=0)
     """Learning rate."""
@@ -47,24 +51,24 @@ class Recipe(Section):
     """Gradients before each step: `cleared`, or `kept` and added to."""
 
     def rate(self, step: int, steps: int) -> float:
-        """The learning rate of a step, counted from 0, of `steps` in all epochs.
+        """Return the learning rate of a step, counted from 0, of `steps` in all epochs.
 
-        >>> linear = Recipe(learning_rate=0.8, schedule="linear")
+        >>> linear = FineTuningRecipe(learning_rate=0.8, schedule="linear")
         >>> [round(linear.rate(step, 4), 3) for step in range(4)]
         [0.8, 0.6, 0.4, 0.2]
         """
-        left = 1 - step / steps if self.schedule == "linear" else 1.0
-        return self.learning_rate * left
+        share = 1 - step / steps if self.schedule == "linear" else 1.0
+        return self.learning_rate * share
 
     def stops(self, losses: Sequence[float]) -> bool:
-        """Is the last epoch done, after these validation losses?
+        """Return whether training stops after these validation losses, one per epoch.
 
         `best` stops after `patience` epochs in a row that were not below the lowest before them;
-        `rises` after `patience` epochs in all that were not below the epoch before.
+        `rises` after `patience` epochs in total that were not below the epoch before.
 
         >>> losses = [0.5, 0.4, 0.45, 0.3, 0.35]
-        >>> Recipe(stopping="best").stops(losses), Recipe(stopping="rises").stops(losses)
-        (False, True)
+        >>> [FineTuningRecipe(stopping=rule).stops(losses) for rule in ("best", "rises")]
+        [False, True]
         """
         if len(losses) >= self.epochs:
             return True
@@ -74,32 +78,34 @@ class Recipe(Section):
         return len(losses) - 1 - losses.index(min(losses)) >= self.patience
 
     def epoch_tested(self, losses: Sequence[float]) -> int:
-        """Which of the epochs so far, counted from 0, would be tested.
+        """Return which of the epochs so far, counted from 0, would be tested.
 
         >>> losses = [0.5, 0.4, 0.6]
-        >>> Recipe(tested="best").epoch_tested(losses), Recipe(tested="last").epoch_tested(losses)
-        (1, 2)
+        >>> [FineTuningRecipe(tested=epoch).epoch_tested(losses) for epoch in ("best", "last")]
+        [1, 2]
         """
         return len(losses) - 1 if self.tested == "last" else losses.index(min(losses))
 
     def make_optimiser(self, weights: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-        """The optimiser of these weights."""
+        """Return an optimiser for these weights."""
         kind = torch.optim.AdamW if self.optimiser == "adamw" else torch.optim.Adam
         return kind(weights, lr=self.learning_rate, fused=True)
 
     def order(self, lengths: Sequence[int], generator: np.random.Generator) -> list[list[int]]:
-        """Indices of texts in random batches, all of them once. `by_length` brings texts of like
-        length together among every POOL batches, so that little is padding."""
+        """Return the indices of all texts in random batches.
+
+        `by_length` groups texts of similar length within every POOL batches, to save padding.
+        """
         order = generator.permutation(len(lengths))
         if self.batches == "shuffled":
-            return _cut(order, self.batch)
+            return _chunks(order, self.batch)
         by_length = np.asarray(lengths)
         batches = []
-        for pool in _cut(order, POOL * self.batch):
-            alike = np.asarray(pool)[np.argsort(by_length[pool], kind="stable")]
-            batches += _cut(alike, self.batch)
+        for pool in _chunks(order, POOL * self.batch):
+            indices = np.asarray(pool)[np.argsort(by_length[pool], kind="stable")]
+            batches += _chunks(indices, self.batch)
         return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def _cut(order: np.ndarray, size: int) -> list[list[int]]:
+def _chunks(order: np.ndarray, size: int) -> list[list[int]]:
     return [order[start : start + size].tolist() for start in range(0, len(order), size)]

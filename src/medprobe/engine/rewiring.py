@@ -1,5 +1,7 @@
-"""Rewiring of Contrastive-Probe (Meng et al., ACL 2022, section 3): an encoder learns to bring a
-sentence without its tail near that tail, by InfoNCE over all texts of a batch.
+"""Rewiring of Contrastive-Probe (Meng et al., ACL 2022, section 3).
+
+An encoder learns to bring a sentence without its tail near that tail, by InfoNCE over all texts of
+a batch.
 """
 
 import random
@@ -16,7 +18,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Section
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
-from medprobe.engine.gradients import add_gradients, tokens_held
+from medprobe.engine.gradients import add_gradients, token_capacity
 from medprobe.engine.load import Model
 
 Cut = Literal["released", "tail"]
@@ -57,7 +59,7 @@ def cut_tail(
     sentence: str,
     mask: str,
     ratio: float,
-    draw: random.Random,
+    generator: random.Random,
     rule: Cut = "released",
     *,
     keep_blank: bool = False,
@@ -74,12 +76,12 @@ def cut_tail(
     ('aspirin may prevent a [MASK] .', 'stroke')
     """
     words = sentence.split(" ") if rule == "released" else sentence.split()
-    count = draw.randint(1, 1 + int(ratio * len(words)))
+    count = generator.randint(1, 1 + int(ratio * len(words)))
     start = len(words) - count - (rule == "released")
     answer = " ".join(words[start : start + count])
     query = " ".join([*words[:start], mask, *words[start + count :]])
-    whole = start >= 0 and answer.strip() and query.replace(mask, "").strip()
-    return (query, answer) if whole or keep_blank else None
+    is_complete = start >= 0 and answer.strip() and query.replace(mask, "").strip()
+    return (query, answer) if is_complete or keep_blank else None
 
 
 def make_pairs(
@@ -156,13 +158,23 @@ class Rewiring:
         self.steps = steps_read(model, pairs, settings, seed)
         self.losses: list[float] = []
 
-    def until(
-        self, last: int, done: Callable[[int, float], None] = lambda step, loss: None
+    def train_until(
+        self, last: int, on_step: Callable[[int, float], None] = lambda step, loss: None
     ) -> list[float]:
-        """Train until step `last` is done; returns the losses of all steps so far. `done` hears of
-        each finished step. Raises BadInput where the loss is no number any more."""
-        if (kept := _newest(self.folder)) and kept[0] > len(self.losses):
-            self.losses = _go_on(self.model, self.adam, kept[1])
+        """Train until step `last`.
+
+        Args:
+            last: Counted from 1.
+            on_step: Called with each finished step and its loss.
+
+        Returns:
+            The losses of all steps so far.
+
+        Raises:
+            BadInput: The loss is not a number.
+        """
+        if (newest := _newest_checkpoint(self.folder)) and newest[0] > len(self.losses):
+            self.losses = _resume(self.model, self.adam, newest[1])
         self.model.model.train()
         for step in range(len(self.losses) + 1, last + 1):
             self.losses.append(self._step(step))
@@ -172,24 +184,24 @@ class Rewiring:
                     "the loss is no number",
                     "lower rewire.learning_rate",
                 )
-            if step in kept_steps(self.settings):
-                _keep(self.model, self.adam, self.losses, self.folder / f"step-{step}")
-            done(step, self.losses[-1])
+            if step in checkpoint_steps(self.settings):
+                _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+            on_step(step, self.losses[-1])
         self.model.model.eval()
         return self.losses
 
     @cached_property
-    def held(self) -> int:
-        """Of how many tokens memory holds all that a step needs."""
+    def capacity(self) -> int:
+        """For how many tokens memory holds what a step needs."""
         longest = max((row for rows in self.steps for row in rows), key=len)
-        return tokens_held(self.model, longest)
+        return token_capacity(self.model, longest)
 
     def _step(self, step: int) -> float:
-        held = self.held  # which draws, when it is measured
+        capacity = self.capacity  # which draws, when it is measured
         torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))
         self.adam.zero_grad()
         loss = partial(info_nce, temperature=self.settings.temperature)
-        value = add_gradients(self.model, self.steps[step - 1], loss, held)
+        value = add_gradients(self.model, self.steps[step - 1], loss, capacity)
         self.adam.step()
         return value
 
@@ -202,24 +214,26 @@ def train(
     seed: str,
     folder: Path,
 ) -> list[float]:
-    """Rewire `model` in place, all steps, as `Rewiring` does; returns the losses."""
-    return Rewiring(model, pairs, settings, seed=seed, folder=folder).until(settings.steps)
+    """Rewire `model` in place, all steps, as `Rewiring` does; return the losses."""
+    return Rewiring(model, pairs, settings, seed=seed, folder=folder).train_until(settings.steps)
 
 
-def kept_steps(settings: RewireSettings) -> list[int]:
-    """The steps whose checkpoints are kept: every so many, and the last."""
+def checkpoint_steps(settings: RewireSettings) -> list[int]:
+    """Return the steps whose checkpoints are stored: every `checkpoint_every`, and the last."""
     every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
     return [*every, settings.steps]
 
 
 def newest_step(folder: Path) -> int:
-    """The step from which a training goes on in `folder`; 0 where nothing was kept."""
-    kept = _newest(folder)
-    return kept[0] if kept else 0
+    """Return the step from which training in `folder` resumes; 0 where there is no checkpoint."""
+    newest = _newest_checkpoint(folder)
+    return newest[0] if newest else 0
 
 
-def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path) -> None:
-    """Write a checkpoint and, beside it, what the next step needs; that of older ones goes."""
+def _write_checkpoint(
+    model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path
+) -> None:
+    """Write a checkpoint and the state of the optimiser, and remove the states of older ones."""
     with replacing(target) as path:
         model.model.save_pretrained(path)
         model.tokenizer.save_pretrained(path)
@@ -230,14 +244,16 @@ def _keep(model: Model, adam: torch.optim.Optimizer, losses: list[float], target
             (older / STATE).unlink(missing_ok=True)
 
 
-def _newest(folder: Path) -> tuple[int, Path] | None:
-    """The newest checkpoint that a training can go on from, with its step."""
-    there = [(step, path) for step, path in checkpoints(folder).items() if (path / STATE).is_file()]
-    return there[-1] if there else None
+def _newest_checkpoint(folder: Path) -> tuple[int, Path] | None:
+    """Return the newest checkpoint from which training can resume, with its step."""
+    resumable = [
+        (step, path) for step, path in checkpoints(folder).items() if (path / STATE).is_file()
+    ]
+    return resumable[-1] if resumable else None
 
 
-def _go_on(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float]:
-    """Put model and optimiser where a checkpoint left them; returns the losses so far."""
+def _resume(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float]:
+    """Load model and optimiser from a checkpoint; return the losses so far."""
     from safetensors.torch import load_file
 
     model.model.load_state_dict(load_file(path / "model.safetensors"))

@@ -1,6 +1,8 @@
-"""Exact nearest neighbours. faiss finds who may be among the best k, double precision decides, and
-equal scores are ordered by name: the result depends neither on the order of the names nor on how
-many queries are asked at once, nor on which other names the index holds.
+"""Exact nearest neighbours.
+
+faiss selects who may be among the best k, double precision decides, and equal scores go by name.
+The result depends neither on the order of the names, nor on how many queries are searched at once,
+nor on which other names the index holds.
 """
 
 from collections.abc import Sequence
@@ -17,80 +19,92 @@ ROUNDING = 5e-5  # faiss's float32 distances err by less than this share of the 
 PAIRS = 8192  # vectors compared at once in double precision
 
 
-class Index:
-    """Names and their vectors, held once: whoever ranks some of the names searches among those."""
+class NameIndex:
+    """Names and their vectors, stored once; a search can be limited to some of the names."""
 
     def __init__(self, distance: Distance = "l2") -> None:
         self.distance = distance
         self.names: list[str] = []
-        self.places: dict[str, int] = {}
-        self.order = np.empty(0, dtype=int)  # each name's place in the sorted names
-        self.largest = 0.0  # squared norm
-        self.flat: Any = None
+        self.positions: dict[str, int] = {}
+        self.name_order = np.empty(0, dtype=int)  # each name's place in the sorted names
+        self.largest_norm = 0.0  # squared norm
+        self.faiss_index: Any = None
 
     def __contains__(self, name: str) -> bool:
-        return name in self.places
+        return name in self.positions
 
     def add(self, names: Sequence[str], vectors: Vectors) -> None:
-        """Add names that are not there, their vectors [n, d] in float32."""
+        """Add new names.
+
+        Args:
+            names: Names that the index does not hold.
+            vectors: float32 [names, hidden].
+        """
         vectors = np.ascontiguousarray(_unit(vectors) if self.distance == "cosine" else vectors)
-        self.flat = self.flat or faiss.IndexFlatL2(vectors.shape[1])
-        self.flat.add(vectors)
-        self.places |= {name: place for place, name in enumerate(names, start=len(self.names))}
+        self.faiss_index = self.faiss_index or faiss.IndexFlatL2(vectors.shape[1])
+        self.faiss_index.add(vectors)
+        self.positions |= {name: place for place, name in enumerate(names, start=len(self.names))}
         self.names += names
         by_name = sorted(range(len(self.names)), key=self.names.__getitem__)
-        self.order = np.argsort(by_name)
-        self.largest = max(self.largest, float((vectors**2).sum(1).max()))
+        self.name_order = np.argsort(by_name)
+        self.largest_norm = max(self.largest_norm, float((vectors**2).sum(1).max()))
 
     def nearest(
-        self, queries: Vectors, among: Sequence[str], k: int
+        self, queries: Vectors, names: Sequence[str], k: int
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The best k of the names `among`, all of them in the index, for each query [q, d]:
-        `(places [q, k] in names, scores [q, k])`, best first.
+        """Return the best k of some names for each query.
 
-        Scores are negative squared distances (`l2`) or cosines, higher is better; equal ones stand
-        in the order of their names. Where there are fewer than k names, all are returned.
+        Args:
+            queries: [queries, hidden].
+            among: The names to search, all of them in the index.
+            k: Where there are fewer names, all are returned.
+
+        Returns:
+            `(positions, scores)`, both [queries, k], best first; positions count in `names` of the
+            index. Scores are negative squared distances (`l2`) or cosines; equal ones go by name.
         """
         if self.distance == "cosine":
             queries = _unit(queries)
-        chosen = np.zeros(len(self.names), dtype=bool)
-        chosen[[self.places[name] for name in among]] = True
-        count = int(chosen.sum())
+        selected = np.zeros(len(self.names), dtype=bool)
+        selected[[self.positions[name] for name in names]] = True
+        count = int(selected.sum())
         selector: Any = faiss.IDSelectorBitmap  # its stubs know the C++ constructor only
         parameters: Any = faiss.SearchParameters
-        only = parameters(sel=selector(np.packbits(chosen, bitorder="little")))
-        places, scores = self._search(queries, count, only, min(k, count), k + MARGIN)
+        parameters_ = parameters(sel=selector(np.packbits(selected, bitorder="little")))
+        places, scores = self._search(queries, count, parameters_, min(k, count), k + MARGIN)
         if self.distance == "cosine":
             scores = 1 + scores / 2  # |a - b|² = 2 - 2 cos(a, b) for unit vectors
         return places, scores
 
     def _search(
-        self, queries: Vectors, count: int, only: Any, k: int, fetch: int
+        self, queries: Vectors, count: int, parameters: Any, k: int, count_fetched: int
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """`nearest` among the `count` names that faiss is let see, from the `fetch` that it finds.
+        """Return `nearest` within the `count` names that faiss may see.
 
-        A query whose k-th neighbour is not certainly nearer than all that faiss left out asks
-        again for more.
+        faiss first fetches a few neighbours. A query whose k-th neighbour is not certainly nearer
+        than all that faiss left out is searched again with more of them.
         """
-        fetch = min(fetch, count)
-        vectors = faiss.rev_swig_ptr(self.flat.get_xb(), self.flat.ntotal * self.flat.d)
-        vectors = vectors.reshape(-1, self.flat.d)
+        count_fetched = min(count_fetched, count)
+        vectors = faiss.rev_swig_ptr(
+            self.faiss_index.get_xb(), self.faiss_index.ntotal * self.faiss_index.d
+        )
+        vectors = vectors.reshape(-1, self.faiss_index.d)
         places = np.empty((len(queries), k), dtype=int)
         scores = np.empty((len(queries), k))
-        step = max(1, PAIRS // fetch)
+        step = max(1, PAIRS // count_fetched)
         for start in range(0, len(queries), step):
-            part = queries[start : start + step]
-            rough, fetched = self.flat.search(part, fetch, params=only)
-            apart = vectors[fetched].astype(np.float64) - part[:, None].astype(np.float64)
-            exact = np.einsum("qnd,qnd->qn", apart, apart)
-            order = np.lexsort((self.order[fetched], exact))[:, :k]
-            part_places = np.take_along_axis(fetched, order, axis=1)
+            block = queries[start : start + step]
+            distances, neighbours = self.faiss_index.search(block, count_fetched, params=parameters)
+            differences = vectors[neighbours].astype(np.float64) - block[:, None].astype(np.float64)
+            exact = np.einsum("qnd,qnd->qn", differences, differences)
+            order = np.lexsort((self.name_order[neighbours], exact))[:, :k]
+            part_places = np.take_along_axis(neighbours, order, axis=1)
             part_scores = -np.take_along_axis(exact, order, axis=1)
-            slack = ROUNDING * ((part**2).sum(1) + self.largest)
-            doubtful = -part_scores[:, -1] + slack >= rough[:, -1]
-            if fetch < count and doubtful.any():
-                more = self._search(part[doubtful], count, only, k, fetch * 4)
-                part_places[doubtful], part_scores[doubtful] = more
+            slack = ROUNDING * ((block**2).sum(1) + self.largest_norm)
+            uncertain = -part_scores[:, -1] + slack >= distances[:, -1]
+            if count_fetched < count and uncertain.any():
+                wider = self._search(block[uncertain], count, parameters, k, count_fetched * 4)
+                part_places[uncertain], part_scores[uncertain] = wider
             places[start : start + step] = part_places
             scores[start : start + step] = part_scores
         return places, scores

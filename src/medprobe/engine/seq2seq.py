@@ -13,8 +13,8 @@ import torch
 from transformers import GenerationConfig
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.batching import in_batches, padded
-from medprobe.engine.heads import bounded
+from medprobe.engine.batching import compute_in_batches, pad_rows
+from medprobe.engine.heads import split_by_logits
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, split_prompt, text_slots
 
@@ -78,7 +78,13 @@ def _blank(before: str, sentinels: bool) -> str:
 
 
 def generate(
-    model: Model, frames: Sequence[Frame], beams: int, cap: int, budget: int, *, own: bool = False
+    model: Model,
+    frames: Sequence[Frame],
+    beams: int,
+    cap: int,
+    budget: int,
+    *,
+    checkpoint_settings: bool = False,
 ) -> list[list[tuple[list[int], float]]]:
     """The `beams` best token sequences that beam search writes for each frame, best first, with the
     mean log-probability of their tokens; of at most `cap` tokens each.
@@ -91,7 +97,7 @@ def generate(
     sentinels = writes_sentinels(model)
     start = frames[0].target.before[: 2 if sentinels else 1 + _bos(model)]
     ends = {model.tokenizer.eos_token_id, *(frames[0].target.after if sentinels else ())}
-    if not own:
+    if not checkpoint_settings:
         model.model.generation_config = GenerationConfig()
     config = copy.deepcopy(model.model.generation_config)
     config.update(
@@ -109,22 +115,22 @@ def generate(
 
     def compute(batch: list[int]) -> list[list[tuple[list[int], float]]]:
         best = []
-        for part in bounded(batch, counts, model.config.vocab_size):
-            ids, attention = padded(
+        for part in split_by_logits(batch, counts, model.config.vocab_size):
+            ids, attention = pad_rows(
                 [frames[i].source for i in part], model.tokenizer.pad_token_id, model.device
             )
             begin = torch.tensor([start] * len(part), device=model.device)
             out = model.model.generate(
                 ids, attention_mask=attention, decoder_input_ids=begin, generation_config=config
             )
-            written = [row[len(start) :] for row in out.sequences.tolist()]
-            pairs = list(zip(written, out.sequences_scores.tolist(), strict=True))
+            sequences = [row[len(start) :] for row in out.sequences.tolist()]
+            pairs = list(zip(sequences, out.sequences_scores.tolist(), strict=True))
             best += [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
         return best
 
     with torch.inference_mode():
         # what one pass reads: each source once, then a token for each beam at a time
-        return in_batches([max(len(f.source), beams) for f in frames], budget, compute)
+        return compute_in_batches([max(len(f.source), beams) for f in frames], budget, compute)
 
 
 def _bos(model: Model) -> int:

@@ -13,10 +13,10 @@ from typing import Any, Final
 import torch
 
 from medprobe.core.tables import SLOT
-from medprobe.engine.batching import in_batches
+from medprobe.engine.batching import compute_in_batches
 from medprobe.engine.load import Model
 from medprobe.engine.seq2seq import OPENING, writes_sentinels
-from medprobe.engine.slots import split_prompt, too_long
+from medprobe.engine.slots import split_prompt, too_long_error
 
 MORE: Final = 80  # tokens that may be written beyond as many as were read
 BREAKS: Final = ("<s>", "</s>", "<pad>", ".", OPENING, "<mask>")  # are read apart from their like
@@ -39,7 +39,7 @@ def texts(
         split_prompt(prompt, name)
         sources.append(source_ids(model, prompt))
         if len(sources[-1]) > model.max_length:
-            raise too_long(name, "its mark", len(sources[-1]), model.max_length)
+            raise too_long_error(name, "its mark", len(sources[-1]), model.max_length)
 
     def compute(batch: list[int]) -> list[list[Written]]:
         found = []
@@ -51,7 +51,7 @@ def texts(
         return found
 
     with torch.inference_mode():
-        return in_batches([len(ids) for ids in sources], model.token_budget, compute)
+        return compute_in_batches([len(ids) for ids in sources], model.token_budget, compute)
 
 
 def source_ids(model: Model, prompt: str) -> list[int]:

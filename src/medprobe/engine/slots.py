@@ -1,8 +1,8 @@
-"""From a prompt with one slot `[Y]` to token ids: only here does an answer meet a sentence.
+"""From a prompt with one slot `[Y]` to token ids: the only place where answers meet sentences.
 
-An answer is never cut, never padded, and gets the tokens it has *inside the sentence*: byte-level
-and sentencepiece tokenizers spell a word differently after a blank than at the start of a text, so
-an answer is tokenised behind a short frame that ends as the prompt's text before the slot ends.
+An answer is never cut and never padded, and has the tokens that it has *inside the sentence*:
+byte-level and sentencepiece tokenizers spell a word differently after a blank than at the start of
+a text. So an answer is tokenised after a short frame that ends like the prompt before the slot.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,19 +21,26 @@ class Slot:
 
     before: tuple[int, ...]
     after: tuple[int, ...]
-    left: str  # the character before the slot, "" at the start of the text
+    preceding: str  # the character before the slot, "" at the start of the text
 
     def fill(self, ids: Sequence[int]) -> list[int]:
-        """The whole sequence with `ids` in the slot."""
+        """Return the whole sequence with `ids` in the slot."""
         return [*self.before, *ids, *self.after]
 
     def positions(self, count: int) -> list[int]:
-        """Where `count` tokens in the slot stand in the sequence."""
+        """Return the positions in the sequence of `count` tokens in the slot."""
         return list(range(len(self.before), len(self.before) + count))
 
 
 def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
-    """The text before and after the slot. Raises BadInput unless there is exactly one.
+    """Return the text before and after the slot.
+
+    Args:
+        prompt: A text with one slot.
+        where: Names the prompt in errors.
+
+    Raises:
+        BadInput: There is not exactly one slot.
 
     >>> split_prompt("Aspirin may treat [Y] .")
     ('Aspirin may treat ', ' .')
@@ -45,63 +52,83 @@ def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
 
 
 def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]) -> list[Slot]:
-    """Tokenise prompts whose slot a masked model fills; the tokenizer's own mask token marks it.
+    """Tokenise prompts whose slot a masked model fills.
 
-    A blank before the slot belongs to the answer, as byte-level tokenizers have it. `where` names
-    each prompt in errors. Raises BadInput for a prompt without exactly one slot, or one that holds
-    a mask token of its own.
+    A blank before the slot belongs to the answer, as byte-level tokenizers have it.
+
+    Args:
+        tokenizer: Its own mask token marks the slot.
+        prompts: Each has one slot.
+        where: Names each prompt in errors.
+
+    Raises:
+        BadInput: A prompt has not exactly one slot, or contains a mask token.
     """
-    lefts, texts = [], []
+    characters, texts = [], []
     for prompt, name in zip(prompts, where, strict=True):
         before, after = split_prompt(prompt, name)
-        lefts.append(before[-1:])
+        characters.append(before[-1:])
         texts.append(before.rstrip(" ") + tokenizer.mask_token + after)
     mask = tokenizer.mask_token_id
     slots = []
-    for ids, left, name in zip(_encode(tokenizer, texts), lefts, where, strict=True):
+    for ids, preceding, name in zip(_encode(tokenizer, texts), characters, where, strict=True):
         if ids.count(mask) != 1:
             problem = f"the prompt itself holds the mask token {tokenizer.mask_token}"
             raise BadInput(name, problem, "remove it from the data")
-        at = ids.index(mask)
-        slots.append(Slot(tuple(ids[:at]), tuple(ids[at + 1 :]), left))
+        index = ids.index(mask)
+        slots.append(Slot(tuple(ids[:index]), tuple(ids[index + 1 :]), preceding))
     return slots
 
 
 def text_slots(
     tokenizer: Any, prompts: Iterable[str], where: Sequence[object], start: Sequence[int] = ()
 ) -> list[Slot]:
-    """Tokenise prompts whose text is read as it is, left to right, after the ids of `start`.
+    """Tokenise prompts that a model reads from left to right.
 
-    A blank before the slot belongs to the answer, a line's end does not. Raises BadInput for a
-    prompt without exactly one slot.
+    A blank before the slot belongs to the answer, a line's end does not.
+
+    Args:
+        tokenizer: The model's.
+        prompts: Each has one slot.
+        where: Names each prompt in errors.
+        start: Token ids before each prompt.
+
+    Raises:
+        BadInput: A prompt has not exactly one slot.
     """
     pairs = [split_prompt(prompt, name) for prompt, name in zip(prompts, where, strict=True)]
     heads = _encode(
         tokenizer, [before.rstrip(" ") for before, _ in pairs], add_special_tokens=False
     )
-    tails = inside_sentence(tokenizer, [after.rstrip() for _, after in pairs], ANCHOR)
+    tails = tokenize_inside(tokenizer, [after.rstrip() for _, after in pairs], ANCHOR)
     return [
         Slot((*start, *head), tuple(tail), before[-1:])
         for head, tail, (before, _) in zip(heads, tails, pairs, strict=True)
     ]
 
 
-def answer_ids(tokenizer: Any, names: Sequence[str], left: str) -> list[list[int]]:
-    """The tokens of each answer where the character before the slot is `left` ("" at the start).
+def answer_ids(tokenizer: Any, names: Sequence[str], preceding: str) -> list[list[int]]:
+    """Return the token ids of each answer inside a sentence.
 
-    Raises BadInput for the first answer that tokenises to nothing.
+    Args:
+        tokenizer: The model's.
+        names: The answers.
+        preceding: The character before the slot, "" at the start of a text.
+
+    Raises:
+        BadInput: For the first answer that tokenises to nothing.
     """
-    tokens = inside_sentence(tokenizer, names, ANCHOR + left if left else "")
+    tokens = tokenize_inside(tokenizer, names, ANCHOR + preceding if preceding else "")
     for name, ids in zip(names, tokens, strict=True):
         if not ids or not name.strip():
-            raise no_tokens(name)
+            raise no_tokens_error(name)
     return tokens
 
 
-def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[list[int]]:
-    """The token ids that each text has when it follows `frame`; its leading blank is its own.
+def tokenize_inside(tokenizer: Any, texts: Sequence[str], frame: str) -> list[list[int]]:
+    """Return the token ids that each text has after `frame`; a leading blank belongs to the text.
 
-    Where a token would straddle the border (`[Y]s`), the text's own tokens are taken.
+    Where a token would straddle the border (`[Y]s`), the text is tokenised alone.
     """
     if not texts:
         return []
@@ -127,22 +154,26 @@ def inside_sentence(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
 def check_window(
     slot: Slot, answers: Sequence[Sequence[int]], window: int, where: object, names: Sequence[str]
 ) -> None:
-    """Raise BadInput where the longest of these answers in this slot exceeds the model's window."""
+    """Check that the longest of these answers fits into the model's window.
+
+    Raises:
+        BadInput: With the name of the answer that does not fit.
+    """
     longest = max(range(len(answers)), key=lambda i: len(answers[i]))
     length = len(slot.before) + len(answers[longest]) + len(slot.after)
     if length > window:
-        raise too_long(where, names[longest], length, window)
+        raise too_long_error(where, names[longest], length, window)
 
 
-def too_long(where: object, name: str, length: int, window: int) -> BadInput:
-    """The error for a prompt that its answer makes too long."""
-    shown = name if len(name) <= 60 else f"{name[:60]}…"
-    problem = f"with {quote(shown)} in its slot it has {length} tokens, the model reads {window}"
+def too_long_error(where: object, name: str, length: int, window: int) -> BadInput:
+    """Return the error for a prompt that its answer makes too long."""
+    text = name if len(name) <= 60 else f"{name[:60]}…"
+    problem = f"with {quote(text)} in its slot it has {length} tokens, the model reads {window}"
     return BadInput(where, problem, "shorten the prompt or remove the candidate")
 
 
-def no_tokens(name: str) -> BadInput:
-    """The error for an answer of which the tokenizer leaves nothing."""
+def no_tokens_error(name: str) -> BadInput:
+    """Return the error for an answer of which the tokenizer leaves nothing."""
     return BadInput(f"answer {quote(name)}", "tokenises to nothing", "remove it from the data")
 
 

@@ -13,8 +13,8 @@ from typing import Final
 import torch
 
 from medprobe.core.tables import SLOT
-from medprobe.engine.batching import padded
-from medprobe.engine.heads import narrowed
+from medprobe.engine.batching import pad_rows
+from medprobe.engine.heads import narrow_head
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, answer_ids, masked_slots
 
@@ -23,7 +23,7 @@ SUBJECT: Final = "[X]"
 
 
 @dataclass(frozen=True)
-class Prompt:
+class SoftPrompt:
     """A relation's template, with one [X] and one [Y], and a subject to put for [X]."""
 
     template: str
@@ -38,7 +38,7 @@ class Spread:
         self.model = model
         self.count = count
 
-    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
+    def slots(self, prompts: Sequence[SoftPrompt], where: Sequence[str]) -> list[Slot]:
         """Each prompt as subject, vectors, slot and a full stop, or as slot, vectors and subject
         where the template has them so. `where` names each prompt in errors."""
         slot_first = [p.template.index(SLOT) < p.template.index(SUBJECT) for p in prompts]
@@ -57,7 +57,7 @@ class Spread:
 
     def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
         """The tokens of each answer in this slot: those inside a sentence."""
-        return answer_ids(self.model.tokenizer, names, slot.left)
+        return answer_ids(self.model.tokenizer, names, slot.preceding)
 
     def start(self, template: str) -> torch.Tensor:
         """The vectors before training, [vectors, hidden]: copies of tokens of the template's words,
@@ -65,12 +65,14 @@ class Spread:
         words = template.replace(SUBJECT, " ").replace(SLOT, " ").split()
         text = " ".join(words[:-1] if words[-1:] == ["."] else words) or "."
         ids = self.model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
-        return of_tokens(self.model, [ids[i * len(ids) // self.count] for i in range(self.count)])
+        return token_embeddings(
+            self.model, [ids[i * len(ids) // self.count] for i in range(self.count)]
+        )
 
-    def installed(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
+    def install_vectors(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
         """Within the block the model reads these vectors, as embeddings; the head has no rows for
         them."""
-        return installed(self.model, vectors)
+        return install_vectors(self.model, vectors)
 
     def orders(self, examples: int) -> Iterator[list[int]]:
         """The order of the examples in each epoch, from torch's generator: a new one each."""
@@ -81,11 +83,11 @@ class Spread:
         """What moves the vectors: Adam."""
         return torch.optim.Adam([vectors], lr=rate)
 
-    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
+    def schedule(self, warmup: int, steps: int) -> Callable[[int], float]:
         """The share of the rate at each step, from 0, of all `steps`: up to 1 at the last of the
         `warm` first ones, of at least one, then down to 0."""
-        warm = max(1, warm)
-        return lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+        warmup = max(1, warmup)
+        return lambda step: min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
     def losses(self, examples: Sequence[Example]) -> torch.Tensor:
         """The mean negative log-probability of the answers' tokens, in one batch, with padding
@@ -96,20 +98,20 @@ class Spread:
 class SoftEmbedding(torch.nn.Module):
     """An embedding whose ids from `first` on are `vectors`, [vectors, hidden]."""
 
-    def __init__(self, hard: torch.nn.Module, first: int, vectors: torch.Tensor) -> None:
+    def __init__(self, hard: torch.nn.Module, first_id: int, vectors: torch.Tensor) -> None:
         super().__init__()
         self.hard = hard
-        self.first = first
+        self.first_id = first_id
         self.vectors = vectors
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        soft = ids >= self.first
+        soft = ids >= self.first_id
         words: torch.Tensor = self.hard(ids.masked_fill(soft, 0))
-        return words.index_put((soft,), self.vectors[ids[soft] - self.first].to(words.dtype))
+        return words.index_put((soft,), self.vectors[ids[soft] - self.first_id].to(words.dtype))
 
 
 @contextmanager
-def installed(model: Model, vectors: torch.Tensor) -> Iterator[None]:
+def install_vectors(model: Model, vectors: torch.Tensor) -> Iterator[None]:
     """Within the block the model reads the ids `soft_ids(model, …)` as these vectors."""
     hard = model.model.get_input_embeddings()
     model.model.set_input_embeddings(SoftEmbedding(hard, model.config.vocab_size, vectors))
@@ -125,16 +127,16 @@ def soft_ids(model: Model, count: int) -> tuple[int, ...]:
     return tuple(range(first, first + count))
 
 
-def of_tokens(model: Model, ids: Sequence[int]) -> torch.Tensor:
+def token_embeddings(model: Model, ids: Sequence[int]) -> torch.Tensor:
     """Copies of these tokens' embeddings, [tokens, hidden], float32."""
-    chosen = torch.tensor(ids, device=model.device)
-    weights: torch.Tensor = model.model.get_input_embeddings().weight[chosen]
+    indices = torch.tensor(ids, device=model.device)
+    weights: torch.Tensor = model.model.get_input_embeddings().weight[indices]
     return weights.detach().float().clone()
 
 
 def losses(model: Model, examples: Sequence[Example]) -> torch.Tensor:
     """The mean negative log-probability of all masked tokens of the examples, in one batch."""
-    ids, attention = padded(
+    ids, attention = pad_rows(
         [row for row, _, _ in examples], model.tokenizer.pad_token_id, model.device
     )
     length = ids.shape[1]
@@ -152,7 +154,7 @@ def loss_at(
 ) -> torch.Tensor:
     """The mean negative log-probability of `tokens` at `positions`, which count through the batch
     of `ids` [rows, length], `attention` [rows, length] its mask."""
-    with narrowed(model.model.base_model, positions):
+    with narrow_head(model.model.base_model, positions):
         logits = model.model(ids, attention_mask=attention).logits[0]
     return torch.nn.functional.cross_entropy(
         logits.float(), torch.tensor(tokens, device=logits.device)

@@ -16,10 +16,18 @@ import torch
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
-from medprobe.engine.batching import padded
+from medprobe.engine.batching import pad_rows
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot, no_tokens
-from medprobe.engine.soft import SUBJECT, Example, Prompt, installed, loss_at, of_tokens, soft_ids
+from medprobe.engine.slots import Slot, no_tokens_error
+from medprobe.engine.soft import (
+    SUBJECT,
+    Example,
+    SoftPrompt,
+    install_vectors,
+    loss_at,
+    soft_ids,
+    token_embeddings,
+)
 
 ROWS: Final = 20  # added to the vocabulary
 DEVIATION: Final = 0.02  # of the rows that no token of the template starts
@@ -32,13 +40,13 @@ class Released:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def slots(self, prompts: Sequence[Prompt], where: Sequence[str]) -> list[Slot]:
+    def slots(self, prompts: Sequence[SoftPrompt], where: Sequence[str]) -> list[Slot]:
         """The template's words as vectors; the subject's tokens are those of its text alone.
 
         Raises BadInput for a template of more than twenty tokens.
         """
         begin, end = self._ids("", add_special_tokens=True)
-        made = []
+        slots = []
         for prompt, name in zip(prompts, where, strict=True):
             words = _words(prompt.template)
             count = len(self._template_ids(prompt.template))
@@ -51,28 +59,28 @@ class Released:
                 ids[word] if word in ids else [next(vectors) for _ in self._ids(f" {word}")]
                 for word in words
             ]
-            at = words.index(SLOT)
-            before, after = chain.from_iterable(parts[:at]), chain.from_iterable(parts[at:])
-            made.append(Slot((begin, *before), (*after, end), ""))
-        return made
+            index = words.index(SLOT)
+            before, after = chain.from_iterable(parts[:index]), chain.from_iterable(parts[index:])
+            slots.append(Slot((begin, *before), (*after, end), ""))
+        return slots
 
     def answer_ids(self, names: Sequence[str], slot: Slot) -> list[list[int]]:
         """Those of the text alone, without a blank before it."""
         ids = [self._ids(name) for name in names]
-        for name, of_name in zip(names, ids, strict=True):
-            if not of_name:
-                raise no_tokens(name)
+        for name, name_ids in zip(names, ids, strict=True):
+            if not name_ids:
+                raise no_tokens_error(name)
         return ids
 
     def start(self, template: str) -> torch.Tensor:
         """All twenty rows: copies of the template's tokens, then normal numbers."""
         vectors = DEVIATION * torch.randn(ROWS, self.model.config.hidden_size)
-        copied = of_tokens(self.model, self._template_ids(template))
-        vectors[: len(copied)] = copied.cpu()
+        copies = token_embeddings(self.model, self._template_ids(template))
+        vectors[: len(copies)] = copies.cpu()
         return vectors.to(self.model.device)
 
     @contextmanager
-    def installed(self, vectors: torch.Tensor) -> Iterator[None]:
+    def install_vectors(self, vectors: torch.Tensor) -> Iterator[None]:
         """As embeddings, and as rows of the head, whose bias is 0 for them."""
 
         def widen(head: torch.nn.Module, inputs: Any, logits: torch.Tensor) -> torch.Tensor:
@@ -80,7 +88,7 @@ class Released:
 
         hook = self.model.model.get_output_embeddings().register_forward_hook(widen)
         try:
-            with installed(self.model, vectors):
+            with install_vectors(self.model, vectors):
                 yield
         finally:
             hook.remove()
@@ -95,9 +103,11 @@ class Released:
         """AdamW as transformers had it, with `correct_bias=False` and no weight decay."""
         return Uncorrected([vectors], rate)
 
-    def schedule(self, warm: int, steps: int) -> Callable[[int], float]:
+    def schedule(self, warmup: int, steps: int) -> Callable[[int], float]:
         """From 0 up to 1 behind the warm-up, if there is one, then down to 0."""
-        return lambda step: step / warm if step < warm else (steps - step) / max(1, steps - warm)
+        return lambda step: (
+            step / warmup if step < warmup else (steps - step) / max(1, steps - warmup)
+        )
 
     def losses(self, examples: Sequence[Example]) -> torch.Tensor:
         """Padding is read, and by a tokenizer whose padding is not 0 also masked and predicted."""
@@ -106,11 +116,11 @@ class Released:
         longest = max(len(row) for row, _, _ in examples)
         rows, positions, tokens = [], [], []
         for i, (row, masks, targets) in enumerate(examples):
-            rest = range(len(row), longest) if pad else range(0)
-            rows.append(row + [tokenizer.mask_token_id] * len(rest))
-            positions += [i * longest + p for p in (*masks, *rest)]
-            tokens += [*targets, *[pad] * len(rest)]
-        ids, attention = padded(rows, pad, self.model.device)
+            padding = range(len(row), longest) if pad else range(0)
+            rows.append(row + [tokenizer.mask_token_id] * len(padding))
+            positions += [i * longest + p for p in (*masks, *padding)]
+            tokens += [*targets, *[pad] * len(padding)]
+        ids, attention = pad_rows(rows, pad, self.model.device)
         return loss_at(self.model, ids, torch.ones_like(attention), positions, tokens)
 
     def _template_ids(self, template: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Log-probabilities of whole texts: of each token from those before it, or from all others."""
+"""Log-probabilities of whole texts: of each token given those before it, or given all others."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,20 @@ from medprobe.engine.load import Model
 
 
 def pseudo_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
-    """For each text the log-probability of each of its tokens given all others, special tokens
-    aside. `where` names each text in errors."""
+    """Return for each text the log-probability of each token given all others.
+
+    Special tokens have none.
+
+    Args:
+        model: A masked model.
+        texts: The texts.
+        where: Names each text in errors.
+
+    Raises:
+        BadInput: A text is longer than the model's window, or has no token.
+    """
     encoded = model.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
-    rows = _fitting(model, encoded["input_ids"], where)
+    rows = _check_lengths(model, encoded["input_ids"], where)
     groups = [
         [[position] for position, special in enumerate(marks) if not special]
         for marks in encoded["special_tokens_mask"]
@@ -24,21 +34,29 @@ def pseudo_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -
 
 
 def causal_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
-    """For each text the log-probability of each of its tokens given those before it. `where` names
-    each text in errors."""
-    rows = _fitting(model, causal_rows(model, texts), where)
+    """Return for each text the log-probability of each token given those before it.
+
+    Args:
+        model: A causal model.
+        texts: The texts.
+        where: Names each text in errors.
+
+    Raises:
+        BadInput: A text is longer than the model's window, or has no token.
+    """
+    rows = _check_lengths(model, causal_rows(model, texts), where)
     return causal.log_likelihood(model, rows, model.token_budget)
 
 
 def causal_rows(model: Model, texts: Sequence[str]) -> list[list[int]]:
-    """The tokens of each text, after the start token where the model has one."""
+    """Return the token ids of each text, after the start token where the model has one."""
     start = model.tokenizer.bos_token_id
     encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
     return [ids if start is None else [start, *ids] for ids in encoded]
 
 
-def _fitting(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
-    """The rows, once it is sure that the model can read each of them and has something to say."""
+def _check_lengths(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
+    """Return the rows; raise BadInput for one that is too long or has no token to score."""
     special = model.tokenizer.num_special_tokens_to_add() if model.tokenizer.mask_token else 1
     for row, name in zip(rows, where, strict=True):
         if len(row) > model.max_length:

@@ -1,7 +1,7 @@
-"""A trie of token sequences: what many names begin with is one node.
+"""A trie of token sequences: names with a common prefix share its nodes.
 
-Runs of tokens without a branch are one node (a radix trie). Each distinct sequence ends in a leaf
-of its own, which has no tokens where another sequence goes on from its end.
+Tokens without a branch are one node (a radix trie). Each distinct sequence ends in a leaf of its
+own, which has no tokens where another sequence continues after its end.
 """
 
 from collections import defaultdict
@@ -34,16 +34,16 @@ class Trie:
     edges: tuple[Tokens, ...]  # the tokens of each node behind its parent's
     children: tuple[np.ndarray, ...]  # their numbers; a leaf has none
     rows: tuple[tuple[int, ...], ...]  # of a leaf: the indices of the sequences that end there
-    names: np.ndarray  # of a leaf: how many sequences end there, [nodes]
-    spans: np.ndarray  # tokens of each edge, [nodes]
+    name_counts: np.ndarray  # of a leaf: how many sequences end there, [nodes]
+    edge_lengths: np.ndarray  # tokens of each edge, [nodes]
     starts: np.ndarray  # tokens from the root to each node's own, [nodes]
-    longest: np.ndarray  # tokens from the root to the farthest leaf below, [nodes]
+    max_depths: np.ndarray  # tokens from the root to the farthest leaf below, [nodes]
     ends: np.ndarray  # one more than the last node below each, [nodes]
     size: int  # tokens of all distinct sequences
 
     @classmethod
-    def of(cls, sequences: Sequence[Sequence[int]]) -> "Trie":
-        """The trie of these sequences, none of them empty; equal ones share a leaf."""
+    def build(cls, sequences: Sequence[Sequence[int]]) -> "Trie":
+        """Return the trie of these sequences, none of them empty; equal ones share a leaf."""
         equal: dict[Tokens, list[int]] = defaultdict(list)
         for i, sequence in enumerate(sequences):
             equal[tuple(sequence)].append(i)
@@ -54,51 +54,51 @@ class Trie:
             parent, depth, (low, high) = waiting.pop()
             first, last = keys[low], keys[high - 1]
             end = depth
-            most = min(len(first), len(last), depth + EDGE)
-            while end < most and first[end] == last[end]:
+            limit = min(len(first), len(last), depth + EDGE)
+            while end < limit and first[end] == last[end]:
                 end += 1
             node = len(edges)
             parents.append(parent)
             edges.append(first[depth:end])
-            whole = high - low == 1 and end == len(first)
-            rows.append(tuple(equal[first]) if whole else ())
-            if not whole:
+            is_leaf = high - low == 1 and end == len(first)
+            rows.append(tuple(equal[first]) if is_leaf else ())
+            if not is_leaf:
                 waiting += [(node, end, part) for part in _branches(keys, end, low, high)][::-1]
         children: list[list[int]] = [[] for _ in edges]
         ends = list(range(1, len(edges) + 1))
-        below = [0] * len(edges)  # tokens to the farthest leaf, the node's own left out
+        depths_below = [0] * len(edges)  # tokens to the farthest leaf, the node's own left out
         for node in range(len(edges) - 1, ROOT, -1):
             parent = parents[node]
             children[parent].append(node)
             ends[parent] = max(ends[parent], ends[node])
-            below[parent] = max(below[parent], below[node] + len(edges[node]))
+            depths_below[parent] = max(depths_below[parent], depths_below[node] + len(edges[node]))
         depths = [0] * len(edges)
         for node in range(1, len(edges)):
             depths[node] = depths[parents[node]] + len(edges[node])
         return cls(
             parents=tuple(parents),
             edges=tuple(edges),
-            children=tuple(np.array(of_node[::-1], dtype=int) for of_node in children),
+            children=tuple(np.array(items[::-1], dtype=int) for items in children),
             rows=tuple(rows),
-            names=np.array([len(of_node) for of_node in rows]),
-            spans=np.array([len(edge) for edge in edges]),
+            name_counts=np.array([len(items) for items in rows]),
+            edge_lengths=np.array([len(edge) for edge in edges]),
             starts=np.array(depths) - [len(edge) for edge in edges],
-            longest=np.array(depths) + np.array(below),
+            max_depths=np.array(depths) + np.array(depths_below),
             ends=np.array(ends),
             size=sum(map(len, keys)),
         )
 
     @cached_property
-    def leaf(self) -> np.ndarray:
+    def is_leaf(self) -> np.ndarray:
         """Which nodes are leaves, [nodes]."""
-        return self.names > 0
+        return self.name_counts > 0
 
     def leaves(self, node: int) -> np.ndarray:
-        """The leaves below a node, or the leaf itself."""
-        return node + np.flatnonzero(self.leaf[node : self.ends[node]])
+        """Return the leaves below a node, or the leaf itself."""
+        return node + np.flatnonzero(self.is_leaf[node : self.ends[node]])
 
-    def way(self, node: int, top: int = ROOT) -> list[int]:
-        """The nodes from `top` to this one below it, both of them, the root left out."""
+    def path(self, node: int, top: int = ROOT) -> list[int]:
+        """Return the nodes from `top` down to `node`, both included, without the root."""
         nodes = []
         while node != top:
             nodes.append(node)
@@ -106,13 +106,13 @@ class Trie:
         return [*([top] if top != ROOT else []), *nodes[::-1]]
 
     def tokens(self, node: int, top: int = ROOT) -> Tokens:
-        """The tokens from the first of `top` to this node's end."""
-        return tuple(token for of_node in self.way(node, top) for token in self.edges[of_node])
+        """Return the tokens from the first of `top` to the end of `node`."""
+        return tuple(token for member in self.path(node, top) for token in self.edges[member])
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """A slot, the trie of what may stand in it, and what an encoder reads."""
+class TriePrompt:
+    """A slot, the trie of the names that can fill it, and what an encoder reads."""
 
     slot: Slot
     trie: Trie
@@ -124,20 +124,20 @@ class Prompt:
         return len(self.slot.before) - 1
 
     def tokens(self, top: int, node: int) -> Tokens:
-        """The tokens from the first of `top` on; a leaf's go on to the end of the prompt."""
+        """Return the tokens from the first of `top` on; a leaf's include the prompt's end."""
         if node == ROOT:
             return self.slot.before
         tokens = self.trie.tokens(node, top)
-        return tokens + self.slot.after if self.trie.leaf[node] else tokens
+        return tokens + self.slot.after if self.trie.is_leaf[node] else tokens
 
-    def firsts(self, node: int) -> list[int]:
-        """The first token of each child; -1 where it has none."""
+    def first_tokens(self, node: int) -> list[int]:
+        """Return the first token of each child; -1 where it has none."""
         children = self.trie.children[node].tolist()
         return [next(iter(self.tokens(child, child)), -1) for child in children]
 
 
 def _branches(keys: Sequence[Tokens], depth: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The ranges of keys[low:high], sorted, that agree in the token at `depth`, or end there."""
+    """Yield the ranges of the sorted keys[low:high] with the same token at `depth` or their end."""
     start = low
     for i in range(low + 1, high + 1):
         if i == high or keys[i][depth : depth + 1] != keys[start][depth : depth + 1]:

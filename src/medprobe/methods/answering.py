@@ -2,7 +2,7 @@
 
 Causal models go on with the prompt's own text, encoder-decoder models tuned to follow instructions
 (Flan-T5) are put a question, chat models as well, by the tokenizer's own template. Facts of the
-same relation may be told before. See `engine.asking`, and `engine.writing` for free answers.
+same relation may be told before. See `engine.prompt_texts`, and `engine.writing` for free answers.
 """
 
 import random
@@ -18,9 +18,9 @@ from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
-from medprobe.engine import asking, ranking, writing
+from medprobe.engine import prompt_texts, ranking, writing
 from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import likeliest
+from medprobe.engine.likeliest import find_likeliest
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids
 from medprobe.methods import Method, Task
@@ -87,7 +87,7 @@ class Answering(Method):
         """A pass a variant."""
         settings = self.settings
         templates: tuple[Template, ...] = (
-            ("chat", "none") if asking.has_template(self.model) else ("none",)
+            ("chat", "none") if prompt_texts.has_template(self.model) else ("none",)
         )
         return [
             f"{template}-{shots}-shot-{form}"
@@ -128,26 +128,28 @@ class Answering(Method):
         rows = []
         for query, ranked_texts in zip(task.queries.itertuples(), answers_by_query, strict=True):
             right_answers = {rule(answer) for answer in query.answers}
-            for row in ranking.rows(str(query.query_id), ranked_texts, pass_):
+            for row in ranking.prediction_rows(str(query.query_id), ranked_texts, pass_):
                 rows.append({**row, "hit": rule(row["prediction"]) in right_answers})
         return pd.DataFrame(rows)
 
     def _rank_candidates(
-        self, task: Task, inputs: list[writing.Asked], names: list[str]
+        self, task: Task, inputs: list[writing.WritingPrompt], names: list[str]
     ) -> Iterator[list[writing.Text]]:
         """The likeliest candidates, each with what ends it."""
         slots = [slot for slot, _ in inputs]
         sources = [source for _, source in inputs if source]
-        rankings = likeliest(self.model, slots, task.query_labels, names, task.k, sources=sources)
+        rankings = find_likeliest(
+            self.model, slots, task.query_labels, names, task.k, sources=sources
+        )
         for total, *_ in rankings:
             yield [(names[i], score) for i, score in total.names]
 
     def _write_answers(
-        self, task: Task, inputs: list[writing.Asked], names: list[str]
+        self, task: Task, inputs: list[writing.WritingPrompt], names: list[str]
     ) -> list[list[writing.Text]]:
         longest = max(map(len, answer_ids(self.model.tokenizer, names, " ")))
         settings = self.settings
-        generation = writing.Way(
+        generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,
             temperature=settings.temperature,
@@ -158,16 +160,16 @@ class Answering(Method):
         texts = writing.write(self.model, inputs, task.query_labels, generation)
         return [ranked_texts[: task.k] for ranked_texts in texts]
 
-    def _model_inputs(self, task: Task, chat: bool, shots: int) -> list[writing.Asked]:
+    def _model_inputs(self, task: Task, chat: bool, shots: int) -> list[writing.WritingPrompt]:
         """What each query is to the model: a slot, and what an encoder reads."""
         model, separator = self.model, self.settings.separator
         if shots:
             _check_shots(task, shots)
         texts = [self._fill_template(row, task, chat, shots) for row in task.queries.itertuples()]
         if self.head == "causal":
-            slots = asking.slots(model, texts, task.query_labels, separator, begun=chat)
+            slots = prompt_texts.slots(model, texts, task.query_labels, separator, has_start=chat)
             return [(slot, ()) for slot in slots]
-        begin = Slot(asking.decoder_start(model), (model.tokenizer.eos_token_id,), "")
+        begin = Slot(prompt_texts.decoder_start(model), (model.tokenizer.eos_token_id,), "")
         texts_before_slot = [text.partition(SLOT)[0].rstrip() for text in texts]
         encoded = model.tokenizer(texts_before_slot, add_special_tokens=not chat, verbose=False)
         return [(begin, tuple(source)) for source in encoded["input_ids"]]
@@ -181,11 +183,11 @@ class Answering(Method):
         ]
         if self.head == "causal" and not chat:
             sentences = [prompt.replace(SLOT, answer) for prompt, answer in facts]
-            return asking.completion(query.prompt, sentences, self.settings.separator)
+            return prompt_texts.completion(query.prompt, sentences, self.settings.separator)
         turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
         if chat:
-            return asking.chat(self.model, turns, self._word_question(query.prompt))
-        return asking.turns(turns, self._word_question(query.prompt), self.settings.separator)
+            return prompt_texts.chat(self.model, turns, self._word_question(query.prompt))
+        return prompt_texts.turns(turns, self._word_question(query.prompt), self.settings.separator)
 
     def _word_question(self, prompt: str) -> str:
         return self.settings.question.replace(PROMPT, prompt.replace(SLOT, BLANK))

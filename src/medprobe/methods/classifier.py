@@ -26,7 +26,7 @@ from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.fine_tuning import Curve, Split, Text, TextClassifier, Truncation
 from medprobe.engine.linear_probe import LinearProbe
-from medprobe.engine.recipe import Recipe
+from medprobe.engine.recipe import FineTuningRecipe
 from medprobe.methods import Method, Task
 
 TABLES: Final = {  # of the benchmark, with the columns that are read
@@ -92,14 +92,14 @@ class Classifier(Method):
     NOTES = ("curves",)
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
-    class Settings(Recipe):
+    class Settings(FineTuningRecipe):
         """The defaults are the paper's; what it leaves open, `Recipe` names."""
 
         max_length: int = Field(256, gt=2)
         """Longest text or pair of texts, in tokens."""
         truncation: Truncation = "only_first"
         """What is cut off a long pair: the premise (`only_first`), or the longer text."""
-        lp_ft: Recipe | None = None
+        lp_ft: FineTuningRecipe | None = None
         """Recipe of the variant `lp-ft`. Empty: the same as for the others."""
         variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
         """What is fine-tuned: the empty name is the whole model on premise and hypothesis."""

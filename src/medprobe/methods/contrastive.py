@@ -20,8 +20,8 @@ from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import Pooling, check_layers, encode, tokenize
 from medprobe.engine.load import Model, load
-from medprobe.engine.ranking import TIES
-from medprobe.engine.search import Distance, Index
+from medprobe.engine.ranking import MAX_TIES
+from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
@@ -82,7 +82,7 @@ class Contrastive(Method):
         self.engine = engine
         self.pass_model: tuple[str, Model] | None = None
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
-        self.indexes: list[Index] = []  # of the names, one a layer
+        self.indexes: list[NameIndex] = []  # of the names, one a layer
         self.text_count: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
@@ -163,7 +163,7 @@ class Contrastive(Method):
             layers, query_vectors, self._index_names(model, names, layers), strict=True
         ):
             spare = int(self.settings.candidates == "without_subject")
-            neighbours, scores = index.nearest(queries, names, task.k + spare + TIES)
+            neighbours, scores = index.nearest(queries, names, task.k + spare + MAX_TIES)
             table = _table(task.queries, index.names, neighbours, scores)
             if spare:
                 table = _without_subject(table, task.queries)
@@ -259,12 +259,12 @@ class Contrastive(Method):
 
     def _index_names(
         self, model: Model, names: Sequence[str], layers: Sequence[int]
-    ) -> list[Index]:
+    ) -> list[NameIndex]:
         """The indexes of all names so far, one per layer, after adding these names.
 
         A pass has one matrix for all relations and subsets, into which each name is encoded once.
         """
-        self.indexes = self.indexes or [Index(self.settings.distance) for _ in layers]
+        self.indexes = self.indexes or [NameIndex(self.settings.distance) for _ in layers]
         unread = [name for name in names if name not in self.indexes[0]]
         if unread:
             vectors = self._encode(model, unread, self.settings.candidate_length, layers)

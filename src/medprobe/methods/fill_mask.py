@@ -56,7 +56,7 @@ class FillMask(Method):
         def keep(item: int, log_prob: torch.Tensor) -> list[tuple[str, float]]:
             scores = log_prob[0].cpu().numpy()[self.by_name]
             predictions_by_slot: dict[str, float] = {}
-            for i in ranking.best(scores, 2 * task.k):
+            for i in ranking.best_indices(scores, 2 * task.k):
                 predictions_by_slot.setdefault(self.names[self.by_name[i]], float(scores[i]))
             return list(predictions_by_slot.items())[: task.k]
 
@@ -70,10 +70,10 @@ class FillMask(Method):
         same, table = answers.uncased(task.normalise), []
         for query in task.queries.itertuples():
             slot, predictions = slots[query.prompt], predictions_by_prompt[query.prompt]
-            ids = answer_ids(self.model.tokenizer, list(query.answers), slot.left)
+            ids = answer_ids(self.model.tokenizer, list(query.answers), slot.preceding)
             tokens = {self.names[token_ids[0]] for token_ids in ids if len(token_ids) == 1}
             right_answers = {same(answer) for answer in query.answers}
-            for row in ranking.rows(str(query.query_id), predictions):
+            for row in ranking.prediction_rows(str(query.query_id), predictions):
                 text = row["prediction"]
                 table.append({**row, "hit": text in tokens or same(text) in right_answers})
         return pd.DataFrame(table)

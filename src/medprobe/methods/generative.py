@@ -67,7 +67,7 @@ class Generative(Method):
         rows = []
         for query, of_query in zip(task.queries.itertuples(), texts, strict=True):
             right_answers = {same(answer) for answer in query.answers}
-            for row in ranking.rows(str(query.query_id), of_query[: task.k]):
+            for row in ranking.prediction_rows(str(query.query_id), of_query[: task.k]):
                 text = row["prediction"]
                 rouge = rouge_l(text, list(query.answers))
                 rows.append({**row, "hit": same(text) in right_answers, "rouge_l": rouge})
@@ -104,7 +104,7 @@ class Generative(Method):
                 settings.beams,
                 limit,
                 self.model.token_budget,
-                own=settings.own_settings,
+                checkpoint_settings=settings.own_settings,
             )
             self.last_output = limit, dict(zip(labels, sequences, strict=True))
         texts = []

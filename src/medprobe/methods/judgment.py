@@ -22,7 +22,7 @@ from scipy.special import expit
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, BenchmarkTables
-from medprobe.engine import asking, causal, texts
+from medprobe.engine import causal, prompt_texts, texts
 from medprobe.engine.inspection import Head, inspect
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window
@@ -71,7 +71,7 @@ class Judgment(Method):
         """The variants."""
         if self.head == "masked":
             return [LIKELIHOOD]
-        template = ["chat"] if asking.has_template(self.model) else []
+        template = ["chat"] if prompt_texts.has_template(self.model) else []
         return [*template, "none", LIKELIHOOD]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
@@ -146,9 +146,9 @@ class Judgment(Method):
                     f"{statement}{separator}{ordered_question}" for statement in statements
                 ]
                 if chat:
-                    prompts = [asking.chat(self.model, [], text) for text in questions]
+                    prompts = [prompt_texts.chat(self.model, [], text) for text in questions]
                 else:
-                    prompts = [asking.turns([], text, separator) for text in questions]
+                    prompts = [prompt_texts.turns([], text, separator) for text in questions]
                 probabilities.append(self._word_share(prompts, labels, (true, false), chat))
         return list(np.mean(probabilities, axis=0))
 
@@ -157,9 +157,9 @@ class Judgment(Method):
     ) -> np.ndarray:
         """The probability of the first word in each text's slot among that of both."""
         model, contexts, continuations = self.model, [], []
-        slots = asking.slots(model, prompts, labels, self.settings.separator, begun=chat)
+        slots = prompt_texts.slots(model, prompts, labels, self.settings.separator, has_start=chat)
         for slot, label in zip(slots, labels, strict=True):
-            ids = answer_ids(model.tokenizer, words, slot.left)
+            ids = answer_ids(model.tokenizer, words, slot.preceding)
             check_window(slot, ids, model.max_length, label, words)
             contexts.append(slot.before)
             continuations.append(ids)

@@ -19,9 +19,9 @@ from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import likeliest
+from medprobe.engine.likeliest import find_likeliest
 from medprobe.engine.load import Model, load
-from medprobe.engine.slots import no_tokens, split_prompt, text_slots, too_long
+from medprobe.engine.slots import no_tokens_error, split_prompt, text_slots, too_long_error
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -112,7 +112,7 @@ class Likelihood(Method):
         else:
             start = causal.start_ids(self.model)
             slots, sources = text_slots(self.model.tokenizer, prompts, labels, start), []
-        rankings = likeliest(
+        rankings = find_likeliest(
             self.model,
             slots,
             labels,
@@ -120,7 +120,7 @@ class Likelihood(Method):
             task.k,
             sources=sources,
             answers=[answer_indices for _, answer_indices in label_by_key],
-            most=self.settings.most_nodes,
+            max_nodes=self.settings.most_nodes,
             variants=len(VARIANTS) if self.settings.per_token else 1,
         )
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
@@ -132,7 +132,7 @@ class Likelihood(Method):
                 if self.settings.ranks and self.settings.most_nodes:
                     rank_columns["answer_rank_certain"] = result.rank_certain
                 named_scores = [(names[i], score) for i, score in result.names]
-                rows = ranking.rows(query_id, named_scores, variant)
+                rows = ranking.prediction_rows(query_id, named_scores, variant)
                 for row, certain in zip(rows, result.certain, strict=True):
                     certainty = {"certain": certain} if self.settings.most_nodes else {}
                     yield {**row, **rank_columns, **certainty}
@@ -151,12 +151,12 @@ class Likelihood(Method):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
                     places = np.flatnonzero(
-                        np.isin(ranking.best(name_scores, len(names)), answer_indices)
+                        np.isin(ranking.best_indices(name_scores, len(names)), answer_indices)
                     )
                     rank_columns["answer_rank"] = int(places.min(initial=len(names))) + 1
-                order = ranking.best(name_scores, task.k, ranking.TIES)
+                order = ranking.best_indices(name_scores, task.k, ranking.MAX_TIES)
                 named_scores = [(scored_names[i], name_scores[i]) for i in order]
-                for row in ranking.rows(query_id, named_scores, variant):
+                for row in ranking.prediction_rows(query_id, named_scores, variant):
                     yield {**row, **rank_columns}
 
     def _answer_indices(self, task: Task, names: list[str]) -> list[list[int]]:
@@ -206,7 +206,7 @@ class Likelihood(Method):
         if not self.settings.shortlist:
             return names
         (averages,) = masked.mean_log_probs(self.model, [prompt], [label], names)
-        return [names[i] for i in sorted(ranking.best(averages, self.settings.shortlist))]
+        return [names[i] for i in sorted(ranking.best_indices(averages, self.settings.shortlist))]
 
 
 def _fill_and_locate(
@@ -225,7 +225,7 @@ def _fill_and_locate(
     for i, name in enumerate(names):
         ids, spans = encoded["input_ids"][i], encoded["offset_mapping"][i]
         if len(ids) > model.max_length:
-            raise too_long(label, name, len(ids), model.max_length)
+            raise too_long_error(label, name, len(ids), model.max_length)
         low, high = len(before.rstrip()), len(before) + len(name)
         words = enumerate(encoded.word_ids(i))
         word_tokens = [(position, word) for position, word in words if word is not None]
@@ -233,7 +233,7 @@ def _fill_and_locate(
             (p, word) for p, word in word_tokens if spans[p][1] > low and spans[p][0] < high
         ]
         if not answer_tokens:
-            raise no_tokens(name)
+            raise no_tokens_error(name)
         positions.append(answer_tokens if scope == "answer" else word_tokens)
     return encoded["input_ids"], positions
 

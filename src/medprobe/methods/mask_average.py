@@ -42,7 +42,7 @@ class MaskAverage(Method):
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
         self.is_released = settings.script == "released"
-        self.scores_cache, self.count_cache = ranking.Remembered(), ranking.Remembered()
+        self.scores_cache, self.count_cache = ranking.ScoreCache(), ranking.ScoreCache()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query, in each variant.
@@ -70,8 +70,10 @@ class MaskAverage(Method):
         for query, prompt in zip(task.queries["query_id"], task.queries["prompt"], strict=True):
             scores = scores_by_prompt[prompt]
             for variant, indices in variants.items():
-                order = indices[ranking.best(scores[indices], task.k, ranking.TIES)]
-                rows += ranking.rows(query, [(names[i], scores[i]) for i in order], variant)
+                order = indices[ranking.best_indices(scores[indices], task.k, ranking.MAX_TIES)]
+                rows += ranking.prediction_rows(
+                    query, [(names[i], scores[i]) for i in order], variant
+                )
         return pd.DataFrame(rows)
 
     def reads(self, task: Task, pass_: str) -> list[int]:
@@ -85,7 +87,7 @@ class MaskAverage(Method):
         lengths: list[int] = []
 
         def count() -> list[np.ndarray]:
-            lengths.extend(masked.lengths_read(self.model, prompts, labels, fillers))
+            lengths.extend(masked.row_lengths(self.model, prompts, labels, fillers))
             return [np.empty(len(names), dtype=bool) for _ in prompts]
 
         self.count_cache.scores(prompts, names, count)

@@ -21,7 +21,7 @@ from medprobe.core.errors import BadInput, quote
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
-from medprobe.engine.decoded import DecodingSettings, predictions
+from medprobe.engine.decoding import DecodingSettings, predictions
 from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, check_window
@@ -105,7 +105,7 @@ class Optiprompt(Method):
         model's window.
         """
         vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
-        with self.recipe.installed(vectors):
+        with self.recipe.install_vectors(vectors):
             return self._predictions(task.queries, task.k, task.normalise, pass_)
 
     def train(
@@ -130,7 +130,7 @@ class Optiprompt(Method):
         torch.manual_seed(seed)
         vectors = self.recipe.start(_recover_template(train.iloc[0]).template).requires_grad_()
         best_vectors = vectors.detach().clone()
-        with self.recipe.installed(vectors):
+        with self.recipe.install_vectors(vectors):
             best_quality = self._quality(dev, normalise)
             for _ in self._epochs(self._examples(train), vectors):
                 quality = self._quality(dev, normalise)
@@ -205,7 +205,7 @@ class Optiprompt(Method):
         self, queries: pd.DataFrame, k: int, normalise: Callable[[str], str], replicate: str = ""
     ) -> pd.DataFrame:
         """The k best texts of each query, with the vectors that are installed."""
-        slots, needed = self.slots(queries), self.settings.needed(k)
+        slots, needed = self.slots(queries), self.settings.texts_to_decode(k)
         return predictions(
             self.model,
             queries,
@@ -241,7 +241,7 @@ def _select_rows(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> p
     return table[same_relation].reset_index(drop=True)
 
 
-def _recover_template(row: pd.Series) -> soft.Prompt:
+def _recover_template(row: pd.Series) -> soft.SoftPrompt:
     """The template that a query was made from, and its subject.
 
     Raises:
@@ -256,4 +256,4 @@ def _recover_template(row: pd.Series) -> soft.Prompt:
     else:
         problem = f"the prompt does not hold its subject {quote(subject)}"
         raise BadInput(f"query {row['query_id']}", problem)
-    return soft.Prompt(before + slot + after, subject)
+    return soft.SoftPrompt(before + slot + after, subject)

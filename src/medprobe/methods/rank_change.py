@@ -110,7 +110,7 @@ class RankChange(Method):
             return None
         distinct = task.queries.drop_duplicates("prompt")
         prompts, names = distinct["prompt"].tolist(), sorted(set(task.candidates["name"]))
-        return masked.lengths_read(self.model, prompts, prompts, names)
+        return masked.row_lengths(self.model, prompts, prompts, names)
 
     def _score_prompts(
         self, queries: pd.DataFrame, names: list[str], pass_: str
@@ -187,11 +187,11 @@ def mean_log_probs(
         them, [prompts, names].
     """
     slots = text_slots(model.tokenizer, prompts, labels, causal.start_ids(model))
-    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.left for s in slots}}
+    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.preceding for s in slots}}
     means = np.empty((len(slots), len(names)))
     for i, (slot, label) in enumerate(zip(slots, labels, strict=True)):
-        check_window(slot, ids[slot.left], model.max_length, label, names)
-        continuations = [[*answer, *slot.after] for answer in ids[slot.left]]
+        check_window(slot, ids[slot.preceding], model.max_length, label, names)
+        continuations = [[*answer, *slot.after] for answer in ids[slot.preceding]]
         _, scores = causal.continuations(model, slot.before, continuations, model.token_budget)
         means[i] = [sum(score) / len(score) for score in scores]
     return means

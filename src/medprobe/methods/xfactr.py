@@ -1,6 +1,6 @@
 """X-FACTR (Jiang et al., EMNLP 2020): decode answers of one to five tokens with a masked model.
 
-The decoding is `engine.filling`; its beams of all lengths become predictions (`engine.decoded`).
+The decoding is `engine.filling`; its beams of all lengths become predictions (`engine.decoding`).
 """
 
 from dataclasses import replace
@@ -12,11 +12,11 @@ from pydantic import Field, model_validator
 
 from medprobe.core import answers
 from medprobe.core.params import EngineParams, RankingSettings
-from medprobe.engine.decoded import DecodingSettings, predictions
+from medprobe.engine.decoding import DecodingSettings, predictions
 from medprobe.engine.encode import encode
 from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of
 from medprobe.engine.load import load
-from medprobe.engine.search import Index
+from medprobe.engine.search import NameIndex
 from medprobe.engine.slots import Slot, check_window, masked_slots
 from medprobe.methods import Method, Task
 
@@ -67,7 +67,7 @@ class Xfactr(Method):
         self.model = load(checkpoint, "masked", engine)
         self.settings = settings
         self.filling_cache: dict[tuple[str, int], dict[str, list[Filling]]] = {}  # then by prompt
-        self.index = Index()  # of the names
+        self.index = NameIndex()  # of the names
 
     def passes(self) -> list[str]:
         """The decodings."""
@@ -106,7 +106,9 @@ class Xfactr(Method):
     def _text_count(self, k: int) -> int:
         """How many texts are needed for k predictions: all, where some have the same nearest."""
         all_fillings = self.settings.masks * self.settings.beam
-        return all_fillings if self.settings.match == "nearest" else self.settings.needed(k)
+        return (
+            all_fillings if self.settings.match == "nearest" else self.settings.texts_to_decode(k)
+        )
 
     def _match_names(self, fillings: list[list[Filling]], names: list[str]) -> dict[str, str]:
         """The name nearest to each decoded text, by the [CLS] vectors of the model's body."""

@@ -28,7 +28,7 @@ from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
-from medprobe.engine.load import NotANumber, device_of, token_budget
+from medprobe.engine.load import NotANumber, choose_device, token_budget
 from medprobe.methods import Method, Task
 
 SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note
@@ -237,7 +237,7 @@ class Probing:
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""
-        device = device_of(self.engine.for_driver.device)
+        device = choose_device(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:
             return False

@@ -22,7 +22,7 @@ from medprobe.engine.rewiring import (
     STATE,
     RewireSettings,
     Rewiring,
-    kept_steps,
+    checkpoint_steps,
     make_pairs,
     newest_step,
 )
@@ -162,7 +162,7 @@ def load_for_rewiring(
 def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
     """A job from each checkpoint to the next. Each is made only when it is needed, since it reads
     the checkpoint that the previous job wrote."""
-    for end in kept_steps(settings):
+    for end in checkpoint_steps(settings):
         start = newest_step(parts)
         if start < end or end == settings.steps:
             name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {end}"
@@ -197,7 +197,7 @@ class _Steps:
 
     def __call__(self, end: int) -> list[float]:
         """The losses of all steps up to `last`."""
-        return list(self.rewiring.until(end, self.report_step))
+        return list(self.rewiring.train_until(end, self.report_step))
 
 
 def _write_losses(losses: list[float], target: Path) -> None:

@@ -20,7 +20,7 @@ from medprobe.commands.exports import Exported, check_ranked, words_after
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT, candidate_hash
-from medprobe.engine.asking import completion
+from medprobe.engine.prompt_texts import completion
 from medprobe.tracking.shared import query_hash
 
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")

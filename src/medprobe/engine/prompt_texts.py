@@ -1,0 +1,110 @@
+"""Prompts for models that write: a text to continue, or a turn of a chat.
+
+Either is a text with one slot `[Y]`, where the answer is written, followed by what ends the answer.
+Facts given before the question, the *shots*, have the same form (Brown et al. 2020, section 2). A
+chat's text is made by the tokenizer's own template, which also begins and ends an answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jinja2 import TemplateError
+
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import BLANK, SLOT
+from medprobe.engine.causal import start_ids
+from medprobe.engine.load import Model
+from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
+
+Turn = tuple[str, str]  # a question and its answer
+
+
+def decoder_start(model: Model) -> tuple[int, ...]:
+    """Return the token ids that a decoder's text begins with."""
+    begin = model.tokenizer.bos_token_id
+    return (model.model.config.decoder_start_token_id, *([] if begin is None else [begin]))
+
+
+def has_template(model: Model) -> bool:
+    """Return whether the model's tokenizer has a template for chats."""
+    return bool(model.tokenizer.chat_template)
+
+
+def completion(prompt: str, facts: Sequence[str], separator: str) -> str:
+    """Return a text to continue: facts, then the prompt up to its slot, then what ends the answer.
+
+    Where words follow the slot, the whole prompt with a blank comes first: a model that writes from
+    left to right would not know these words.
+
+    Args:
+        prompt: A text with one slot.
+        facts: Sentences that stand before the prompt.
+        separator: Stands between texts.
+
+    >>> completion("A treats [Y] .", ["C treats D ."], " | ")
+    'C treats D . | A treats [Y] .'
+    >>> completion("[Y] is treated by A .", [], " | ")
+    '____ is treated by A . | [Y] is treated by A .'
+    """
+    before, after = split_prompt(prompt)
+    full_prompt = [before + BLANK + after] if any(map(str.isalnum, after)) else []
+    return separator.join([*facts, *full_prompt, prompt])
+
+
+def turns(questions: Sequence[Turn], question: str, separator: str) -> str:
+    """Return questions with their answers and a last question with a slot, as plain text.
+
+    >>> turns([("C treats ____ .", "D")], "A treats ____ .", " | ")
+    'C treats ____ . | D | A treats ____ . | [Y]'
+    """
+    texts = [text for turn in questions for text in turn]
+    return separator.join([*texts, question, SLOT])
+
+
+def chat(model: Model, questions: Sequence[Turn], question: str) -> str:
+    """Return the text of `turns` in the form of the tokenizer's chat template.
+
+    Raises:
+        BadInput: The tokenizer has no template, or one that refuses such turns.
+    """
+    if not has_template(model):
+        problem = "its tokenizer has no template for chats"
+        raise BadInput(model.name, problem, "leave chat out of `templates`")
+    contents = [text for turn in questions for text in turn] + [question, SLOT]
+    roles = ["user", "assistant"] * (len(contents) // 2)
+    messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
+    try:
+        text: str = model.tokenizer.apply_chat_template(messages, tokenize=False)
+    except TemplateError as error:
+        raise BadInput(model.name, f"its template refuses the chat: {error}") from error
+    if text.count(SLOT) != 1:
+        raise BadInput(model.name, "its template does not keep answers as they are")
+    return text
+
+
+def slots(
+    model: Model, texts: Sequence[str], where: Sequence[str], separator: str, *, has_start: bool
+) -> list[Slot]:
+    """Tokenise texts with a slot, each with the one token that ends its answer.
+
+    The end is the first token after the slot, or that of the separator where no text follows.
+
+    Args:
+        model: A model that writes.
+        texts: Each has one slot.
+        where: Names each text in errors.
+        separator: Ends an answer.
+        has_start: The texts contain the model's start token already, as those of a chat do.
+    """
+    complete_texts = [
+        text + separator + ANCHOR if text.rstrip().endswith(SLOT) else text for text in texts
+    ]
+    start = [] if has_start else start_ids(model)
+    slots = text_slots(model.tokenizer, complete_texts, where, start)
+    marks = {*model.tokenizer.all_special_ids, *model.tokenizer.added_tokens_decoder}
+    return [  # behind a mark, such as that of a turn, a text begins
+        replace(
+            slot, after=slot.after[:1], preceding="" if slot.before[-1] in marks else slot.preceding
+        )
+        for slot in slots
+    ]
