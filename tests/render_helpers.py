@@ -44,7 +44,7 @@ def lines(block: Chapter | Part | Block) -> Iterator[str]:
             yield from lines(inner)
     elif isinstance(block, Choice):
         for name, table in block.tables.items():
-            yield f"> {block.asks}: {name}"
+            yield f"> {block.label}: {name}"
             yield from lines(table)
     elif isinstance(block, Table):
         yield from [block.caption] if block.caption else []

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from medprobe import check
 from medprobe.cli import main
-from medprobe.commands.adopt import adopted, difference, remarks
+from medprobe.commands.adopt import adopt, difference, remarks
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, load_params, parse_section
 from medprobe.papers import papers
@@ -42,22 +42,22 @@ def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", papers())
-def test_every_paper_can_be_adopted(name: str, tmp_path: Path) -> None:
+def test_every_paper_can_be_adopt(name: str, tmp_path: Path) -> None:
     """By the project's own params.yaml, held against the code to its leaves; and only once."""
     path = tmp_path / "params.yaml"
     path.write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    before, after = adopted(name, path)
+    before, after = adopt(name, path)
     assert before != after
     params = parse_section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
     check.check(params)
     hub = {one.hub: one.revision for one in papers()[name].models.values() if one.hub}
     assert {one.hub: one.revision for one in params.fetch.values()} == hub
     path.write_text(after, encoding="utf-8")
-    assert adopted(name, path) == (after, after)
+    assert adopt(name, path) == (after, after)
 
 
 def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
-    before, after = adopted("contrastive-probe-acl2022", params_path)
+    before, after = adopt("contrastive-probe-acl2022", params_path)
     for line in ("# mine", "seed: 7 # a good number", "# where my model is", "# how sure"):
         assert line in after.splitlines()
     params_path.write_text(after, encoding="utf-8")
@@ -75,7 +75,7 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
 
 
 def test_a_paper_without_rewiring_leaves_it(params_path: Path) -> None:
-    params_path.write_text(adopted("diskne", params_path)[1], encoding="utf-8")
+    params_path.write_text(adopt("diskne", params_path)[1], encoding="utf-8")
     assert load_params(params_path).rewire == {"steps": 3, "batch": 8}
     assert list(load_params(params_path).benchmarks) == ["diskne_released"]
 
@@ -84,19 +84,19 @@ def test_nothing_is_written_unless_one_says_so(params_path: Path) -> None:
     command = CliRunner()
     result = command.invoke(main, ["adopt", "diskne"], input="n\n")
     assert result.exit_code == 0
-    assert "+  diskne_released:" in result.output and "left open" in result.output
+    assert "+  diskne_released:" in result.output and "open question" in result.output
     assert params_path.read_text(encoding="utf-8") == OWN
     command.invoke(main, ["adopt", "diskne", "--yes"])
     assert params_path.read_text(encoding="utf-8") != OWN
     again = command.invoke(main, ["adopt", "diskne", "--yes"])
-    assert again.output == "params.yaml has them already\n"
+    assert again.output == "params.yaml already has these settings\n"
 
 
 def test_an_unknown_paper_is_refused_with_the_list(params_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"no paper 'disknee' \(did you mean 'diskne'\?\); there are:"
+        BadInput, match=r"no paper 'disknee' \(did you mean 'diskne'\?\); choose one of"
     ):
-        adopted("disknee", params_path)
+        adopt("disknee", params_path)
 
 
 def test_models_that_the_hub_has_not_are_told() -> None:

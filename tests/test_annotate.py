@@ -422,12 +422,14 @@ def test_the_command(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:
-    with pytest.raises(BadInput, match="a sheet for 'anna' twice; name each rater once"):
+    with pytest.raises(BadInput, match="rater 'anna' is given twice; name each rater once"):
         draw("anna", "anna")
-    with pytest.raises(BadInput, match="a sheet for 'a/b'; name each rater once, in letters"):
+    with pytest.raises(
+        BadInput, match="rater 'a/b' is not a valid name; name each rater once, in letters"
+    ):
         draw("a/b")
     with pytest.raises(BadInput, match="no --system; name a model and a method"):
         draw("anna", tables=())
-    with pytest.raises(BadInput, match="--system is for predictions; leave it out"):
+    with pytest.raises(BadInput, match="prompts have no --system; remove the option"):
         annotate.draw("prompts", FACTS, [TABLE], None, 1)
     assert not Path("data").exists()

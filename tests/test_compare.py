@@ -97,10 +97,10 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
 
 
 def test_a_file_beside_the_page_says_how_and_when_the_results_were_made(reports: Path) -> None:
-    told = (reports / "made.js").read_text()
+    told = (reports / "provenance.js").read_text()
     for text in ("tokens per second", "a quick one", "torch", "UTC", "medprobe "):
         assert text in told, text
-    assert 'src="made.js"' in (reports / "index.html").read_text()
+    assert 'src="provenance.js"' in (reports / "index.html").read_text()
 
 
 def test_paired_tests_are_made_and_corrected(reports: Path) -> None:
@@ -119,7 +119,7 @@ def test_the_same_input_gives_the_same_bytes(reports: Path) -> None:
     again = reports.parent / "again"
     files = {path.relative_to(reports) for path in reports.rglob("*") if path.is_file()}
     assert len(files) > 6
-    files.remove(Path("made.js"))
+    files.remove(Path("provenance.js"))
     for name in files:
         assert (again / name).read_bytes() == (reports / name).read_bytes(), name
 

@@ -49,5 +49,5 @@ def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
     )
     found = cells(models_table(params))
     assert found["base"][1] == "trained here"
-    assert found["further"][1] == "trained here, from base on"
+    assert found["further"][1] == "trained here, continues base"
     assert cells(sources_table(params, tmp_path))["sample"] == ("missing", "training base, further")

@@ -215,7 +215,7 @@ def test_names_are_cited_once_each() -> None:
     text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
     assert text.count("@") == 2
     assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
-    assert "% other: nothing to cite is known" in text and "% table:" in text
+    assert "% other: no entry" in text and "% table:" in text
     with pytest.raises(BadInput, match="did you mean 'contrastive'"):
         cite(["contrastiv"], params)
 
@@ -331,5 +331,5 @@ def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_p
         assert not (tmp_path / "both").exists()
     with pytest.raises(BadInput, match=r"neither results\.json nor"):
         merge([tmp_path], tmp_path / "both")
-    with pytest.raises(BadInput, match="is there already"):
+    with pytest.raises(BadInput, match="already exists"):
         merge([result_project], tmp_path / "ours")

@@ -24,7 +24,7 @@ from dvc.repo import Repo
 from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.mend import RUNS, check_lock, mend
+from medprobe.commands.repair import RUNS, check_lock, repair
 from medprobe.core import files
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, replacing
@@ -83,7 +83,7 @@ def test_a_cut_lock_is_told_where_dvc_fails_by_it(
         try:
             check_lock()
         except BadInput as error:
-            assert re.search(r"dvc\.lock: cut, .* delete it", str(error))
+            assert re.search(r"dvc\.lock: incomplete, .*delete it", str(error))
             assert not lineage.hashes()
             continue
         with Repo() as repo:
@@ -96,7 +96,7 @@ def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
     text = path.read_text()
     path.write_text(text[:-9])
     with pytest.raises(BadInput, match="delete it: DVC takes what was run from its cache"):
-        mend()
+        repair()
     path.unlink()
     for name in ("made", "copy"):
         Path(name).unlink()
@@ -118,11 +118,11 @@ with replacing(Path("outputs/models/taught")) as path:
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
     assert process.stdout and process.stdout.readline() == "in\n"
-    mend()
+    repair()
     assert len(list(Path("outputs/models").iterdir())) == 1, "a living process is making it"
     process.kill()
     process.communicate()
-    mend()
+    repair()
     assert not list(Path("outputs/models").iterdir())
 
 
@@ -145,7 +145,7 @@ def test_what_only_looks_like_ours_stays(working_folder: Path) -> None:
         (working_folder / name / MARKER).write_bytes(content)
     (working_folder / ".medprobe-file").write_text("mine")
     before = sorted(working_folder.rglob("*"))
-    mend()
+    repair()
     assert sorted(working_folder.rglob("*")) == before
 
 
@@ -158,12 +158,12 @@ def test_a_run_whose_record_was_never_written_is_run_again(pipeline: Path) -> No
         record.unlink()
     with Repo() as repo, pytest.raises(ReproductionError):
         repo.reproduce()
-    mend()
+    repair()
     assert not any(record.parent.exists() for record in records)
     with Repo() as repo:
         assert [stage.addressing for stage in repo.reproduce()] == ["first", "second"]
     names = sorted(RUNS.rglob("*"))
-    mend()
+    repair()
     assert sorted(RUNS.rglob("*")) == names
 
 

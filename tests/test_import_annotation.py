@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from medprobe.cli import main
-from medprobe.commands.imports import bring
+from medprobe.commands.imports import import_files
 from medprobe.core.errors import BadInput
 
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"
@@ -30,7 +30,7 @@ def test_files_come_beside_those_that_are_there(tmp_path: Path) -> None:
     there = tmp_path / "data/diskne"
     there.mkdir(parents=True)
     (there / "DisknE_medical_random_annotation.csv").touch()
-    report = bring("annotation", released(tmp_path / "released", *RIGHT), tmp_path / "data")
+    report = import_files("annotation", released(tmp_path / "released", *RIGHT), tmp_path / "data")
     assert list(report["rows"]) == [1, 1]
     assert [path.name for path in sorted(there.iterdir())] == [
         "DisknE_medical_random_annotation.csv",
@@ -44,9 +44,9 @@ def test_a_sheet_that_somebody_filled_in_is_replaced_only_by_force(tmp_path: Pat
     sheet.write_text("weeks of work")
     folder = released(tmp_path / "released", *RIGHT)
     with pytest.raises(
-        BadInput, match=r"annotation\.csv: it would mix with what is imported; --force"
+        BadInput, match=r"annotation\.csv: would mix with the imported files; --force"
     ):
-        bring("annotation", folder, tmp_path / "data")
+        import_files("annotation", folder, tmp_path / "data")
     assert [path.read_text() for path in sheet.parent.iterdir()] == ["weeks of work"]
     command = ["import", "annotation", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +73,7 @@ def test_a_sheet_that_somebody_filled_in_is_replaced_only_by_force(tmp_path: Pat
 )
 def test_a_row_that_contradicts_itself_is_refused(tmp_path: Path, row: str, message: str) -> None:
     with pytest.raises(BadInput, match=rf"annotation\.csv, line 4: .*{message}"):
-        bring("annotation", released(tmp_path / "released", *RIGHT, row), tmp_path / "data")
+        import_files("annotation", released(tmp_path / "released", *RIGHT, row), tmp_path / "data")
     assert not (tmp_path / "data").exists()
 
 
@@ -87,7 +87,7 @@ def test_odd_rows_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "He is well, now", '"He is well, now"'
         ),
     ]
-    report = bring("annotation", released(tmp_path / "released", *rows), tmp_path / "data")
+    report = import_files("annotation", released(tmp_path / "released", *rows), tmp_path / "data")
     counts = report.set_index("label")[["rows", "twice", "alone", "by_premise"]]
     assert counts.loc[1].tolist() == [4, 1, 2, 1]
     assert counts.loc[0].tolist() == [2, 0, 1, 0]
@@ -97,17 +97,17 @@ def test_odd_rows_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_wrong_row_is_named_and_nothing_is_copied(tmp_path: Path) -> None:
     folder = released(tmp_path / "released", "p1,C99,entailment,symptoms_diseases,C9900001,3,7")
     with pytest.raises(BadInput, match=r"annotation\.csv.*2.*C99"):
-        bring("annotation", folder, tmp_path / "data")
+        import_files("annotation", folder, tmp_path / "data")
     assert not (tmp_path / "data").exists()
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInput, match="no DisknE_"):
-        bring("annotation", tmp_path / "none", tmp_path / "data")
+        import_files("annotation", tmp_path / "none", tmp_path / "data")
 
 
 def test_the_released_files_have_the_counts_of_the_specification(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    report = bring("annotation", released_data("diskne"), tmp_path)
+    report = import_files("annotation", released_data("diskne"), tmp_path)
     counts = report.set_index(["file", "category", "label"])["rows"]
     medical = counts["DisknE_medical_similar_annotation"].groupby("label").sum()
     assert (medical[1], medical[0]) == (383, 3750)
@@ -125,8 +125,8 @@ def test_the_released_files_have_the_counts_of_the_specification(
 def test_all_four_released_files_come_in_and_what_is_odd_is_told(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    bring("annotation", released_data("diskne"), tmp_path)
-    report = bring("annotation", released_data("diskne-random"), tmp_path)
+    import_files("annotation", released_data("diskne"), tmp_path)
+    report = import_files("annotation", released_data("diskne-random"), tmp_path)
     assert len(list((tmp_path / "diskne").iterdir())) == 4
     totals = report.groupby(["file", "label"])[["rows", "alone", "by_premise"]].sum()
     medical, terms = (f"DisknE_{of}_random_annotation" for of in ("medical", "terminological"))

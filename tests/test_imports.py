@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from medprobe.commands import imports
-from medprobe.commands.imports import bring
+from medprobe.commands.imports import import_files
 from medprobe.core.errors import BadInput
 from test_real_data import released
 
@@ -58,38 +58,38 @@ def biolama(folder: Path) -> Path:
 def test_relations_of_a_clone_are_found_with_their_prompts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bring("medlama", clone(tmp_path / "clone"), tmp_path / "data")
+    import_files("medlama", clone(tmp_path / "clone"), tmp_path / "data")
     there = {path.name for path in (tmp_path / "data/medlama").iterdir()}
     assert there == {*TEXTS, "prompts.csv"}
     output = capsys.readouterr().out
     assert "found: 5 files" in output
     assert "missing: relation may_treat" not in output
     assert "missing: relation occurs_after" in output
-    assert "prompts, of which may_prevent are not" in output
+    assert "prompts; for may_prevent they differ" in output
     assert "medprobe import sentences" in output
 
 
 def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = bring("sentences", clone(tmp_path / "clone"), tmp_path / "data")
+    report = import_files("sentences", clone(tmp_path / "clone"), tmp_path / "data")
     assert report["sentences"].tolist() == [2, 2]
     names = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
     assert names == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
     output = capsys.readouterr().out
     assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
-    assert "less than the paper's 10,000 sentences" in output
+    assert "fewer than the paper's 10,000 sentences" in output
     one = tmp_path / "mine.txt"
     one.write_text("a sentence .\n")
-    bring("sentences", one, tmp_path / "data")
+    import_files("sentences", one, tmp_path / "data")
     assert len(list((tmp_path / "data/sentences").iterdir())) == 3
 
 
 def test_lamas_archive_says_what_it_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = bring("lama", lama(tmp_path / "archive"), tmp_path / "data")
+    report = import_files("lama", lama(tmp_path / "archive"), tmp_path / "data")
     assert report.to_numpy().tolist() == [["google-re", 1, 2, 1], ["t-rex", 1, 2, 1]]
     output = capsys.readouterr().out
-    assert "missing: ConceptNet; name the others" in output
+    assert "missing: ConceptNet; list the other sets" in output
     assert "missing: T-REx's relations P37" in output
     assert "sets: [google-re, t-rex]" in output
     assert (tmp_path / "data/lama/TREx/P36.jsonl").is_file()
@@ -98,10 +98,13 @@ def test_lamas_archive_says_what_it_lacks(
 def test_biolamas_archive_says_what_it_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = bring("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
+    report = import_files("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
     assert report.to_numpy().tolist() == [["ctd", 1, 1, 1, 1]]
     output = capsys.readouterr().out
-    assert "missing: wikidata" in output and "missing: umls; its triples need a licence" in output
+    assert (
+        "missing: wikidata" in output
+        and "missing: umls; its triples require a UMLS licence" in output
+    )
     assert (tmp_path / "data/biolama/ctd/prompts/manual.jsonl").is_file()
 
 
@@ -109,7 +112,7 @@ def test_lipid_is_counted_beside_the_paper(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines(tmp_path / "down/LIPID.json", {"type": "gene", "prompt": "[MASK].", "answer": "BRX2"})
-    report = bring("lipid", tmp_path / "down", tmp_path / "data").set_index("subset")
+    report = import_files("lipid", tmp_path / "down", tmp_path / "data").set_index("subset")
     assert report.loc["gene"].tolist() == [1, 1, 41839, 2591]
     assert "missing: 46827 prompts of chem" in capsys.readouterr().out
     assert (tmp_path / "data/lipid/LIPID.json").is_file()
@@ -117,16 +120,16 @@ def test_lipid_is_counted_beside_the_paper(
 
 def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
     source, data = clone(tmp_path / "clone"), tmp_path / "data"
-    bring("medlama", source, data)
-    bring("medlama", source, data)  # the same files: nothing to lose
+    import_files("medlama", source, data)
+    import_files("medlama", source, data)  # the same files: nothing to lose
     own = data / "medlama/may_treat_6.csv"
     own.write_text("mine")
     (data / "medlama/may_treat_9.csv").write_text("of another release")
     (data / "medlama/notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match=r"may_treat_6\.csv: another file is there; --force"):
-        bring("medlama", source, data)
+    with pytest.raises(BadInput, match=r"may_treat_6\.csv: exists and differs; --force"):
+        import_files("medlama", source, data)
     assert own.read_text() == "mine"
-    bring("medlama", source, data, force=True)
+    import_files("medlama", source, data, force=True)
     assert own.read_text() != "mine"
     assert not (data / "medlama/may_treat_9.csv").exists()
     assert (data / "medlama/notes.txt").read_text() == "mine"
@@ -138,7 +141,7 @@ def test_a_link_into_a_cache_is_not_written_through(tmp_path: Path) -> None:
     cached.write_text("as it was\n")
     (data / "mine.txt").symlink_to(cached)
     (tmp_path / "mine.txt").write_text("a sentence .\n")
-    bring("sentences", tmp_path / "mine.txt", tmp_path / "data", force=True)
+    import_files("sentences", tmp_path / "mine.txt", tmp_path / "data", force=True)
     assert cached.read_text() == "as it was\n"
     assert (data / "mine.txt").read_text() == "a sentence .\n"
 
@@ -147,15 +150,15 @@ def test_a_link_into_a_cache_is_not_written_through(tmp_path: Path) -> None:
 def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: "):
-        bring(what, tmp_path / "empty", tmp_path / "data")
+        import_files(what, tmp_path / "empty", tmp_path / "data")
     assert not (tmp_path / "data").exists()
 
 
 def test_released_files_are_taken_as_they_lie(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    report = bring("lama", released_data("lama"), tmp_path).set_index("set")
+    report = import_files("lama", released_data("lama"), tmp_path).set_index("set")
     assert report.loc["google-re"].tolist() == [5528, 6106, 870]
     assert report.loc["squad"].tolist() == [305, 305, 303]
-    report = bring("sentences", released_data("sentences"), tmp_path)
+    report = import_files("sentences", released_data("sentences"), tmp_path)
     assert report["sentences"].tolist() == [10_000, 10_000]

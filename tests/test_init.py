@@ -94,6 +94,6 @@ def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("seed: 1\n")
-    with pytest.raises(BadInput, match=r"params\.yaml: is there already"):
+    with pytest.raises(BadInput, match=r"params\.yaml: already exists"):
         init(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]

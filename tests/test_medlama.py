@@ -17,7 +17,7 @@ from medprobe.benchmarks import medlama, medlama_released
 from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.benchmarks.medlama.queries import UNNATURAL
-from medprobe.commands.imports import bring
+from medprobe.commands.imports import import_files
 from medprobe.core import params
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -286,7 +286,7 @@ def write_released(folder: Path, **changes: str) -> Path:
 
 
 def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
-    report = bring("medlama", write_released(tmp_path / "released"), tmp_path / "data")
+    report = import_files("medlama", write_released(tmp_path / "released"), tmp_path / "data")
     assert report[["columns", "hard_set"]].all(axis=None)
     settings = medlama_released.Choices(relations=("may_treat",))
     benchmark = medlama_released.build(tmp_path / "data", settings, 2021)
@@ -301,7 +301,7 @@ def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
         ({"tail_cuis_list": "['C2', 'C3']"}, "line 2: 2 tail_cuis_list but 3 tail_names_list"),
         ({"tail_cuis_len": "3"}, "line 2: tail_cuis_len does not match the lists"),
         ({"rel": "may_prevent"}, "line 2: rel is 'may_prevent', expected 'may_treat'"),
-        ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: hardness columns not as recomputed"),
+        ({"avg_rouge_l": "0.01"}, "may_treat_1.csv: the hardness columns differ"),
     ],
 )
 def test_unsound_released_files_are_refused(
@@ -309,7 +309,7 @@ def test_unsound_released_files_are_refused(
 ) -> None:
     folder = write_released(tmp_path / "released", **changes)
     with pytest.raises(BadInput) as error:
-        bring("medlama", folder, tmp_path / "data")
+        import_files("medlama", folder, tmp_path / "data")
     assert problem in str(error.value)
     assert not (tmp_path / "data").exists()
 
@@ -318,28 +318,28 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
     folder = write_released(tmp_path / "released")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="nowhere: no such file or folder"):
-        bring("medlama", tmp_path / "nowhere", tmp_path)
-    with pytest.raises(BadInput, match="nothing to import by this name"):
-        bring("medlam", folder, tmp_path)
+        import_files("medlama", tmp_path / "nowhere", tmp_path)
+    with pytest.raises(BadInput, match="unknown release"):
+        import_files("medlam", folder, tmp_path)
     with pytest.raises(BadInput, match="no file <relation>"):
-        bring("medlama", tmp_path / "empty", tmp_path)
+        import_files("medlama", tmp_path / "empty", tmp_path)
     (folder / "may_treat_1.csv").rename(folder / "may_treat_2.csv")
     with pytest.raises(BadInput, match=r"may_treat_2.csv: 1 rows, expected 2 according"):
-        bring("medlama", folder, tmp_path)
+        import_files("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").write_bytes(b"head_cui\n\xff\n")
     with pytest.raises(BadInput, match=r"may_treat_2.csv, line 1: no column 'head_name'"):
-        bring("medlama", folder, tmp_path)
+        import_files("medlama", folder, tmp_path)
     (folder / "may_treat_2.csv").unlink()
     shutil.copy(folder / "may_treat_1_hard.csv", folder / "may_prevent_1.csv")
-    with pytest.raises(BadInput, match="may_prevent: full and hard file are not both there"):
-        bring("medlama", folder, tmp_path)
+    with pytest.raises(BadInput, match="may_prevent: the full or the hard file is missing"):
+        import_files("medlama", folder, tmp_path)
 
 
 def test_the_released_relations_come_out_identical(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     folder = released_data("medlama")
-    report = bring("medlama", folder, tmp_path)
+    report = import_files("medlama", folder, tmp_path)
     assert tuple(report["relation"]) == SEVEN
     assert report["columns"].all()
     assert report["hard_set"].all()

@@ -48,8 +48,8 @@ def test_numbers_as_they_were() -> None:
     changes = moved()
     assert changes.exit_code == 0
     assert changes.output.splitlines() == [
-        "metrics/summary.json: 0 of 1 numbers differ, 0 by more than they may",
-        "metrics/scores: 0 of 4 numbers differ, 0 by more than they may",
+        "metrics/summary.json: 0 of 1 numbers differ, 0 by more than the tolerance",
+        "metrics/scores: 0 of 4 numbers differ, 0 by more than the tolerance",
     ]
 
 
@@ -72,8 +72,8 @@ def test_no_headline_is_off_whatever_share_is_allowed() -> None:
     changes = moved("--allow", "1")
     assert changes.exit_code == 1
     assert changes.output.splitlines()[:2] == [
-        "metrics/summary.json: 1 of 1 numbers differ, 1 by more than they may",
-        "  lama taught fill_mask: 0.4 -> 1.323, may move by 0.05",
+        "metrics/summary.json: 1 of 1 numbers differ, 1 by more than the tolerance",
+        "  lama taught fill_mask: 0.4 -> 1.323, tolerance 0.05",
     ]
 
 
@@ -84,10 +84,10 @@ def test_a_share_of_the_other_numbers_may_move_and_the_largest_is_shown_first() 
     git("commit", "--quiet", "--all", "--message", "another")
     write(others={"mrr": 0.601, "auc": 0.9})
     _, head, *lines = moved().output.splitlines()
-    assert head == "metrics/scores: 3 of 6 numbers differ, 2 by more than they may"
+    assert head == "metrics/scores: 3 of 6 numbers differ, 2 by more than the tolerance"
     at = "taught fill_mask lama default full macro"
-    assert f"  {at} auc value: none -> 0.9, may move by 0.001" in lines[:2]
-    assert lines[-1] == f"  {at} mrr value: 0.6 -> 0.601, may move by 0.006"
+    assert f"  {at} auc value: none -> 0.9, tolerance 0.001" in lines[:2]
+    assert lines[-1] == f"  {at} mrr value: 0.6 -> 0.601, tolerance 0.006"
 
 
 def test_shares_near_zero_may_move_by_a_thousandth() -> None:
@@ -110,7 +110,9 @@ def test_a_project_without_numbers_is_told_what_to_do() -> None:
     SCORES.unlink()
     changes = moved()
     assert changes.exit_code == 2
-    assert changes.output == "Error: metrics/scores: no numbers there; run medprobe repro\n"
+    assert (
+        changes.output == "Error: metrics/scores: no numbers in this folder; run `medprobe repro`\n"
+    )
 
 
 def test_other_commits_can_be_named() -> None:

@@ -148,7 +148,7 @@ def test_a_failed_gate_leaves_its_page_and_stops_the_pipeline(project: Project) 
     path.write_bytes(before)
     assert stopped.returncode == 2
     assert "failed to reproduce 'build-medlama@medlama'" in stopped.stdout
-    assert "a stage failed, as DVC says above; correct it" in stopped.stdout
+    assert "a stage failed (see DVC's message above); fix it" in stopped.stdout
     assert "C12X" in stopped.stdout
     assert "Running stage 'rewire" not in stopped.stdout
     assert "Running stage 'probe" not in stopped.stdout

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from medprobe.commands import plan, timings
-from medprobe.commands.todo import Stage
+from medprobe.commands.stale_stages import Stage
 from medprobe.core import places
 from medprobe.core.params import Params
 
@@ -36,8 +36,8 @@ def record(model: str, benchmark: str, seconds: float, device: str = "this cpu")
     path.write_text(json.dumps({"seconds": seconds, "device": device}))
 
 
-def time_of(name: str, stage: Stage) -> plan.Time | None:
-    return plan.time_of(name, stage, Params())
+def estimate_time(name: str, stage: Stage) -> plan.Time | None:
+    return plan.estimate_time(name, stage, Params())
 
 
 def test_a_stage_takes_as_long_as_all_its_commands_took(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,22 +47,22 @@ def test_a_stage_takes_as_long_as_all_its_commands_took(monkeypatch: pytest.Monk
     timings.write("probe", 4.0)
     timings.write("track", 1.5)
     record("a", "small", 3.0)
-    assert time_of("probe-fill_mask@a-small", probing("a", "small")) == plan.Time(5.5)
-    assert time_of("train@a", Stage("now", "medprobe train", ())) is None
+    assert estimate_time("probe-fill_mask@a-small", probing("a", "small")) == plan.Time(5.5)
+    assert estimate_time("train@a", Stage("now", "medprobe train", ())) is None
 
 
 def test_a_record_beside_predictions_says_it_too() -> None:
     record("a", "small", 3.0)
-    assert time_of("probe-fill_mask@a-small", probing("a", "small")) == plan.Time(3.0)
+    assert estimate_time("probe-fill_mask@a-small", probing("a", "small")) == plan.Time(3.0)
 
 
 def test_a_stage_that_never_ran_goes_by_the_rate_of_its_model_then_of_its_method() -> None:
     record("a", "small", 3.0)
     record("b", "small", 5.0)
     record("c", "small", 1000.0, device="another")
-    large = {model: time_of("probe", probing(model, "large")) for model in ("a", "new")}
+    large = {model: estimate_time("probe", probing(model, "large")) for model in ("a", "new")}
     assert large == {"a": plan.Time(6.0, measured=False), "new": plan.Time(8.0, measured=False)}
-    assert time_of("probe", probing("a", "not-built")) is None
+    assert estimate_time("probe", probing("a", "not-built")) is None
 
 
 def test_what_certainly_runs_stands_apart_from_what_may(
@@ -70,7 +70,7 @@ def test_what_certainly_runs_stands_apart_from_what_may(
 ) -> None:
     score = Stage("after probe-fill_mask@a-small", "medprobe score", ("probe-fill_mask@a-small",))
     stages = {"score": score, "probe-fill_mask@a-small": probing("a", "small")}
-    monkeypatch.setattr(plan, "todo", lambda: stages)
+    monkeypatch.setattr(plan, "find_stale_stages", lambda: stages)
     record("a", "small", 100.0)
     plan.plan(Params())
     assert capsys.readouterr().out.splitlines() == [
@@ -83,6 +83,6 @@ def test_what_certainly_runs_stands_apart_from_what_may(
         "1 stage; 1 of unknown time",
         "",
     ]
-    monkeypatch.setattr(plan, "todo", dict)
+    monkeypatch.setattr(plan, "find_stale_stages", dict)
     plan.plan(Params())
-    assert capsys.readouterr().out == "Nothing is left to run.\n"
+    assert capsys.readouterr().out == "All stages are up to date.\n"

@@ -55,8 +55,8 @@ def toy_benchmark(tmp_path: Path) -> tuple[Path, list[Path]]:
 
 
 def answers(folder: Path, tables: list[Path], *, text: bool) -> Answers | None:
-    found = queries.answers(folder, tables)
-    return found and found.shown(text=text)
+    found = queries.read_answers(folder, tables)
+    return found and found.label(text=text)
 
 
 def last_answers(found: Answers) -> list[list[list]]:
@@ -101,7 +101,7 @@ def test_by_text_all_is_told(toy_benchmark: tuple[Path, list[Path]], tmp_path: P
     ]
     assert set(found.names) == {"alba", "brena", "no name", "perplexity 12.3"}
     shown = page_text(found, tmp_path, text=True)
-    assert "drug 1 might treat" in shown and "keep it where the benchmark is" in shown
+    assert "drug 1 might treat" in shown and "do not share it more widely" in shown
 
 
 def test_pieces_hold_what_one_would(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from medprobe.commands import repro
-from medprobe.commands.todo import Stage, early
+from medprobe.commands.stale_stages import Stage, order_by_first_result
 from medprobe.core.errors import BadInput
 
 NEEDS = {
@@ -59,7 +59,7 @@ def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs
     assert recorder.at_once <= jobs
 
 
-def test_first_results_come_early() -> None:
+def test_first_results_come_order_by_first_result() -> None:
     """Before a model is probed, only what that needs has run; among equals, the file's order."""
     stages = {
         "train@a": Stage("now", "medprobe train --model a", ()),
@@ -69,12 +69,19 @@ def test_first_results_come_early() -> None:
         "probe@b": Stage("after build", ["medprobe probe", "medprobe track"], ("build", "train@b")),
         "probe@a": Stage("after build", ["medprobe probe", "medprobe track"], ("build", "train@a")),
     }
-    assert early(stages) == ["build", "train@b", "probe@b", "train@a", "probe@a", "score"]
+    assert order_by_first_result(stages) == [
+        "build",
+        "train@b",
+        "probe@b",
+        "train@a",
+        "probe@a",
+        "score",
+    ]
 
 
 def test_stages_are_taken_up_in_that_order(recorder: Recorder) -> None:
     repro._run(STAGES, 1, {}, 7)
-    assert list(recorder.before) == early(STAGES)
+    assert list(recorder.before) == order_by_first_result(STAGES)
 
 
 def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:

@@ -1,8 +1,9 @@
-"""The `medprobe` command. A command is one function, of `medprobe.stages` where it is a stage of
-dvc.yaml, else of `medprobe.commands`; here it gets its options: in `stages.py`, in `project.py`
-(what sets a project up and runs it) or in `results.py` (what asks a model, and shows numbers).
+"""The `medprobe` command. Each command calls one function: a stage of dvc.yaml one of
+`medprobe.stages`, any other command one of `medprobe.commands`.
 
-Imports stand inside the commands, so that `medprobe --help` answers in a blink.
+Options are declared here: in `project.py` for commands that set up and run a project, in
+`results.py` for commands that probe a model or show results, in `stages.py` for the stages.
+Imports are inside the commands, so that `medprobe --help` answers at once.
 """
 
 from medprobe.cli import project, results, stages

@@ -1,10 +1,11 @@
-"""The group of all commands, and what it says of errors."""
+"""The group of all commands, and how it reports errors."""
 
 import errno
 import gc
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
@@ -16,8 +17,8 @@ from medprobe.core.files import disk_full_error
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
-    ".results": "Ask a model, read and share results",
-    ".stages": "Stages of the pipeline, in their order",
+    ".results": "Probe a model, read and share results",
+    ".stages": "Run single stages of the pipeline",
 }
 
 
@@ -27,23 +28,52 @@ class OneLine(click.ClickException):
     exit_code = 2
 
 
-class Commands(click.Group):
-    """The group of all commands; what a person can mend is said in one line."""
+def example(*lines: str) -> str:
+    """Format the epilog of a command's help: command lines that can be pasted."""
+    return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *_indented(lines)])
+
+
+def _indented(lines: tuple[str, ...]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+class OrderedGroup(click.Group):
+    """A group whose help lists the commands in the order of the code, with whole sentences."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands of each module below a heading, with their whole first sentences."""
+        _write_section(formatter, "Commands, in the order of the pipeline", self.commands)
+
+
+def _write_section(
+    formatter: click.HelpFormatter, heading: str, commands: Mapping[str, click.Command]
+) -> None:
+    with formatter.section(heading):
+        sentences = {name: item.get_short_help_str(limit=200) for name, item in commands.items()}
+        formatter.write_dl([*sentences.items()])
+
+
+class Commands(click.Group):
+    """The group of all commands. An error that the user can fix is one line."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Find a command; dvc.yaml calls `medprobe stages probe` as `medprobe probe`."""
+        stages = self.commands["stages"]
+        assert isinstance(stages, click.Group)
+        return super().get_command(ctx, cmd_name) or stages.get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands of each module below a heading, with their whole first sentences."""
         for module, heading in HEADINGS.items():
-            with formatter.section(heading):
-                of_module = [
-                    (name, command.get_short_help_str(limit=200))
-                    for name, command in self.commands.items()
-                    if command.callback and command.callback.__module__.endswith(module)
-                ]
-                formatter.write_dl(of_module)
+            in_module = {
+                name: command
+                for name, command in self.commands.items()
+                if command.callback and command.callback.__module__.endswith(module)
+            }
+            _write_section(formatter, heading, in_module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The script `medprobe`: in a fork where `medprobe repro` runs it."""
-        gc.set_threshold(1_000_000)  # libraries make as many objects that stay; it looks for others
+        """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""
+        gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         status = fork_server.run("medprobe", sys.argv[1:], os.environ)
         return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
 
@@ -61,27 +91,31 @@ class Commands(click.Group):
         except Exception as error:
             if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
                 raise
-            where = getattr(error, "filename", None) or "the file system"
+            path = getattr(error, "filename", None) or "the file system"
             if _is_full(error):
-                said = f"{os.strerror(errno.ENOSPC)}; make room and run the command again"
+                problem = f"{os.strerror(errno.ENOSPC)}; make room and run the command again"
             else:
-                said = f"{getattr(error, 'strerror', None) or error}; see -v for the traceback"
-            raise OneLine(f"{where}: {said}") from error
+                problem = f"{getattr(error, 'strerror', None) or error}; -v shows the traceback"
+            raise OneLine(f"{path}: {problem}") from error
 
 
 def _is_full(error: Exception) -> bool:
-    """Does an error say that a disk is full? Libraries say it in many ways."""
+    """Whether an error reports a full disk; libraries word it differently."""
     return disk_full_error(error) is not None or any(
         words in str(error) for words in ("No space left", "disk is full")
     )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=example("medprobe sample && medprobe repro", "medprobe list methods"),
+)
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="medprobe")
 def main(verbose: bool) -> None:
-    """Measure what biomedical knowledge a pre-trained language model holds.
+    """Measure the biomedical knowledge of a pre-trained language model.
 
-    `medprobe repro`, or `dvc repro`, runs the stages; each command can be run alone, in the folder
-    of the project.
+    Run the commands in the folder of the project. `medprobe repro` runs all stages of the pipeline;
+    `medprobe COMMAND --help` describes one command, with an example.
     """

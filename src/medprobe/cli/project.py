@@ -1,32 +1,41 @@
-"""The commands that set a project up, say what there is, and run its stages."""
+"""The commands that set up a project, describe it, and run its stages."""
 
 from pathlib import Path
 
 import click
 
-from medprobe.cli.group import main
+from medprobe.cli.group import example, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
 
-@main.command()
+@main.command(epilog=example("medprobe init my-project"))
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder: Path) -> None:
-    """Make a project in a FOLDER, outside a clone of the code: params.yaml, dvc.yaml, expectations.
+    """Create a project: params.yaml, dvc.yaml and the expectations.
 
-    There `medprobe sample` or sources of your own, `params.yaml` and `medprobe repro` come next.
+    \b
+    FOLDER  a new folder, outside a clone of the code
+
+    Next, run `medprobe sample` or add your own sources, edit params.yaml, and run `medprobe repro`.
     """
-    from medprobe.commands.init import init as make
+    from medprobe.commands.init import init as create
 
-    make(folder)
-    click.echo(f"{folder} is a project: put sources into its data/, and name them in params.yaml")
+    create(folder)
+    click.echo(f"created {folder}: put sources into its data/, and name them in params.yaml")
 
 
-@main.command()
-@click.option("--data", default=places.DATA, type=click.Path(path_type=Path), show_default=True)
-@click.option("--force", is_flag=True, help="Replace a data folder that is already there.")
+@main.command(epilog=example("medprobe sample", "medprobe sample --data /tmp/sample"))
+@click.option(
+    "--data",
+    default=places.DATA,
+    type=click.Path(path_type=Path),
+    show_default=True,
+    help="The folder to write.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing folder, with all its files.")
 def sample(data: Path, force: bool) -> None:
-    """Write the sample world: invented sources in the real file formats."""
+    """Write the sample world: synthetic sources in the real file formats."""
     from medprobe import check
     from medprobe.commands.sample import sample as write
 
@@ -37,13 +46,13 @@ def sample(data: Path, force: bool) -> None:
     write(data, params.sample, params.seed)
 
 
-@main.command("import")
+@main.command("import", epilog=example("medprobe import medlama ~/medlama"))
 @click.argument("what")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace files that exist and differ.")
-@click.option("--model", help="Of results: a name for the model that answered.")
-@click.option("--benchmark", help="Of results: the benchmark, where their query ids do not say it.")
-@click.option("--method", help="Of results: the method to compare them with.")
+@click.option("--force", is_flag=True, help="Replace existing files that differ.")
+@click.option("--model", help="For results: a name for the model.")
+@click.option("--benchmark", help="For results: the benchmark (default: from the query ids).")
+@click.option("--method", help="For results: the method to compare them with.")
 def import_(
     what: str,
     path: Path,
@@ -53,11 +62,14 @@ def import_(
     benchmark: str | None,
     method: str | None,
 ) -> None:
-    """Find released files in a clone, archive or folder, check them, bring them into data/. Or
-    bring in the results of another program.
+    """Check released files, or the results of another program, and copy them into data/.
 
-    WHAT is annotation (DisKnE's), biolama, lama, lipid, medlama or sentences; or results: a folder
-    of lm-evaluation-harness, a JSON log of Inspect, or a table query_id, prediction, score.
+    Results are a folder of lm-evaluation-harness, a JSON log of Inspect, or a table with the
+    columns query_id, prediction and score.
+
+    \b
+    WHAT  annotation (DisKnE's), biolama, lama, lipid, medlama, sentences or results
+    PATH  a clone, an unpacked archive or a folder that contains the files
     """
     if what == "results":
         from medprobe.commands.import_results import import_results
@@ -67,43 +79,46 @@ def import_(
         click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
         click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
         return
-    from medprobe.commands.imports import bring
+    from medprobe.commands.imports import import_files
 
-    bring(what, path, places.DATA, force=force)
+    import_files(what, path, places.DATA, force=force)
 
 
-@main.command()
+@main.command(epilog=example("medprobe list papers", "medprobe adopt medlama"))
 @click.argument("paper")
-@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--yes", is_flag=True, help="Write without a question.")
 def adopt(paper: str, yes: bool) -> None:
-    """Put a PAPER's benchmarks, methods, rewiring and models into params.yaml.
+    """Put a paper's benchmarks, methods, rewiring and models into params.yaml.
 
-    Shows the difference, and asks before it writes.
+    The command shows the difference, and writes only after your consent.
+
+    \b
+    PAPER  a name from `medprobe list papers`
     """
     from medprobe.commands import adopt as command
 
-    before, after = command.adopted(paper)
-    if before == after:
-        click.echo("params.yaml has them already")
+    old_text, new_text = command.adopt(paper)
+    if old_text == new_text:
+        click.echo("params.yaml already has these settings")
         return
-    click.echo(command.difference(before, after))
+    click.echo(command.difference(old_text, new_text))
     for remark in command.remarks(paper):
         click.echo(f"# {remark}")
     if yes or click.confirm("write params.yaml?"):
-        command.write(after)
+        command.write(new_text)
 
 
-@main.command()
+@main.command(epilog=example("medprobe pipeline"))
 def pipeline() -> None:
-    """Write dvc.yaml anew, after a change of the code: a new method or builder, or an import."""
+    """Write dvc.yaml again, after a new method, builder or import in the code."""
     from medprobe.commands.pipeline import write
 
     write()
 
 
-@main.command()
+@main.command(epilog=example("medprobe doctor"))
 def doctor() -> None:
-    """Check params.yaml and dvc.yaml, and say which sources and models are there."""
+    """Check params.yaml and dvc.yaml, and list the available sources and models."""
     from medprobe import check
     from medprobe.commands.doctor import doctor as run
 
@@ -111,29 +126,39 @@ def doctor() -> None:
     run(params, places.DATA)
 
 
-@main.command("list")
+@main.command("list", epilog=example("medprobe list methods"))
 @click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "papers"]))
 def list_(what: str) -> None:
-    """Show what there is to choose from."""
+    """List the available models, methods, benchmarks or papers.
+
+    \b
+    WHAT  models of params.yaml, methods, builders of benchmarks, or papers
+    """
     from medprobe import check
     from medprobe.commands.list_ import list_ as show
 
     show(what, check.loaded())
 
 
-@main.command()
+@main.command(epilog=example("medprobe plan"))
 def plan() -> None:
-    """Say which stages are left to run, and how long each took when it last ran here."""
+    """List the stages that would run, with the time that each took before."""
     from medprobe import check
     from medprobe.commands.plan import plan as run
 
     run(check.loaded())
 
 
-@main.command()
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1), help="At a time.")
+@main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))
+@click.option(
+    "--jobs",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many stages run at the same time.",
+)
 def repro(jobs: int) -> None:
-    """Run all stages that a change touches, as `dvc repro` does, several at a time."""
+    """Run all stages that are out of date, as `dvc repro` does, but several at a time."""
     from medprobe import check
     from medprobe.commands.repro import repro as run
 

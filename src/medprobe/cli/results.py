@@ -1,23 +1,28 @@
-"""The commands that ask a model at once, and those that show, compare and share results."""
+"""The commands that probe a model at once, and those that show, compare and share results."""
 
 from pathlib import Path
 
 import click
 
-from medprobe.cli.group import main
+from medprobe.cli.group import example, main
 from medprobe.core import places
 
 
-@main.command()
-@click.argument("model")
-@click.option("--benchmark", required=True, help="A name of params.yaml, or a file of facts.")
-@click.option("--method", required=True, help="How to ask; `medprobe list methods` names them.")
-@click.option(
-    "--prompts", type=click.Path(path_type=Path), help="The templates of a file of facts."
+@main.command(
+    epilog=example(
+        "medprobe run ~/models/my-bert --benchmark facts.csv --method fill_mask",
+        "medprobe run taught --benchmark medlama --method mask_average --limit 100",
+    )
 )
-@click.option("--limit", type=click.IntRange(1), help="Queries at most, drawn by the seed.")
+@click.argument("model")
+@click.option("--benchmark", required=True, help="A benchmark of params.yaml, or a file of facts.")
+@click.option("--method", required=True, help="A name from `medprobe list methods`.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Keep the predictions: a parquet file."
+    "--prompts", type=click.Path(path_type=Path), help="The templates for a file of facts."
+)
+@click.option("--limit", type=click.IntRange(1), help="Probe a random sample of so many queries.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Save the predictions to this parquet file."
 )
 def run(
     model: str,
@@ -28,66 +33,111 @@ def run(
     limit: int | None,
     out: Path | None,
 ) -> None:
-    """Probe a MODEL, by name or folder, at once: without DVC, and nothing is recorded. A folder and
-    a file of facts need no project."""
+    """Probe a model at once, without DVC. Nothing is recorded.
+
+    A folder and a file of facts need no project.
+
+    \b
+    MODEL  a model of params.yaml, or the folder of a checkpoint
+    """
     from medprobe import check
-    from medprobe.commands.ask import run as now
+    from medprobe.commands.ask import run as probe
     from medprobe.core.params import Params
 
-    alone = Path(model).is_dir() and Path(benchmark).is_file() and not check.PARAMS.is_file()
-    params = Params() if alone else check.loaded()
-    now(model, method, benchmark, params, prompts=prompts, limit=limit, out=out)
+    needs_project = not (Path(model).is_dir() and Path(benchmark).is_file())
+    params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
+    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out)
 
 
-@main.command()
+@main.command(epilog=example('medprobe ask taught "aspirin might treat [Y] ."'))
 @click.argument("model")
 @click.argument("prompt")
-@click.option("--method", help="Else contrastive, or likelihood where the model writes.")
-@click.option("--benchmark", default="medlama", show_default=True, help="Whose candidates to rank.")
+@click.option("--method", help="Default: contrastive (likelihood for generative models).")
+@click.option(
+    "--benchmark", default="medlama", show_default=True, help="The source of the candidates."
+)
 def ask(model: str, prompt: str, method: str | None, benchmark: str) -> None:
-    """Show a model's ten best answers to a PROMPT with a slot [Y]."""
+    """Show a model's ten best answers to a prompt.
+
+    \b
+    MODEL   a model of params.yaml, or the folder of a checkpoint
+    PROMPT  a text with one slot [Y]
+    """
     from medprobe import check
     from medprobe.commands.ask import ask as run
 
     run(model, prompt, method, benchmark, check.loaded())
 
 
-@main.command()
+@main.command(epilog=example("medprobe show medlama may_treat-7"))
 @click.argument("benchmark")
 @click.argument("query")
 def show(benchmark: str, query: str) -> None:
-    """Show what every model answered to a QUERY of a BENCHMARK, under every method."""
+    """Show the answers of all models to one query, under every method.
+
+    \b
+    BENCHMARK  a benchmark of params.yaml
+    QUERY      the identifier of a query, as reports/queries/BENCHMARK.html lists it
+    """
     from medprobe import check
     from medprobe.commands.show import show as run
 
     run(benchmark, query, check.loaded())
 
 
-@main.command()
+@main.command(epilog=example("medprobe diff medlama taught/contrastive untaught/contrastive"))
 @click.argument("benchmark")
 @click.argument("a")
 @click.argument("b")
 def diff(benchmark: str, a: str, b: str) -> None:
-    """Show which queries of a BENCHMARK one of A and B, each MODEL/METHOD, gets right and the other
-    does not."""
+    """Show the queries that one of two systems answers correctly and the other does not.
+
+    \b
+    BENCHMARK  a benchmark of params.yaml
+    A          a system: MODEL/METHOD
+    B          the system to compare it with
+    """
     from medprobe import check
     from medprobe.commands.show import diff as run
 
     run(benchmark, a, b, check.loaded())
 
 
-@main.command()
-@click.argument("asked", type=click.Choice(["predictions", "prompts"]))
+@main.command(
+    epilog=example(
+        "medprobe annotate predictions medlama round-1 --rater ana --rater ben \\",
+        "  --system taught contrastive",
+        "medprobe annotate prompts lipid round-1 --rater ana --rater ben",
+    )
+)
+@click.argument("kind", type=click.Choice(["predictions", "prompts"]))
 @click.argument("benchmark")
 @click.argument("name")
-@click.option("--rater", "raters", multiple=True, required=True, help="Whose sheet; repeat it.")
 @click.option(
-    "--system", "systems", multiple=True, nargs=2, metavar="MODEL METHOD", help="Whose predictions."
+    "--rater", "raters", multiple=True, required=True, help="A rater's name; repeat the option."
 )
-@click.option("--queries", type=click.IntRange(1), help="How many; else 15, or 200 prompts.")
-@click.option("--form", type=click.Choice(["xlsx", "csv"]), default="xlsx", show_default=True)
+@click.option(
+    "--system",
+    "systems",
+    multiple=True,
+    nargs=2,
+    metavar="MODEL METHOD",
+    help="Whose predictions to rate; repeat the option.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(1),
+    help="Number of items (default: 15 queries or 200 prompts).",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["xlsx", "csv"]),
+    default="xlsx",
+    show_default=True,
+    help="The file format of the sheets.",
+)
 def annotate(
-    asked: str,
+    kind: str,
     benchmark: str,
     name: str,
     *,
@@ -96,31 +146,54 @@ def annotate(
     queries: int | None,
     form: str,
 ) -> None:
-    """Draw predictions or prompts of a BENCHMARK, and write a sheet for each rater below
-    data/annotations/NAME."""
+    """Draw a sample of predictions or prompts, and write one sheet per rater.
+
+    \b
+    BENCHMARK  a benchmark of params.yaml
+    NAME       the sheets go to data/annotations/NAME
+    """
     from medprobe import check
     from medprobe.commands import annotate as command
 
     params = check.loaded()
     params.builder(benchmark)
-    tables = [command.table_of(one, benchmark, places.PREDICTIONS) for one in systems]
+    tables = [command.table_of(system, benchmark, places.PREDICTIONS) for system in systems]
     folder = places.BENCHMARKS / benchmark
-    drawn = command.draw(asked, folder, tables, queries, params.seed)
-    target = command.write(drawn, name, raters, form, places.DATA)
-    click.echo(f"{target}: give each rater the sheet of that name, and put it back filled in")
+    items = command.draw(kind, folder, tables, queries, params.seed)
+    target = command.write(items, name, raters, form, places.DATA)
+    click.echo(f"{target}: give each rater their sheet, and put it back when it is filled in")
 
 
-@main.command()
+@main.command(
+    epilog=example(
+        "medprobe export leaderboard --format markdown",
+        "medprobe export medlama/hard --format latex --metric acc_at_10",
+        "medprobe export benchmark medlama --to lm-eval --out outputs/tasks",
+    )
+)
 @click.argument("view")
 @click.argument("benchmark", required=False)
-@click.option("--format", "form", type=click.Choice(["latex", "markdown", "csv"]))
-@click.option("--metric", help="As reports/comparison.csv names it; else the main one.")
-@click.option("--project", default=".", type=click.Path(path_type=Path), show_default=True)
 @click.option(
-    "--to", "tool", type=click.Choice(["lm-eval"]), help="The tool that a benchmark is for."
+    "--format",
+    "form",
+    type=click.Choice(["latex", "markdown", "csv"]),
+    help="The format of the table.",
+)
+@click.option("--metric", help="A name in reports/comparison.csv (default: the main metric).")
+@click.option(
+    "--project",
+    default=".",
+    type=click.Path(path_type=Path),
+    show_default=True,
+    help="The folder of the project.",
+)
+@click.option(
+    "--to", "tool", type=click.Choice(["lm-eval"]), help="The tool to write a benchmark for."
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
-@click.option("--licensed", is_flag=True, help="The benchmark's text may be in that folder.")
+@click.option(
+    "--licensed", is_flag=True, help="The licence of the benchmark allows its text in this folder."
+)
 def export(
     view: str,
     benchmark: str | None,
@@ -132,11 +205,15 @@ def export(
     out: Path | None,
     licensed: bool,
 ) -> None:
-    """Print a VIEW of the results as a table for a paper: leaderboard, a benchmark, or
-    BENCHMARK/SUBSET. Or, as `export benchmark NAME --to lm-eval --out DIR`, write a benchmark for
+    """Print results as a table for a paper, or write a benchmark for another tool.
+
+    The best value of each column is bold; a mark shows which models are significantly worse. With
+    `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
     lm-evaluation-harness.
 
-    The best of each column is bold; a mark says which are significantly worse.
+    \b
+    VIEW       leaderboard, the name of a benchmark, NAME/SUBSET, or the word benchmark
+    BENCHMARK  the benchmark to write for another tool
     """
     if benchmark is not None:
         from medprobe.commands import exports
@@ -144,7 +221,7 @@ def export(
         if view != "benchmark" or not tool or not out:
             raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
         exports.export(benchmark, tool, out, licensed=licensed)
-        click.echo(f"{out}: its README.md says how it is used")
+        click.echo(f"wrote {out}; its README.md explains how to use it")
         return
     from medprobe.commands.export import export as text
     from medprobe.library.project import results
@@ -154,39 +231,43 @@ def export(
     click.echo(text(results(project), view, form, metric), nl=False)
 
 
-@main.command()
+@main.command(epilog=example("medprobe moved", "medprobe moved --since v0.1.0 --allow 0"))
 @click.option("--since", default="HEAD", show_default=True, help="A commit, branch or tag.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="How far a number may move, as a share of itself; a headline also by one answer.",
+    help="The relative change to tolerate; a headline may also change by one answer.",
 )
 @click.option(
     "--allow",
     type=click.FloatRange(0, 1),
     default=0.005,
     show_default=True,
-    help="The share of the numbers that may move further; of the headlines none may.",
+    help="The share of numbers that may change more; no headline may.",
 )
 @click.pass_context
 def moved(ctx: click.Context, since: str, tolerance: float, allow: float) -> None:
-    """Say how far the recorded numbers are from those of a commit.
+    """Compare the recorded numbers with those of a commit.
 
-    Exits with 1 where a headline moved too far, or more of all numbers than are allowed.
+    The exit status is 1 if a headline, or more numbers than allowed, changed too much.
     """
-    from medprobe.commands.moved import moved as compared
+    from medprobe.commands.moved import compare_with
 
-    headlines, numbers = compared(since, tolerance)
+    headlines, numbers = compare_with(since, tolerance)
     click.echo(f"{headlines}\n{numbers}")
     ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
 
 
-@main.command()
+@main.command(epilog=example("medprobe cite medlama contrastive"))
 @click.argument("names", nargs=-1, required=True)
 def cite(names: tuple[str, ...]) -> None:
-    """Print what to cite for benchmarks, methods and models as BibTeX."""
+    """Print BibTeX entries for benchmarks, methods and models.
+
+    \b
+    NAMES  names of params.yaml, of `medprobe list` or of the hub
+    """
     from medprobe import check
     from medprobe.commands.cite import cite as text
     from medprobe.core.params import Params
@@ -194,27 +275,43 @@ def cite(names: tuple[str, ...]) -> None:
     click.echo(text(names, check.loaded() if check.PARAMS.is_file() else Params()), nl=False)
 
 
-@main.command()
+@main.command(
+    epilog=example(
+        "medprobe merge . --out our-results",
+        "medprobe merge . results.json --out together",
+    )
+)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
 def merge(paths: tuple[Path, ...], out: Path) -> None:
-    """Bring the results of several projects or results files, PATHS, into one comparison.
+    """Combine the results of several projects into one comparison.
 
-    Of one project alone it writes the results file that others can check.
+    For a single project, this writes the results file that others can check.
+
+    \b
+    PATHS  folders of projects, or results files
     """
     from medprobe.commands.merge import merge as run
 
     if untested := run(paths, out):
-        few = f"{', '.join(untested[:3])}{', …' if untested[3:] else ''}"
-        click.echo(f"no paired tests of {few}: neither predictions nor units came with them")
-    click.echo(f"{out}: `medprobe export leaderboard --format markdown --project {out}` shows it")
+        names = f"{', '.join(untested[:3])}{', …' if untested[3:] else ''}"
+        click.echo(f"no paired tests for {names}: their predictions and units are missing")
+    click.echo(f"to show it: medprobe export leaderboard --format markdown --project {out}")
 
 
-@main.command()
-@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535))
+@main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))
+@click.option(
+    "--port",
+    default=5000,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="The port of the server.",
+)
 def ui(port: int) -> None:
-    """Bring all results into MLflow, print the addresses of their runs, and serve its pages, unless
-    a server does (MLFLOW_TRACKING_URI)."""
+    """Log all results to MLflow, print the addresses of the runs, and start its server.
+
+    No server is started if MLFLOW_TRACKING_URI names one.
+    """
     from medprobe import check
     from medprobe.stages import track as stage
     from medprobe.tracking import pages, store

@@ -1,13 +1,13 @@
-"""The commands that are stages of dvc.yaml, which names their models, methods and benchmarks."""
+"""The stages of dvc.yaml as commands: `medprobe stages NAME`, or in short `medprobe NAME`."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from medprobe.cli.group import main
+from medprobe.cli.group import OrderedGroup, example, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -18,26 +18,41 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def named(*names: str) -> Callable[[Command], Command]:
-    """The options by which dvc.yaml tells a command whose stage it is: `--model taught`."""
+HELP: Final = {
+    "benchmark": "A benchmark of params.yaml.",
+    "method": "A method of params.yaml.",
+    "model": "A model of params.yaml.",
+    "set": "A sentence set of params.yaml.",
+}
+
+
+def add_options(*names: str) -> Callable[[Command], Command]:
+    """Give a command the options that dvc.yaml passes, such as `--model taught`."""
 
     def add(command: Command) -> Command:
         for name in reversed(names):
             parameter = "sentence_set" if name == "set" else name
-            command = click.option(f"--{name}", parameter, required=True)(command)
+            command = click.option(f"--{name}", parameter, required=True, help=HELP[name])(command)
         return command
 
     return add
 
 
 @contextmanager
-def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterator[Executor]":
-    """The executor that params.yaml asks for; `here` or `local` is this machine's. At the end of
-    the block its workers leave, and what they did is said."""
+def open_executor(
+    engine: "EngineParams", on_this_machine: "Executor | None" = None
+) -> "Iterator[Executor]":
+    """Provide the executor that params.yaml names; at the end of the block its workers stop, and
+    their costs are printed.
+
+    Args:
+        engine: the section of params.yaml.
+        on_this_machine: the executor to use without a cluster; None stands for `in_this_process`.
+    """
     from medprobe.core.executor import in_this_process
 
     if engine.executor == "local":
-        yield here or in_this_process
+        yield on_this_machine or in_this_process
         return
     from medprobe.cluster.executor import Cluster
 
@@ -48,8 +63,7 @@ def executing(engine: "EngineParams", here: "Executor | None" = None) -> "Iterat
 
 
 def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
-    """Which devices computed a result, this process's or a cluster's, and how many tokens their
-    models read for it."""
+    """List the devices that computed a result, here or on a cluster, and the tokens they read."""
     from medprobe.core.executor import in_this_process
     from medprobe.engine.load import choose_device, device_name, token_counter
 
@@ -62,99 +76,116 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
 
     assert isinstance(executor, Cluster)
     workers = "; ".join(executor.staff.costs())
-    about = {"executor": "ray", "device": executor.staff.devices(), "workers": workers}
-    return {**about, "tokens": executor.staff.tokens}
+    devices = executor.staff.devices()
+    tokens = executor.staff.tokens
+    return {"executor": "ray", "device": devices, "workers": workers, "tokens": tokens}
 
 
-@main.command("check")
+@main.group(
+    cls=OrderedGroup,
+    epilog=example(
+        "medprobe stages build --benchmark medlama",
+        "medprobe stages probe --model taught --method contrastive --benchmark medlama",
+    ),
+)
+def stages() -> None:
+    """List the stages of the pipeline, or run one of them.
+
+    `medprobe repro` runs all stages that are out of date. Here you run one by hand.
+    """
+
+
+@stages.command("check", epilog=example("medprobe stages check"))
 def check_() -> None:
-    """Check params.yaml to its leaves: by hand, and as the stage that all others wait for."""
+    """Check every setting in params.yaml, before any other stage runs."""
     from medprobe import check
     from medprobe.core.files import replacing
 
     check.check(check.loaded())
-    click.echo("params.yaml: nothing is wrong")
+    click.echo("params.yaml is valid")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 
 
-@main.command()
-@named("benchmark")
+@stages.command(epilog=example("medprobe stages build --benchmark medlama"))
+@add_options("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
     from medprobe import check
     from medprobe.stages.build import build as run
 
     params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
         run(benchmark, params, executor)
 
 
-@main.command()
-@named("benchmark")
+@stages.command(epilog=example("medprobe stages validate --benchmark medlama"))
+@add_options("benchmark")
 def validate(benchmark: str) -> None:
-    """Check a benchmark against its expectations: the gate that all probing waits for."""
+    """Check a benchmark against its expectations; probing requires that it passes."""
     from medprobe import check
     from medprobe.stages.validate import validate as run
 
     run(benchmark, check.loaded())
 
 
-@main.command("validate-sentences")
-@named("set")
+@stages.command(epilog=example("medprobe stages validate-sentences --set set-0"))
+@add_options("set")
 def validate_sentences(sentence_set: str) -> None:
-    """Check a sentence set against its expectations: the gate that rewiring waits for."""
+    """Check a sentence set against its expectations; rewiring requires that it passes."""
     from medprobe import check
     from medprobe.stages.validate import validate_sentences as run
 
     run(sentence_set, check.loaded())
 
 
-a_model = click.option(
+model_option = click.option(
     "--model",
     default=lambda: os.environ.get("DVC_STAGE", "").partition("@")[2],
-    help="The model; of a stage of DVC's, which has it in its name: none.",
+    help="A model of params.yaml (default: the one in the name of the DVC stage).",
 )
 
 
-@main.command()
-@a_model
+@stages.command(epilog=example("medprobe stages train --model taught"))
+@model_option
 def train(model: str) -> None:
-    """Train a sample model by its recipe, from nothing or from the model that it continues."""
+    """Train a sample model from scratch, or from the model that it continues."""
     from medprobe import check
     from medprobe.stages.train import train as run
 
     run(model, check.loaded(), places.MODELS / model)
 
 
-@main.command()
-@a_model
+@stages.command(epilog=example("medprobe stages fetch --model pubmedbert"))
+@model_option
 def fetch(model: str) -> None:
-    """Put a model's checkpoint into outputs/models, from the hub or from its folder."""
+    """Copy a model's checkpoint from the hub or a folder into outputs/models."""
     from medprobe import check
     from medprobe.stages.fetch import fetch as run
 
     run(model, check.loaded(), places.MODELS / model)
 
 
-@main.command()
-@named("model", "set")
-@click.option("--sweep", metavar="SETTING", help="A setting that is swept, with its --value.")
-@click.option("--value", help="Of the setting that is swept.")
+@stages.command(epilog=example("medprobe stages rewire --model taught --set set-0"))
+@add_options("model", "set")
+@click.option("--sweep", metavar="SETTING", help="A setting to sweep; needs --value.")
+@click.option("--value", help="The value of the swept setting.")
 def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) -> None:
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
     if (sweep is None) != (value is None):
-        raise BadInput("rewire", "--sweep and --value go together", "name both, or neither")
+        raise BadInput("rewire", "--sweep and --value go together", "give both or neither")
     from medprobe import check
     from medprobe.stages.rewire import rewire as run
 
     params, swept = check.loaded(), (sweep, value) if sweep and value else None
-    with executing(params.engine) as executor:
+    with open_executor(params.engine) as executor:
         run(model, sentence_set, params, swept, executor)
 
 
-@main.command()
-@named("model", "method", "benchmark")
+@stages.command(
+    epilog=example("medprobe stages probe --model taught --method contrastive --benchmark medlama")
+)
+@add_options("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
     from medprobe import check
@@ -164,20 +195,20 @@ def probe(model: str, method: str, benchmark: str) -> None:
     params = check.loaded()
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     engine = params.engine
-    about: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
-    with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, about):
-        with executing(engine) as executor:
+    record: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
+    with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, record):
+        with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)
-        about |= lineage_of(executor, engine)
+        record |= lineage_of(executor, engine)
     from medprobe.stages.track import track_one  # whose libraries probing does not need
 
     track_one(model, method, benchmark, params)
 
 
-@main.command()
-@named("benchmark")
+@stages.command(epilog=example("medprobe stages baseline --benchmark medlama"))
+@add_options("benchmark")
 def baseline(benchmark: str) -> None:
-    """Rank the commonest answers of each relation: what looks at no subject."""
+    """Rank the commonest answers of each relation, without a model."""
     from medprobe import check
     from medprobe.stages.baseline import baseline as run
 
@@ -185,10 +216,10 @@ def baseline(benchmark: str) -> None:
     run(benchmark)
 
 
-@main.command()
-@named("model")
+@stages.command(epilog=example("medprobe stages imported --model gpt-imported"))
+@add_options("model")
 def imported(model: str) -> None:
-    """Make the predictions of a model that another program asked."""
+    """Compute the predictions of a model whose results were imported."""
     from medprobe import check
     from medprobe.stages.imported import imported as run
 
@@ -196,18 +227,18 @@ def imported(model: str) -> None:
     run(model)
 
 
-@main.command()
+@stages.command(epilog=example("medprobe stages score"))
 def score() -> None:
     """Compute every metric from the predictions on disk."""
     from medprobe import check
     from medprobe.stages.score import score as run
 
     params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"})) as executor:
+    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
         run(params, executor)
 
 
-@main.command()
+@stages.command(epilog=example("medprobe stages significance"))
 def significance() -> None:
     """Compute the paired tests between all systems."""
     from medprobe import check
@@ -215,22 +246,24 @@ def significance() -> None:
     from medprobe.stages.significance import significance as run
 
     params = check.loaded()
-    with executing(params.engine.model_copy(update={"device": "cpu"}), in_processes) as executor:
+    with open_executor(
+        params.engine.model_copy(update={"device": "cpu"}), in_processes
+    ) as executor:
         run(params, executor=executor)
 
 
-@main.command()
+@stages.command(epilog=example("medprobe stages compare"))
 def compare() -> None:
-    """Write reports/: the comparison of all models and methods as a table and a page."""
+    """Write reports/: a table and a page that compare all models and methods."""
     from medprobe import check
     from medprobe.stages.compare import compare as run
 
     run(check.loaded())
 
 
-@main.command()
+@stages.command(epilog=example("medprobe stages track"))
 def track() -> None:
-    """Bring all results on disk into MLflow; run it again as often as you like."""
+    """Log all results to MLflow; results that are already logged are skipped."""
     from medprobe import check
     from medprobe.stages.track import track as run
 

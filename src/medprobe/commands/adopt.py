@@ -1,4 +1,4 @@
-"""Command `adopt`: a paper's benchmarks, methods, rewiring and models, put into `params.yaml`."""
+"""`medprobe adopt`: put a paper's benchmarks, methods, rewiring and models into `params.yaml`."""
 
 import difflib
 import re
@@ -18,45 +18,54 @@ WIDTH: Final = 160
 SAMPLE: Final = ("train", "continued")  # the sample world's models, which no paper probes
 
 
-def adopted(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
-    """`(the file as it is, the file with the paper's settings)`.
+def adopt(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
+    """Put a paper's settings into the text of params.yaml, without writing it.
 
-    The sections that the paper has take the place of one's own; models of one's own stay, the
-    sample world's go. What stands above a section, comments too, and all other sections stay to
-    the letter. Raises BadInput for a name that is no paper's, and where the outcome would not do.
+    The paper's sections replace those of the file. The user's models stay, and those of the sample
+    world are removed. Other sections and comments do not change.
+
+    Args:
+        name: a paper.
+        path: params.yaml.
+
+    Returns:
+        The text of the file, and the text with the paper's settings.
+
+    Raises:
+        BadInput: for an unknown paper, and if the new text is not valid.
     """
-    if name not in (known := papers()):
-        problem = f"no paper '{name}'{nearest(name, [*known])}"
-        raise BadInput("adopt", problem, f"there are: {', '.join(known)}")
+    by_name = papers()
+    if name not in by_name:
+        problem = f"no paper '{name}'{nearest(name, [*by_name])}"
+        raise BadInput("adopt", problem, f"choose one of {', '.join(by_name)}")
     params = load_params(path)
-    before = path.read_text(encoding="utf-8")
-    after = before
-    for key, value in _sections(known[name], params).items():
-        after = _replaced(after, key, value)
-    check.check(parse_section(Params, YAML(typ="safe").load(after), f"{path} after {name}"))
-    return before, after
+    old_text = path.read_text(encoding="utf-8")
+    new_text = old_text
+    for key, value in _sections(by_name[name], params).items():
+        new_text = _replace_section(new_text, key, value)
+    check.check(parse_section(Params, YAML(typ="safe").load(new_text), f"{path} after {name}"))
+    return old_text, new_text
 
 
-def difference(before: str, after: str, path: Path = check.PARAMS) -> str:
-    """What would change, as a unified diff; nothing where nothing would."""
-    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+def difference(old_text: str, new_text: str, path: Path = check.PARAMS) -> str:
+    """Format a change as a unified diff; empty if the texts are equal."""
+    lines = (old_text.splitlines(keepends=True), new_text.splitlines(keepends=True))
     return "".join(difflib.unified_diff(*lines, str(path), f"{path} (adopted)"))
 
 
 def write(text: str, path: Path = check.PARAMS) -> None:
-    """Write params.yaml; it changes whole or not at all."""
+    """Replace params.yaml; if writing fails, the old file stays."""
     with replacing(path) as scratch:
         scratch.write_text(text, encoding="utf-8")
 
 
 def remarks(name: str) -> list[str]:
-    """What a person has to know beside: models without a hub name, gated ones, what is open."""
+    """List what else a user must know: models without a hub name, gated models, open questions."""
     paper = papers()[name]
-    said = [f"{model}: {one.note}" for model, one in paper.models.items() if one.note]
-    said += [
-        f"{model}: the hub asks for consent" for model, one in paper.models.items() if one.gated
-    ]
-    return [*said, *(f"left open: {one}" for one in paper.open)]
+    models = paper.models.items()
+    notes = [f"{name}: {model.note}" for name, model in models if model.note]
+    gated = [f"{name}: the hub requires your consent" for name, model in models if model.gated]
+    return [*notes, *gated, *(f"open question: {question}" for question in paper.open)]
 
 
 def _sections(paper: Paper, params: Params) -> dict[str, Any]:
@@ -65,20 +74,21 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
     fetch = {name: model.model_dump(exclude_none=True) for name, model in params.fetch.items()}
     models: dict[str, dict[str, Any]] = {
         kind: {
-            name: about.model_dump(exclude_defaults=True)
-            for name, about in named.items()
+            name: settings.model_dump(exclude_defaults=True)
+            for name, settings in by_name.items()
             if name not in sample
         }
-        for kind, named in params.models.by_kind().items()
+        for kind, by_name in params.models.by_kind().items()
     }
-    mine = {name for named in models.values() for name in named}
+    user_models = {name for by_name in models.values() for name in by_name}
     for printed, model in paper.models.items():
         name = _file_name(printed)
-        if model.hub and name not in mine:
+        if model.hub and name not in user_models:
             fetch[name] = {"hub": model.hub, "revision": model.revision}
             models[model.kind][name] = {"published": printed}
     sections: dict[str, Any] = {name: {} for name in SAMPLE}
-    sections |= {"fetch": fetch, "models": {kind: named for kind, named in models.items() if named}}
+    filled = {kind: by_name for kind, by_name in models.items() if by_name}
+    sections |= {"fetch": fetch, "models": filled}
     sections |= paper.adopted.model_dump(mode="json")
     if not sections["rewire"]:
         del sections["rewire"]  # the section must stay
@@ -94,12 +104,12 @@ def _file_name(printed: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", printed.lower()).strip("-")
 
 
-def _replaced(text: str, key: str, value: Any) -> str:
-    """The text with another value of a section, or with the section at its end."""
-    found = re.search(rf"^{key}:.*\n(?:[ \t]+.*\n|[ \t]*\n(?=[ \t]))*", text + "\n", re.MULTILINE)
+def _replace_section(text: str, key: str, value: Any) -> str:
+    """Replace a section of the text, or append it."""
+    match = re.search(rf"^{key}:.*\n(?:[ \t]+.*\n|[ \t]*\n(?=[ \t]))*", text + "\n", re.MULTILINE)
     body = yaml.safe_dump(
         {key: value}, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
     )
-    if found is None:
+    if match is None:
         return f"{text.rstrip()}\n\n{body}"
-    return text[: found.start()] + body + text[found.end() :]
+    return text[: match.start()] + body + text[match.end() :]

@@ -1,6 +1,6 @@
-"""`medprobe ask` and `medprobe run`: a model is asked at once, beside the pipeline.
+"""`medprobe ask` and `medprobe run`: probe a model at once, without the pipeline.
 
-`ask` is for one prompt, `run` for a benchmark. Both name models and settings as a project does, and
+`ask` is for one prompt, `run` for a benchmark. Both use the models and settings of a project, and
 record nothing.
 """
 
@@ -25,20 +25,20 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.summary import MEANS
 
-DEFAULTS: Final = ("contrastive", "likelihood")  # every model can be asked by one of them
+DEFAULTS: Final = ("contrastive", "likelihood")  # one of them serves every kind of model
 
 
 def ask(name: str, prompt: str, method: str | None, benchmark: str, params: Params) -> None:
-    """Print the ten best answers to a prompt, with scores, and which of them are right.
+    """Print the ten best answers to a prompt, with scores, and mark those that are right.
 
-    The answers are those of the method's first pass and variant: the paper's. They are known to be
-    right or wrong where the benchmark has this prompt.
+    The answers are those of the method's first pass and variant, which is the paper's. Only prompts
+    of the benchmark have marks.
 
     Args:
         name: a model of params.yaml, or the folder of a checkpoint.
         prompt: a text with one slot `[Y]`.
-        method: how to ask; None takes the first of DEFAULTS that can ask the model.
-        benchmark: whose candidates are ranked.
+        method: a method; None takes the first of DEFAULTS that serves the model.
+        benchmark: the benchmark whose candidates are ranked.
         params: the project's.
 
     Raises:
@@ -46,26 +46,34 @@ def ask(name: str, prompt: str, method: str | None, benchmark: str, params: Para
     """
     if method is None:
         kinds = {*_model(name, params).kinds}
-        able = (one for one in DEFAULTS if kinds & {*methods.find(one).KINDS})
-        method = next(able, DEFAULTS[0])
+        serving = (default for default in DEFAULTS if kinds & {*methods.find(default).KINDS})
+        method = next(serving, DEFAULTS[0])
     best = answers(name, prompt, method, benchmark, params)
-    known = "hit" in best
-    columns = ["rank", "answer", "score", *(["right"] if known else [])]
+    has_hits = "hit" in best
+    columns = ["rank", "answer", "score", *(["right"] if has_hits else [])]
     table = Table(*columns, title=f"{prompt} ({method})")
     for row in best.to_dict("records"):
-        right = ["yes" if row["hit"] else "no"] if known else []
-        table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *right)
+        hit = ["yes" if row["hit"] else "no"] if has_hits else []
+        table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *hit)
     Console().print(table)
 
 
 def answers(
     name: str, prompt: str, method: str, benchmark: str, params: Params, *, k: int = methods.K
 ) -> pd.DataFrame:
-    """The first k predictions for one prompt: columns rank, prediction, score, and hit where the
-    benchmark has a query of this prompt."""
+    """Rank the candidates of a benchmark as answers to one prompt.
+
+    Returns:
+        The first k, with columns rank, prediction and score, and hit if the benchmark has a query
+        with this prompt.
+
+    Raises:
+        BadInput: for a method that does not rank candidates.
+    """
     if methods.find(method).METRIC != library.ANSWER_METRIC:
-        able = ", ".join(library.find_answering(MODEL_KINDS))
-        raise BadInput(f"ask --method {method}", "it ranks no candidates", f"one of {able}")
+        ranking = ", ".join(library.find_answering(MODEL_KINDS))
+        problem, remedy = "this method does not rank candidates", f"choose one of {ranking}"
+        raise BadInput(f"ask --method {method}", problem, remedy)
     tables = _tables(benchmark, params)
     candidates = tables.candidates[tables.candidates["type"] != DISTRACTOR]
     queries = tables.queries[tables.queries["prompt"] == prompt].head(1).reset_index(drop=True)
@@ -88,23 +96,23 @@ def run(
     limit: int | None = None,
     out: Path | None = None,
 ) -> None:
-    """Probe, and print the means over relations, by variant and subset.
+    """Probe a model on a benchmark, and print the means over relations, by variant and subset.
 
     Args:
         name: a model of params.yaml, or the folder of a checkpoint.
-        method: how to ask.
+        method: a method.
         benchmark: a name of params.yaml, or a file of facts.
         params: the project's.
         prompts: the templates of a file of facts.
-        limit: how many queries are drawn by the seed, evenly over relations and subsets.
+        limit: the number of queries to draw by the seed, evenly over relations and subsets.
         out: a parquet file for the predictions.
 
     Raises:
-        BadInput: for a model, method, benchmark or file that there is none of.
+        BadInput: for an unknown model, method, benchmark or file.
     """
     model = _model(name, params)
     if Path(benchmark).suffix and not Path(benchmark).exists():
-        raise BadInput(benchmark, "no such file", "name a file of facts, or a benchmark")
+        raise BadInput(benchmark, "no such file", "give a file of facts, or a benchmark")
     if Path(benchmark).is_file():
         tables, metadata = to_tables(benchmark, prompts), METADATA
     else:
@@ -127,34 +135,34 @@ def run(
 
 
 def _model(name: str, params: Params) -> library.Model:
-    """A model of params.yaml, or of the folder of a checkpoint."""
+    """Find a model of params.yaml, or the checkpoint in a folder."""
     folder = Path(name)
     if folder.is_dir():
         kinds = library.load(folder).kinds
     else:
         kinds, folder = (params.models.kind(name),), places.MODELS / name
         if not folder.is_dir():
-            raise BadInput(folder, "no such checkpoint", "run `medprobe repro` to make it")
+            raise BadInput(folder, "no such checkpoint", "run `medprobe repro` to create it")
     return library.Model(name, folder, kinds, params.engine, params.seed)
 
 
 def _prober(model: library.Model, method: str, benchmark: str, params: Params) -> Method:
-    """The method with the settings that params.yaml has for it on the benchmark and the model's
-    kind, or another kind where that has none.
+    """Prepare the method with its settings in params.yaml for the benchmark and the model's kind.
 
-    Without any, the method's defaults count; for a checkpoint in a folder, which no project
-    rewired, those of the library.
+    If that kind has no settings, those of another kind count, then the method's defaults. A
+    checkpoint in a folder, which no project has rewired, takes the library's defaults instead.
     """
     kinds = methods.find(method).KINDS
     ordered = [*(kind for kind in model.kinds if kind in kinds), *kinds]
     settings = [params.methods.get(kind, {}).get(method, {}).get(benchmark) for kind in ordered]
     default: Choices | None = None if Path(model.name).is_dir() else {}
-    chosen = next((some for some in settings if some is not None), default)
-    return model.make_prober(method, chosen)
+    first_setting = next((choices for choices in settings if choices is not None), default)
+    return model.make_prober(method, first_setting)
 
 
 def _tables(benchmark: str, params: Params) -> BenchmarkTables:
-    """A benchmark's tables. Raises BadInput where it is not built, with the command that does."""
+    """Read a benchmark's tables. Raises BadInput with the command that builds them if they do not
+    exist."""
     folder = places.BENCHMARKS / benchmark
     if not folder.is_dir():
         remedy = f"run `dvc repro build-{params.builder(benchmark)}@{benchmark}`"

@@ -1,6 +1,6 @@
-"""`medprobe cite`: what to cite for benchmarks, methods and models, as BibTeX.
+"""`medprobe cite`: the BibTeX entries of benchmarks, methods and models.
 
-The entries stand in `papers/references.bib`; their `keywords` say what each is cited for.
+The entries are in `papers/references.bib`; their `keywords` list what each entry is cited for.
 """
 
 import re
@@ -17,48 +17,53 @@ KEYWORDS: Final = re.compile(r",\n  keywords = \{(.*)\}\n\}")
 
 
 def cite(names: Iterable[str], params: Params) -> str:
-    """The entries for these names, each once. A name is of a benchmark or a builder, a method, a
-    model of params.yaml or of a paper, or of a model on the hub. A line says where there is none.
+    """Format the entries for some names, each entry once.
 
-    Raises BadInput for a name that is none of these.
+    Args:
+        names: benchmarks, builders, methods, models of params.yaml or of a paper, or names on the
+            hub. A name without an entry becomes a comment.
+        params: the project's.
+
+    Raises:
+        BadInput: for an unknown name.
     """
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for name in names:
-        wanted = _wanted(name, params)
-        entries = [entry for entry, keys in references() if any(map(wanted.startswith, keys))]
-        found.update(dict.fromkeys(entries or [f"% {name}: nothing to cite is known"]))
-    return "\n\n".join(found) + "\n"
+        key = _citation_key(name, params)
+        entries = [entry for entry, prefixes in references() if any(map(key.startswith, prefixes))]
+        texts.update(dict.fromkeys(entries or [f"% {name}: no entry"]))
+    return "\n\n".join(texts) + "\n"
 
 
 def references() -> list[tuple[str, list[str]]]:
-    """`(entry, what it is cited for)` in the order of the file."""
+    """List pairs (entry, names that it is cited for) in the order of the file."""
     _, *entries = re.split(r"^(?=@)", REFERENCES.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return [
-        (KEYWORDS.sub("\n}", entry).strip(), found[1].split(", "))
-        for entry in entries
-        if (found := KEYWORDS.search(entry))
-    ]
+    pairs = []
+    for entry in entries:
+        if match := KEYWORDS.search(entry):
+            pairs.append((KEYWORDS.sub("\n}", entry).strip(), match[1].split(", ")))
+    return pairs
 
 
-def _wanted(name: str, params: Params) -> str:
-    """What an entry for this name is cited for: `benchmark:…`, `method:…`, `model:…`, that by its
-    name on the hub.
+def _citation_key(name: str, params: Params) -> str:
+    """The keyword of the entries for a name: `benchmark:…`, `method:…`, or `model:…` with the name
+    on the hub.
 
-    Of a benchmark's builder the first word counts: `medlama_released` is cited as `medlama` is.
+    The first word of a benchmark's builder counts: `medlama_released` is cited as `medlama`.
     """
-    named = {one: builder for builder, some in params.benchmarks.items() for one in some}
-    builders = {**{one: one for one in benchmarks.list_names()}, **named}
+    builders = {builder: builder for builder in benchmarks.list_names()}
+    for builder, by_name in params.benchmarks.items():
+        builders |= dict.fromkeys(by_name, builder)
     if name in builders:
         return f"benchmark:{builders[name].partition('_')[0]}"
     if name in methods.list_names():
         return f"method:{name}"
-    of_papers = [some for paper in papers.papers().values() for some in paper.models.items()]
-    known = {
-        **{model: one.hub or "" for model, one in of_papers},
-        **dict.fromkeys(params.models.all(), ""),
-        **{model: one.hub for model, one in params.fetch.items()},
-    }
-    if name not in known and "/" not in name:
-        there = [*builders, *methods.list_names(), *known]
-        raise BadInput("cite", f"nothing is named '{name}'{nearest(name, there)}")
-    return f"model:{known.get(name, name)}"
+    hub_names: dict[str, str] = {}
+    for paper in papers.papers().values():
+        hub_names |= {model: origin.hub or "" for model, origin in paper.models.items()}
+    hub_names |= dict.fromkeys(params.models.all(), "")
+    hub_names |= {model: origin.hub for model, origin in params.fetch.items()}
+    if name not in hub_names and "/" not in name:
+        hint = nearest(name, [*builders, *methods.list_names(), *hub_names])
+        raise BadInput("cite", f"unknown name '{name}'{hint}", "`medprobe list` shows the names")
+    return f"model:{hub_names.get(name, name)}"

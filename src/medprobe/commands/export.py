@@ -1,8 +1,8 @@
-"""`medprobe export`: a view of the results as a table for a paper, with the page's numbers.
+"""`medprobe export`: results as a table for a paper, with the numbers of the page.
 
-A row is a model, a column a method, or in the leaderboard a benchmark: so a column compares models
-under one method, which is what the paired tests do. The best of each column is bold, and those that
-are significantly worse carry a mark.
+A row is a model, and a column a method or, in the leaderboard, a benchmark. A column compares
+models under one method, as the paired tests do. The best value of each column is bold, and a mark
+shows which models are significantly worse.
 """
 
 import re
@@ -22,10 +22,10 @@ from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
-BEST: Final = "The best of each column is bold; intervals stand in brackets."
+BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
-HEAD: Final = re.compile(r", | by |(?<=:)")  # where a column's head is broken
-NARROW: Final = 4  # columns that fit into the width of a text
+HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
+NARROW: Final = 4  # columns that fit into the width of the text
 DAGGER: Final = r"$^\dagger$"
 SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
@@ -37,21 +37,27 @@ class Column:
 
     head: str
     rows: pd.DataFrame  # of the comparison, one a model, with `best` and `worse`
-    untested: bool  # is there a model that no test compares with the best one?
+    untested: bool  # whether a model has no test against the best one
 
 
 def export(results: Results, view: str, form: str, metric: str | None = None) -> str:
-    """A view as text in a form (a key of FORMS). `view` is `leaderboard`, a benchmark, or
-    `<benchmark>/<subset>`; `metric` is the benchmark's main one where none is named.
+    """Format results as a table.
 
-    Raises BadInput for a view or a metric that there is none of.
+    Args:
+        results: the results of a project.
+        view: `leaderboard`, a benchmark, or `<benchmark>/<subset>`.
+        form: a key of FORMS.
+        metric: a metric of a benchmark; None takes its main metric.
+
+    Raises:
+        BadInput: for an unknown view or metric.
     """
     if view == LEADERBOARD:
         columns, title = list(_leaderboard(results, metric)), "The models by benchmark."
     else:
         columns = list(_benchmark(results, *view.partition("/")[::2], metric))
-        first = columns[0].rows.iloc[0]
-        title = f"{about(first['metric']).title} on {first['benchmark']} ({first['subset']})."
+        row = columns[0].rows.iloc[0]
+        title = f"{about(row['metric']).title} on {row['benchmark']} ({row['subset']})."
     marks = UNTESTED if results.significance.empty else TESTED
     if marks == TESTED and any(column.untested for column in columns):
         marks += SOME
@@ -64,33 +70,34 @@ def _benchmark(
     metadata = results.benchmark(benchmark)
     rows = select(results.comparison, benchmark=benchmark, relation="macro")
     name, subset = metric or primary_metric(rows, metadata), subset or subsets(rows, metadata)[0]
-    chosen = without_sweeps(select(rows, subset=subset, metric=name))
-    if chosen.empty:
-        known = sorted({f"{s}, {m}" for s, m in zip(rows["subset"], rows["metric"], strict=True)})
-        problem = f"no means of {name} on {subset}{nearest(f'{subset}, {name}', known)}"
-        raise BadInput(benchmark, problem, "reports/comparison.csv names subsets and metrics")
-    for method, part in chosen.groupby("method", sort=True):
+    means = without_sweeps(select(rows, subset=subset, metric=name))
+    if means.empty:
+        pairs = sorted({*(rows["subset"] + ", " + rows["metric"])})
+        problem = f"no means of {name} on {subset}{nearest(f'{subset}, {name}', pairs)}"
+        raise BadInput(benchmark, problem, "reports/comparison.csv lists subsets and metrics")
+    for method, part in means.groupby("method", sort=True):
         yield _column(results, str(method), part)
 
 
 def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
-    """Each benchmark's first subset, under the method that asks most models."""
+    """Each benchmark's first subset, under the method that probes most models."""
     if metric is not None:
-        raise BadInput("export", "the leaderboard has each benchmark's main metric", "no --metric")
+        problem = "the leaderboard always shows the main metric of each benchmark"
+        raise BadInput("export", problem, "remove --metric")
     for benchmark in sorted(results.comparison["benchmark"].unique()):
         metadata = results.benchmark(benchmark)
         rows = select(results.comparison, benchmark=benchmark, relation="macro")
         name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
-        chosen = comparable(select(rows, subset=subset, metric=name))
+        means = comparable(select(rows, subset=subset, metric=name))
         lower = about(name).better_on(subset) == "lower"
-        order = chosen.sort_values("value", ascending=lower, kind="stable")
+        order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
         part = order[order["method"] == method]
         yield _column(results, f"{benchmark} ({subset}), {about(name).title} by {method}", part)
 
 
 def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
-    """The rows of one method, with which models are `best`, and which significantly `worse`."""
+    """Mark, in the rows of one method, the `best` models and the significantly `worse` ones."""
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
     tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
     best = _best(rows, about(metric).better_on(subset))
@@ -98,14 +105,17 @@ def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
         model: [verdict(tests, (model, method), (other, method)) for other in best]
         for model in set(rows["model"]) - best
     }
-    worse = {model for model, found in verdicts.items() if any(one and one.clear for one in found)}
-    untested = any(one is None for found in verdicts.values() for one in found)
+    worse, untested = set(), False
+    for model, tests_against_best in verdicts.items():
+        if any(test is not None and test.clear for test in tests_against_best):
+            worse.add(model)
+        untested |= None in tests_against_best
     marks = {"best": rows["model"].isin(best), "worse": rows["model"].isin(worse)}
     return Column(head, rows.assign(**marks), untested)
 
 
 def _best(rows: pd.DataFrame, better: str) -> set[str]:
-    """The models of the best value, unless the metric has no good direction."""
+    """The models with the best value; none if no direction of the metric is better."""
     if better == "neither":
         return set()
     top = rows["value"].min() if better == "lower" else rows["value"].max()
@@ -113,7 +123,7 @@ def _best(rows: pd.DataFrame, better: str) -> set[str]:
 
 
 def _cells(columns: list[Column], cell: Callable[[dict[str, Any]], str]) -> pd.DataFrame:
-    """The table of all columns, a row a model, each cell made of a row of the comparison."""
+    """Build a table with one row per model; `cell` formats a row of the comparison."""
     table = {
         _head(column): {row["model"]: cell(row) for row in column.rows.to_dict("records")}
         for column in columns
@@ -136,7 +146,7 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as LaTeX prints it.
+    """Escape text for LaTeX.
 
     >>> _escaped("mask_average, 5 %")
     'mask\\\\_average, 5 \\\\%'
@@ -149,9 +159,8 @@ def _escaped(text: str) -> str:
 
 
 def _latex(columns: list[Column], note: str) -> str:
-    """A table for booktabs: heads and intervals in lines of their own, since what stands beside
-    each other runs off the paper, and scaled to the text's width (graphicx) where there are many.
-    """
+    """Format a table for booktabs. Heads and intervals have lines of their own, which saves width;
+    a table with many columns is scaled to the width of the text (graphicx)."""
 
     def cell(row: dict[str, Any]) -> str:
         value, interval = _number(row, "value"), _interval(row)
@@ -174,13 +183,13 @@ def _latex(columns: list[Column], note: str) -> str:
 
 
 def _lines(texts: Sequence[str]) -> str:
-    """Texts one below another, to the right, as LaTeX sets them in a cell.
+    """Stack texts in a cell, aligned to the right; empty texts are left out.
 
     >>> print(_lines(["5.0", "(1.0 to 9.0)"]), _lines(["5.0", ""]))
     \\shortstack[r]{5.0\\\\(1.0 to 9.0)} 5.0
     """
-    there = [text for text in texts if text]
-    return "".join(there) if len(there) < 2 else "\\shortstack[r]{" + r"\\".join(there) + "}"
+    lines = [text for text in texts if text]
+    return "".join(lines) if len(lines) < 2 else "\\shortstack[r]{" + r"\\".join(lines) + "}"
 
 
 def _markdown(columns: list[Column], note: str) -> str:
@@ -194,7 +203,7 @@ def _markdown(columns: list[Column], note: str) -> str:
 
 
 def _csv(columns: list[Column], note: str) -> str:
-    """A row a number, unrounded."""
+    """Format one row per number, unrounded."""
     rows = pd.concat([column.rows for column in columns])
     return str(rows.to_csv(index=False, lineterminator="\n"))
 

@@ -1,4 +1,4 @@
-"""`medprobe init`: a project in a folder of its own, outside a clone of the code."""
+"""`medprobe init`: create a project outside a clone of the code."""
 
 import shutil
 import subprocess
@@ -22,15 +22,16 @@ FILES: Final = (  # of a clone that every project has; setup.py puts them into t
 
 
 def init(folder: Path) -> None:
-    """Make a project in a folder: a git repository, unless it lies in one, with DVC's files, the
-    expectations, a params.yaml to start from, and dvc.yaml.
+    """Create a project: a git repository, DVC's files, the expectations, params.yaml, dvc.yaml.
 
-    Raises BadInput where the folder holds any of these already, and where git cannot be run.
+    A folder inside a git repository becomes a part of it.
+
+    Raises:
+        BadInput: if one of these files exists, and if git cannot be run.
     """
-    made = [*FILES, START.name, pipeline.PIPELINE.name]
-    for name in made:
+    for name in [*FILES, START.name, pipeline.PIPELINE.name]:
         if (folder / name).exists():
-            raise BadInput(folder / name, "is there already", "choose another folder")
+            raise BadInput(folder / name, "already exists", "choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         _git()
@@ -45,16 +46,16 @@ def init(folder: Path) -> None:
 
 
 def _source() -> Path:
-    """Where the files are: within an installed package, or beside its sources in a clone."""
+    """The folder with the files: in an installed package, or the root of a clone."""
     packaged = ROOT / "project"
     return packaged if packaged.is_dir() else ROOT.parents[1]
 
 
 def _git() -> None:
-    """DVC needs a repository."""
+    """Create the repository that DVC needs, unless the folder is in one."""
     try:
-        inside = subprocess.run(["git", "rev-parse"], capture_output=True, check=False)
-        if inside.returncode != 0:
+        status = subprocess.run(["git", "rev-parse"], capture_output=True, check=False)
+        if status.returncode != 0:
             subprocess.run(["git", "init", "--quiet"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        raise BadInput("git", "cannot be run", "install git, which DVC works with") from None
+        raise BadInput("git", "cannot be run", "install git, which DVC needs") from None

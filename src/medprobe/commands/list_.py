@@ -1,4 +1,4 @@
-"""`medprobe list`: what there is to choose from."""
+"""`medprobe list`: the available models, methods, benchmarks and papers."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from medprobe.papers import papers
 
 
 def list_(what: str, params: Params) -> None:
-    """Print the models of params.yaml, or the methods, the benchmarks' builders or the papers."""
+    """Print a table of the models of params.yaml, the methods, the builders or the papers."""
     columns, rows = LISTS[what]
     table = Table(*columns)
     for row in rows(params):
@@ -22,8 +22,8 @@ def list_(what: str, params: Params) -> None:
 
 
 def _models(params: Params) -> Iterator[tuple[str, ...]]:
-    for kind, named in params.models.by_kind().items():
-        for name in named:
+    for kind, by_name in params.models.by_kind().items():
+        for name in by_name:
             yield name, kind, ", ".join(methods.find_by_kind([kind]))
 
 
@@ -35,9 +35,9 @@ def _methods(params: Params) -> Iterator[tuple[str, ...]]:
 
 def _benchmarks(params: Params) -> Iterator[tuple[str, ...]]:
     for name in benchmarks.list_names():
-        about = benchmarks.find(name).metadata
-        named = ", ".join(params.benchmarks.get(name, {}))
-        yield name, named, ", ".join(about.sources), about.description
+        metadata = benchmarks.find(name).metadata
+        configured = ", ".join(params.benchmarks.get(name, {}))
+        yield name, configured, ", ".join(metadata.sources), metadata.description
 
 
 def _papers(params: Params) -> Iterator[tuple[str, ...]]:
@@ -45,14 +45,14 @@ def _papers(params: Params) -> Iterator[tuple[str, ...]]:
         yield name, paper.title, paper.version, "yes" if paper.stands else "no"
 
 
-def _first_sentence(thing: object) -> str:
-    return (inspect.getdoc(thing) or "").partition(".")[0].replace("\n", " ")
+def _first_sentence(plugin: object) -> str:
+    return (inspect.getdoc(plugin) or "").partition(".")[0].replace("\n", " ")
 
 
 Rows = Callable[[Params], Iterator[tuple[str, ...]]]
 LISTS: Final[dict[str, tuple[tuple[str, ...], Rows]]] = {
     "models": (("model", "kind", "methods that serve it"), _models),
     "methods": (("method", "kinds of model", "scored by", "what it does"), _methods),
-    "benchmarks": (("builder", "in params.yaml", "sources in data/", "what it asks"), _benchmarks),
-    "papers": (("paper", "title", "version", "its figures stand"), _papers),
+    "benchmarks": (("builder", "in params.yaml", "sources in data/", "question"), _benchmarks),
+    "papers": (("paper", "title", "version", "figures confirmed"), _papers),
 }

@@ -1,4 +1,4 @@
-"""`medprobe merge`: the results of several groups in one comparison."""
+"""`medprobe merge`: combine the results of several groups into one comparison."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,69 +19,84 @@ from medprobe.tracking import shared
 
 
 def merge(paths: Sequence[Path], out: Path) -> list[str]:
-    """Write a folder of the results of projects and results files: `results.json` with all of
-    them, `comparison.csv`, the paired tests of those whose predictions or units are there, these
-    units, and scores where a project has them, so that what reads a project's results reads these.
-    Gives what is not tested: `<model> <method> <benchmark>`.
+    """Write a folder with the results of projects and results files.
 
-    Raises BadInput where the folder is there already, and where results do not go together.
+    The folder has `results.json`, `comparison.csv`, the scores, and paired tests of all results
+    whose predictions or units are available, with these units. Commands that read a project's
+    results can read this folder.
+
+    Args:
+        paths: folders of projects, and results files.
+        out: the new folder.
+
+    Returns:
+        The results without tests, as `<model> <method> <benchmark>`.
+
+    Raises:
+        BadInput: if the folder exists, and if results cannot be combined.
     """
     if out.exists():
-        raise BadInput(out, "is there already", "choose another folder")
+        raise BadInput(out, "already exists", "choose another folder")
     files = {path: shared.read(path) for path in paths}
-    together = shared.merged({str(path): file for path, file in files.items()})
+    merged = shared.merge({str(path): file for path, file in files.items()})
     units: dict[Path, pd.DataFrame] = {}  # by `Result.table`
     for path, file in files.items():
-        for one in file.results:
-            if one.table not in units and (table := shared.units(path, one)) is not None:
-                units[one.table] = table
+        for result in file.results:
+            table = units.get(result.table)
+            if table is None:
+                table = shared.units(path, result)
+            if table is not None:
+                units[result.table] = table
     scores: dict[tuple[str, str], dict[str, Scores]] = {}
-    for one in together.results:
-        scores.setdefault((one.model, one.method), {})[one.benchmark] = one.scores
+    for result in merged.results:
+        scores.setdefault((result.model, result.method), {})[result.benchmark] = result.scores
     with replacing(out) as folder:
         folder.mkdir()
-        shared.write(together, folder / shared.NAME)
-        for name, benchmark in together.benchmarks.items():
-            about = {**benchmark.about, "sources": tuple(benchmark.about["sources"])}
-            Metadata(**about).write(folder / places.ABOUT / f"{name}.json")
+        shared.write(merged, folder / shared.NAME)
+        for name, benchmark in merged.benchmarks.items():
+            metadata = {**benchmark.about, "sources": tuple(benchmark.about["sources"])}
+            Metadata(**metadata).write(folder / places.ABOUT / f"{name}.json")
         for (model, method), by_benchmark in scores.items():
             path = folder / places.SCORES / model / f"{method}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")
         write_csv(comparison(folder / places.SCORES), folder / "comparison.csv")
-        write_csv(_tests(together, units), folder / places.REPORTS / "significance.csv")
-        for below, table in units.items():
-            (folder / shared.UNITS / below).parent.mkdir(parents=True, exist_ok=True)
-            table.to_parquet(folder / shared.UNITS / below, index=False)
-    left = [one for one in together.results if one.table not in units]
-    return [f"{one.model} {one.method} {one.benchmark}" for one in left]
+        write_csv(_tests(merged, units), folder / places.REPORTS / "significance.csv")
+        for path, table in units.items():
+            (folder / shared.UNITS / path).parent.mkdir(parents=True, exist_ok=True)
+            table.to_parquet(folder / shared.UNITS / path, index=False)
+    untested = [result for result in merged.results if result.table not in units]
+    return [f"{result.model} {result.method} {result.benchmark}" for result in untested]
 
 
-def _tests(together: shared.ResultsFile, units: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
-    """The paired tests over all units, as the stage `compare` makes them of predictions. Models of
-    unknown kind are not compared by what differs from kind to kind."""
-    kinds = {one.model: one.kind or one.model for one in together.results}
+def _tests(merged: shared.ResultsFile, units: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
+    """Compute the paired tests over all units, as the stage `significance` does for predictions.
+
+    A model of unknown kind is its own kind, since some metrics compare within one kind only.
+    """
+    kinds = {result.model: result.kind or result.model for result in merged.results}
     systems: dict[str, dict[System, pd.DataFrame]] = {}
-    for one in together.results:
-        if one.table in units:
-            of_variants = split_by_variant(units[one.table], one.model, one.method)
-            systems.setdefault(one.benchmark, {}).update(of_variants)
+    for result in merged.results:
+        if result.table in units:
+            variants = split_by_variant(units[result.table], result.model, result.method)
+            systems.setdefault(result.benchmark, {}).update(variants)
     params = Params()
-    tables = [
-        significance(
-            some, name, params.score, params.seed, kinds=kinds, contrasts=_contrasts(some.values())
+    tables = []
+    for name, by_system in sorted(systems.items()):
+        pairs = _contrasts(by_system.values())
+        tests = significance(
+            by_system, name, params.score, params.seed, kinds=kinds, contrasts=pairs
         )
-        for name, some in sorted(systems.items())
-    ]
+        tables.append(tests)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=SIGNIFICANCE)
 
 
 def _contrasts(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     """The pairs of subsets on which the families of these tables compare a system with itself."""
-    measured = {name for table in tables for name in table}
+    metric_names = {name for table in tables for name in table}
     return [
         pair
         for family in map(metrics.find, metrics.list_names())
-        if measured & {metric.name for metric in family.METRICS}
+        if metric_names & {metric.name for metric in family.METRICS}
         for pair in family.CONTRASTS
     ]

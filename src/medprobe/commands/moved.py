@@ -1,7 +1,7 @@
-"""`medprobe moved`: how far the recorded numbers are from those of a commit.
+"""`medprobe moved`: compare the recorded numbers with those of a commit.
 
-Two machines that compute in float32 differ in the last bits of a model's weights, and a little in
-some numbers. `git diff metrics` shows each of these. Here a small difference is tolerated.
+Two machines that compute in float32 get slightly different weights, and some slightly different
+numbers. `git diff metrics` shows all of these; here small differences are tolerated.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
-NEAR_ZERO: Final = 0.1  # a smaller number may move as far as this one
+NEAR_ZERO: Final = 0.1  # smaller numbers may change as much as this one
 ROUNDING: Final = 1e-6  # of recorded numbers
 SHOWN: Final = 10  # differences of each kind
 
@@ -23,55 +23,61 @@ Numbers = dict[Place, float]
 
 
 class Difference(NamedTuple):
-    """A number that is not the same in two records; None where a record lacks it."""
+    """A number that differs between two records; None if a record lacks it."""
 
     place: Place
-    before: float | None
-    now: float | None
-    limit: float  # how far the number may move
+    old: float | None
+    new: float | None
+    limit: float  # the tolerated change
 
     @property
     def size(self) -> float:
         """The difference, in units of the limit."""
-        if self.before is None or self.now is None:
+        if self.old is None or self.new is None:
             return math.inf
-        return abs(self.before - self.now) / (self.limit + ROUNDING)
+        return abs(self.old - self.new) / (self.limit + ROUNDING)
 
     def __str__(self) -> str:
-        before, now = ("none" if x is None else f"{x:.6g}" for x in (self.before, self.now))
-        return f"  {' '.join(self.place)}: {before} -> {now}, may move by {self.limit:.2g}"
+        old, new = ("none" if x is None else f"{x:.6g}" for x in (self.old, self.new))
+        return f"  {' '.join(self.place)}: {old} -> {new}, tolerance {self.limit:.2g}"
 
 
 class Comparison(NamedTuple):
     """The numbers of two records."""
 
-    path: Path  # where they stand
+    path: Path
     numbers: int  # in either record
     differences: list[Difference]  # the largest first
 
     @property
     def moved(self) -> int:
-        """How many moved further than they may."""
-        return sum(one.size > 1 for one in self.differences)
+        """The number of differences above their limit."""
+        return sum(difference.size > 1 for difference in self.differences)
 
     def __str__(self) -> str:
-        differing = f"{len(self.differences):,} of {self.numbers:,} numbers differ"
-        head = f"{self.path}: {differing}, {self.moved:,} by more than they may"
+        count = f"{len(self.differences):,} of {self.numbers:,} numbers differ"
+        head = f"{self.path}: {count}, {self.moved:,} by more than the tolerance"
         return "\n".join([head, *map(str, self.differences[:SHOWN])])
 
 
-def moved(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
-    """Compare the numbers on disk with those of a commit: the headlines, which are the main numbers
-    of all results (`metrics/summary.json`), and all that stand in `metrics/scores`.
+def compare_with(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
+    """Compare the numbers on disk with those of a commit.
 
-    A number may move by `tolerance`, a share of itself; a headline also by one answer, which is 1/n
-    where it is a mean over n queries.
+    Args:
+        since: a commit, branch or tag.
+        tolerance: the relative change to tolerate. A headline that is a mean over n queries may
+            also change by one answer, 1/n.
 
-    Raises BadInput where there are no numbers, and where git has no such commit, or none in it.
+    Returns:
+        The headlines, which are the main numbers of all results (`metrics/summary.json`), and all
+        numbers in `metrics/scores`.
+
+    Raises:
+        BadInput: without numbers on disk or in the commit, and for an unknown commit.
     """
     paths = [path for path in (places.SUMMARY, *places.SCORES.glob("*/*.json")) if path.is_file()]
     if len(paths) < 2:
-        raise BadInput(places.SCORES, "no numbers there", "run medprobe repro")
+        raise BadInput(places.SCORES, "no numbers in this folder", "run `medprobe repro`")
     headlines, scores = _numbers({path: path.read_text(encoding="utf-8") for path in paths})
     headlines_before, scores_before = _numbers(_committed(since))
 
@@ -88,19 +94,19 @@ def moved(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
 
 
 def _compare(
-    path: Path, before: Numbers, now: Numbers, limit: Callable[[Place, float], float]
+    path: Path, old: Numbers, new: Numbers, limit: Callable[[Place, float], float]
 ) -> Comparison:
-    names = {*before, *now}
+    names = {*old, *new}
     differences = [
-        Difference(name, before.get(name), now.get(name), limit(name, before.get(name, 0.0)))
+        Difference(name, old.get(name), new.get(name), limit(name, old.get(name, 0.0)))
         for name in sorted(names)
-        if before.get(name) != now.get(name)
+        if old.get(name) != new.get(name)
     ]
-    return Comparison(path, len(names), sorted(differences, key=lambda one: -one.size))
+    return Comparison(path, len(names), sorted(differences, key=lambda item: -item.size))
 
 
 def _one_answer(scores: Numbers, headline: Place, value: float) -> float:
-    """1/n of the mean over n queries that a headline is; of equal means, that over the most."""
+    """1/n, if a headline is a mean over n queries; the largest n of equal means."""
     benchmark, model, method = headline
     sizes = [
         scores[(*place[:-1], "n")]
@@ -113,38 +119,39 @@ def _one_answer(scores: Numbers, headline: Place, value: float) -> float:
 
 
 def _committed(since: str) -> dict[Path, str]:
-    """The files of numbers of a commit. Raises BadInput where git fails, or has none there."""
+    """Read the files of numbers in a commit. Raises BadInput if git fails or there are none."""
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
-        if done.returncode:
-            problem = (done.stderr.strip() or "refused").splitlines()[0]
-            raise BadInput("git", problem, "name a commit that git has")
-        return done.stdout
+        process = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        if process.returncode:
+            problem = (process.stderr.strip() or "refused").splitlines()[0]
+            raise BadInput("git", problem, "give an existing commit, branch or tag")
+        return process.stdout
 
-    listed = git("ls-tree", "-r", "--name-only", since, "--", f"{places.METRICS}").splitlines()
-    files = [Path(path) for path in listed if path.endswith(".json")]
+    paths = git("ls-tree", "-r", "--name-only", since, "--", f"{places.METRICS}").splitlines()
+    files = [Path(path) for path in paths if path.endswith(".json")]
     if not files:
-        problem = f"{since} has no numbers there"
-        raise BadInput(places.METRICS, problem, "commit metrics/ and dvc.lock, or name a commit")
+        problem = f"no numbers in {since}"
+        remedy = "commit metrics/ and dvc.lock, or give a commit that has them"
+        raise BadInput(places.METRICS, problem, remedy)
     return {path: git("show", f"{since}:./{path}") for path in files}
 
 
 def _numbers(files: dict[Path, str]) -> tuple[Numbers, Numbers]:
-    """The headlines, and all numbers of the scores."""
+    """Split the numbers of all files into headlines and scores."""
     headlines, scores = Numbers(), Numbers()
     for path, text in files.items():
         if path == places.SUMMARY:
-            headlines.update(_within(json.loads(text), ()))
+            headlines.update(_flatten(json.loads(text), ()))
         else:
-            scores.update(_within(json.loads(text), (path.parent.name, path.stem)))
+            scores.update(_flatten(json.loads(text), (path.parent.name, path.stem)))
     return headlines, scores
 
 
-def _within(content: Any, place: Place) -> Iterator[tuple[Place, float]]:
-    """All numbers of a map, with the names that lead to each."""
+def _flatten(content: Any, place: Place) -> Iterator[tuple[Place, float]]:
+    """List all numbers of a nested mapping, with the keys that lead to each."""
     if isinstance(content, dict):
         for name, inner in content.items():
-            yield from _within(inner, (*place, name))
+            yield from _flatten(inner, (*place, name))
     elif isinstance(content, int | float):
         yield place, float(content)

@@ -1,8 +1,8 @@
-"""`medprobe pipeline`: write dvc.yaml from its template and what the code says of itself.
+"""`medprobe pipeline`: write dvc.yaml from its template and the code.
 
-The template holds the stages; the code fills in which files a stage's numbers follow from, which
-sources a builder reads, and which kinds of model a method serves. In a project that does not hold
-the code, requirements.lock stands for it: it is written too, with the versions that are installed.
+The template contains the stages. The code fills in the files on which a stage's numbers depend, the
+sources of each builder, and the kinds of model of each method. In a project outside a clone,
+requirements.lock replaces the code as a dependency: it is written too, with the installed versions.
 """
 
 import re
@@ -24,43 +24,43 @@ from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "pipeline.yaml.jinja"
-TOOLS: Final = "requirements-tools.lock"  # versions of what checks, draws and logs
-SOURCES: Final = Path("src") / PACKAGE  # where a project that holds the code has it
+TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
+SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
 WIDTH: Final = 100
-CHECKING: Final = [  # what the stage `check` follows from, beside params.yaml
+CHECKING: Final = [  # the code on which the stage `check` depends
     (SOURCES / "core" / name).as_posix() for name in ("files.py", "params.py", "places.py")
 ]
 
 
 def write() -> None:
-    """Write `dvc.yaml`, and `requirements.lock` where that is not the code's own."""
+    """Write `dvc.yaml` and, outside a clone, `requirements.lock`."""
     for path, content in files().items():
         with replacing(path) as scratch:
             scratch.write_text(content, encoding="utf-8")
 
 
 def files() -> dict[Path, str]:
-    """What is written, by its place: what these files must be."""
-    made = {PIPELINE: text()}
-    return made if _holds_code() else {**made, LIBRARIES: installed()}
+    """The files that `write` writes, and their texts."""
+    texts = {PIPELINE: text()}
+    return texts if _is_clone() else {**texts, LIBRARIES: installed_versions()}
 
 
-def _holds_code() -> bool:
-    """Is the project in this folder a clone, which holds the code that runs?"""
+def _is_clone() -> bool:
+    """Whether this folder contains the code."""
     return SOURCES.is_dir()
 
 
-def installed() -> str:
-    """The versions that are installed of this package, with a hash of its code, and of all that it
-    requires, as lines of `requirements.lock`."""
+def installed_versions() -> str:
+    """Format `requirements.lock`: the installed versions of this package, with a hash of its code,
+    and of its requirements."""
     required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
-    own = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
+    package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
     lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]
-    return "\n".join(["# written by `medprobe pipeline`", own, *lines]) + "\n"
+    return "\n".join(["# written by `medprobe pipeline`", package, *lines]) + "\n"
 
 
 def _version(name: str) -> str:
-    """Of an installed package; empty where it is none: what only an extra requires."""
+    """The version of a package; empty if it is not installed, as those of an unused extra."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -68,7 +68,7 @@ def _version(name: str) -> str:
 
 
 def text() -> str:
-    """What dvc.yaml must be."""
+    """Render dvc.yaml."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -84,42 +84,42 @@ def text() -> str:
         sets=SETS,
         swept=SWEPT,
         libraries=LIBRARIES.as_posix(),
-        checking=CHECKING if _holds_code() else [],
-        tools=[TOOLS] if _holds_code() else [],
+        checking=CHECKING if _is_clone() else [],
+        tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
         code=code,
         sources=lambda names: [f"data/{name}" for name in names],
-        listed=listed,
+        yaml_list=yaml_list,
         suites=lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
     )
 
 
 def code(stage: str, **plugins: list[str]) -> list[str]:
-    """What the numbers of a stage follow from beside data and parameters: the libraries, and files
-    of the package. A folder that counts with all its files stands for them, since each line more in
-    its lock costs DVC time at each stage.
+    """List the code on which a stage's numbers depend: the libraries, and files of the package.
+
+    If all files of a folder count, the folder replaces them: each line in the lock costs DVC time.
 
     >>> code("build", benchmarks=["medlama"])[0]
     'requirements.lock'
     """
-    if not _holds_code():
+    if not _is_clone():
         return [LIBRARIES.as_posix()]
     files = closure(f"medprobe.stages.{stage}", plugins=plugins)
-    short: dict[str, None] = {}
+    dependencies: dict[str, None] = {}
     for file in files:
-        whole = file
+        path = file
         for folder in file.parents:
             if folder == ROOT or not closure_candidates(folder) <= set(files):
                 break
-            whole = folder
-        short[(SOURCES / whole.relative_to(ROOT)).as_posix()] = None
-    return [LIBRARIES.as_posix(), *short]
+            path = folder
+        dependencies[(SOURCES / path.relative_to(ROOT)).as_posix()] = None
+    return [LIBRARIES.as_posix(), *dependencies]
 
 
-def listed(names: list[str], indent: int) -> str:
-    """Names as a YAML list that ends its lines before they are too long.
+def yaml_list(names: list[str], indent: int) -> str:
+    """Format names as a YAML list, with line breaks.
 
-    >>> print(listed(["data/umls", "src/medprobe/errors.py"], 2))
+    >>> print(yaml_list(["data/umls", "src/medprobe/errors.py"], 2))
     [
         data/umls, src/medprobe/errors.py]
     """

@@ -1,4 +1,4 @@
-"""`medprobe plan`: which stages run next, and how long they took before."""
+"""`medprobe plan`: the stages that run next, and how long they took before."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,57 +10,66 @@ import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from medprobe.commands import timings
-from medprobe.commands.mend import check_lock, mend
-from medprobe.commands.todo import Stage, early, todo
+from medprobe.commands.repair import check_lock, repair
+from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.progress import duration
 
-CERTAIN: Final = "Run for certain: their code, parameters or inputs have changed."
-POSSIBLE: Final = "Run only if a stage above gives something new: at most these."
+CERTAIN: Final = "These stages run: their code, parameters or inputs have changed."
+POSSIBLE: Final = "These stages run only if a stage above changes their inputs."
 
 
 class Time(NamedTuple):
     """How long a stage takes."""
 
     seconds: float
-    measured: bool = True  # by a run of the stage itself, not by those of others
+    measured: bool = True  # in a run of the stage itself, not in runs of others
 
 
 def plan(params: Params) -> None:
-    """Print the stages that are left, with their times, in two groups: those that certainly run,
-    and those behind them. A stage behind others runs only if what it reads changes by them."""
-    after_a_kill()
-    stages = todo()
-    now = [name for name in early(stages) if stages[name].when == "now"]
-    behind = [name for name in early(stages) if stages[name].when != "now"]
-    times = {name: time_of(name, stage, params) for name, stage in stages.items()}
+    """Print the stages to run, with their times, in two groups: stages that run in any case, and
+    stages that run only if a stage before them changes their inputs."""
+    repair_unless_running()
+    stages = find_stale_stages()
+    order = order_by_first_result(stages)
+    certain = [name for name in order if stages[name].reason == "now"]
+    possible = [name for name in order if stages[name].reason != "now"]
+    times = {name: estimate_time(name, stage, params) for name, stage in stages.items()}
     width = max(map(len, stages), default=0)
-    for title, names, verb in ((CERTAIN, now, "take"), (POSSIBLE, behind, "take at most")):
+    groups = ((CERTAIN, certain, "take"), (POSSIBLE, possible, "take at most"))
+    for title, names, verb in groups:
         if names:
             print(title)
             for name in names:
-                print(line(name.ljust(width), times[name], stages[name].when))
+                print(format_line(name.ljust(width), times[name], stages[name].reason))
             print(f"{summary([times[name] for name in names], verb)}\n")
     if not stages:
-        print("Nothing is left to run.")
+        print("All stages are up to date.")
 
 
-def after_a_kill() -> None:
-    """Mend what a kill left half-made, unless a `medprobe repro` is running and makes it now.
-    Raises BadInput where that is writing dvc.lock."""
+def repair_unless_running() -> None:
+    """Repair what a killed process left, unless a `medprobe repro` is running.
+
+    Raises:
+        BadInput: if dvc.lock is incomplete.
+    """
     places.PARTS.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(places.REPRO, timeout=0):
-            mend()
+            repair()
     except Timeout:
         check_lock()
 
 
-def time_of(name: str, stage: Stage, params: Params) -> Time | None:
-    """What a stage took when it last ran here. Of a probing stage that never did: what the method
-    took for as many queries with this model, or else with others. None where nothing is known."""
-    if (seconds := timings.read(name)) is not None:
+def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
+    """Estimate how long a stage takes.
+
+    Returns:
+        The time of its last run here. For a probing stage that never ran, the method's time per
+        query with this model, otherwise with all models, times the queries. None without any run.
+    """
+    if (seconds := timings.read_seconds(name)) is not None:
         return Time(seconds)
     options = stage.options
     if options[""] != "probe":
@@ -75,8 +84,8 @@ def time_of(name: str, stage: Stage, params: Params) -> Time | None:
 
 @cache
 def _rates(device: str) -> Mapping[tuple[str, str], float]:
-    """The seconds a query that probing took on this device, by model and method, and for all models
-    by `("", method)`."""
+    """The seconds per query of probing on this device, by model and method; `("", method)` stands
+    for all models."""
     seconds: dict[tuple[str, str], float] = {}
     queries: dict[tuple[str, str], int] = {}
     for path in places.RUNS.glob("*/*/*.json"):
@@ -90,7 +99,7 @@ def _rates(device: str) -> Mapping[tuple[str, str], float]:
 
 
 def _record(path: Path) -> dict[str, object]:
-    """What `tracking.lineage.recorded` wrote beside a prediction table; empty where it did not."""
+    """Read the record that `tracking.lineage.recorded` wrote; empty if it does not exist."""
     content: dict[str, object] = {}
     if path.is_file():
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -99,40 +108,40 @@ def _record(path: Path) -> dict[str, object]:
 
 @cache
 def _queries(benchmark: str) -> int:
-    """How many queries a benchmark has; 0 where it is not built yet."""
+    """The number of queries of a benchmark; 0 before it is built."""
     path = places.BENCHMARKS / benchmark / "queries.parquet"
     return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
 
 
 @cache
-def _device(wanted: str) -> str:
-    """The name of the device that is computed on, as records have it."""
+def _device(setting: str) -> str:
+    """The name of the device in the records of runs."""
     from medprobe.engine.load import choose_device, device_name
 
-    return device_name(choose_device(wanted))
+    return device_name(choose_device(setting))
 
 
-def line(name: str, time: Time | None, when: str) -> str:
-    """A stage as one line: its name, its time, and what it waits for.
+def format_line(name: str, time: Time | None, reason: str) -> str:
+    """Format a stage as one line: its name, its time, and the stage that it waits for.
 
-    >>> line("score", Time(42.0), "after probe-xfactr@a-b")
+    >>> format_line("score", Time(42.0), "after probe-xfactr@a-b")
     'score            42 s  after probe-xfactr@a-b'
     """
     clock = duration(time.seconds) if time else "unknown"
-    known = clock if not time or time.measured else f"about {clock}"
-    return f"{name} {known:>15}  {when if when != 'now' else ''}".rstrip()
+    estimate = clock if not time or time.measured else f"about {clock}"
+    return f"{name} {estimate:>15}  {reason if reason != 'now' else ''}".rstrip()
 
 
 def summary(times: Sequence[Time | None], verb: str) -> str:
-    """One sentence on the stages of a group.
+    """Summarise the stages of a group.
 
     >>> summary([Time(200.0), Time(100.0), None], "take")
     '3 stages; one after another they take 5 min, and 1 of unknown time'
     """
-    known = [time.seconds for time in times if time]
+    seconds = [time.seconds for time in times if time]
     text = f"{len(times)} {'stage' if len(times) == 1 else 'stages'}"
-    if known:
-        text += f"; one after another they {verb} {duration(sum(known))}"
-    if unknown := len(times) - len(known):
-        text += f"{', and' if known else ';'} {unknown} of unknown time"
+    if seconds:
+        text += f"; one after another they {verb} {duration(sum(seconds))}"
+    if unknown := len(times) - len(seconds):
+        text += f"{', and' if seconds else ';'} {unknown} of unknown time"
     return text

@@ -1,7 +1,7 @@
-"""`medprobe repro`: what `dvc repro` does, with several stages at a time.
+"""`medprobe repro`: like `dvc repro`, but with several stages at the same time.
 
-DVC runs one stage after the other, but several `dvc repro` of stages that do not write the same
-paths may run side by side; small models use two cores best one by one, each on a core of its own.
+One `dvc repro` runs one stage after another. Several `dvc repro` can run in parallel if their
+stages write different paths. Small models use two cores best if each stage has one core.
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import Final, NoReturn
 from filelock import FileLock, Timeout
 
 from medprobe import fork_server
-from medprobe.commands.mend import mend
-from medprobe.commands.todo import Stage, early, todo
-from medprobe.commands.unfilter import unfilter
+from medprobe.commands.git_filter import remove_filter
+from medprobe.commands.repair import repair
+from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -26,21 +26,20 @@ STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def repro(jobs: int) -> None:
-    """Bring all stages up to date, each after those it depends on.
+    """Bring all stages up to date, in the order of their dependencies.
 
-    Stages that run at a time share the cores evenly, unless OMP_NUM_THREADS says how many threads
-    each has.
+    Parallel stages share the cores evenly, unless OMP_NUM_THREADS sets the threads of each stage.
 
     Args:
-        jobs: how many stages run at a time.
+        jobs: how many stages run at the same time.
 
     Raises:
-        BadInput: a stage failed; what had been running beside it is finished first.
+        BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
     with exclusive_lock(), process_group() as group:
-        mend()
-        unfilter()
-        stages = todo()
+        repair()
+        remove_filter()
+        stages = find_stale_stages()
         if not stages:
             _dvc([], os.environ, group)
             return
@@ -53,15 +52,17 @@ def repro(jobs: int) -> None:
 
 @contextmanager
 def exclusive_lock() -> Iterator[None]:
-    """One `medprobe repro` at a time: a second one names the first, and waits. The lock dies with
-    its process."""
+    """Allow one `medprobe repro` at a time: a second process prints the id of the first and waits.
+
+    The lock ends with its process.
+    """
     places.PARTS.mkdir(parents=True, exist_ok=True)
     lock = FileLock(places.REPRO)
     try:
         lock.acquire(timeout=0)
     except Timeout:
         holder = f"another `medprobe repro` is running here, process {places.REPRO.read_text()}"
-        print(f"{holder}; waiting for its end", file=sys.stderr)
+        print(f"{holder}; waiting until it ends", file=sys.stderr)
         lock.acquire()
     places.REPRO.write_text(str(os.getpid()))
     try:
@@ -72,49 +73,52 @@ def exclusive_lock() -> Iterator[None]:
 
 @contextmanager
 def process_group() -> Iterator[int]:
-    """The id of a process group that ends with this process, however that ends. A signal to stop
-    interrupts what runs in the group, a second one kills it; the block leaves nothing running."""
+    """Provide the id of a process group that ends with this process, even after a kill.
+
+    A first stop signal interrupts the processes in the group, and a second one kills them. No
+    process outlives the block.
+    """
     keeper = subprocess.Popen(
         ["sh", "-c", "trap '' INT; cat; kill -s KILL 0"], stdin=subprocess.PIPE, process_group=0
     )
 
     def stop(number: int, _: object) -> NoReturn:
-        print("stopping; what is finished is not done again", file=sys.stderr)
+        print("stopping; finished stages will not run again", file=sys.stderr)
         os.killpg(keeper.pid, signal.SIGINT)
         sys.exit(128 + number)
 
-    before = {number: signal.signal(number, stop) for number in STOPPING}
+    handlers = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield keeper.pid
     finally:
         os.killpg(keeper.pid, signal.SIGKILL)
         keeper.communicate()
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 def _run(
     stages: Mapping[str, Stage], jobs: int, environment: Mapping[str, str], group: int
 ) -> None:
-    """Run the stages, `jobs` at a time: the earliest of those whose needs are met."""
-    waiting, ended = early(stages), set[str]()
+    """Run the stages, `jobs` at a time, as soon as the stages that they need have ended."""
+    queue, finished = order_by_first_result(stages), set[str]()
     running: dict[Future[None], str] = {}
     pool = ThreadPoolExecutor(jobs)
     try:
-        while waiting or running:
-            ready = [name for name in waiting if ended.issuperset(stages[name].needs)]
-            for name in ready[: jobs - len(running)]:
-                waiting.remove(name)
+        while queue or running:
+            runnable = [name for name in queue if finished.issuperset(stages[name].needs)]
+            for name in runnable[: jobs - len(running)]:
+                queue.remove(name)
                 running[pool.submit(_dvc, ["--single-item", name], environment, group)] = name
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                done.result()
-                ended.add(running.pop(done))
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                future.result()
+                finished.add(running.pop(future))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that are available to this process."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
@@ -125,5 +129,5 @@ def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> No
         with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
             status = process.wait()
     if status:
-        problem = "a stage failed, as DVC says above"
-        raise BadInput("dvc repro", problem, "correct it and run the command again")
+        problem = "a stage failed (see DVC's message above)"
+        raise BadInput("dvc repro", problem, "fix it and run the command again")

@@ -1,4 +1,4 @@
-"""Stage `sample`: the sample world, in the real files' formats."""
+"""`medprobe sample`: write the sample world in the formats of the real files."""
 
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,17 @@ FAMILIES = (umls, corpus, lama, pubmed, diskne, context, biolama)  # each writes
 
 
 def sample(data: Path, settings: dict[str, Any], seed: int) -> None:
-    """Write all sources of the sample world into `data`, which it replaces as a whole.
+    """Replace the folder `data` by all sources of the sample world.
 
-    `settings` is the `sample` section of params.yaml. The same settings and seed give the same
-    bytes. Raises BadInput for a setting that is wrong.
+    The same settings and seed give the same bytes.
+
+    Args:
+        data: the folder.
+        settings: the section `sample` of params.yaml.
+        seed: of the world.
+
+    Raises:
+        BadInput: for an invalid setting.
     """
     sizes = parse_section(SampleSettings, settings, "params.yaml: sample")
     world = build(sizes, seed)

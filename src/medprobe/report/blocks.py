@@ -59,7 +59,7 @@ class Folded:
 class Choice:
     """Tables of which one is shown, chosen by its name; the first is shown first."""
 
-    asks: str  # what is chosen, such as "method"
+    label: str  # of the menu, such as "method"
     tables: Mapping[str, Table]
 
 

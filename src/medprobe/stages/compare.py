@@ -28,7 +28,7 @@ from medprobe.metrics.results import (
 from medprobe.metrics.significance import READINGS, read_tests
 from medprobe.metrics.template_free.analyses import analyses
 from medprobe.papers import concepts
-from medprobe.report import forms, made, queries
+from medprobe.report import layouts, provenance, queries
 from medprobe.report.blocks import drawings
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
@@ -89,7 +89,9 @@ def _write(results: Results, out: Path, bar: Progress) -> None:
         runs = _make_nonempty(
             [*results.benchmarks], lambda name: _collect_provenance(_prediction_tables(name))
         )
-        (folder / made.NAME).write_text(made.script(_describe_state(), runs), encoding="utf-8")
+        (folder / provenance.NAME).write_text(
+            provenance.script(_describe_state(), runs), encoding="utf-8"
+        )
         pages = [(folder / "queries", "../index.html"), (texts, f"../../{out}/index.html")]
         _write_query_pages(results, pages, bar)
 
@@ -113,9 +115,9 @@ def _write_query_pages(results: Results, pages: list[tuple[Path, str]], bar: Pro
 
 def _write_pages_of_benchmark(pages: list[tuple[Path, str]], name: str) -> None:
     """Write the two pages of one benchmark."""
-    if answers := queries.answers(places.BENCHMARKS / name, _prediction_tables(name)):
+    if answers := queries.read_answers(places.BENCHMARKS / name, _prediction_tables(name)):
         for text, (folder, home) in enumerate(pages):
-            page = answers.shown(text=bool(text))
+            page = answers.label(text=bool(text))
             queries.write(name, page, folder, home, text=bool(text))
 
 
@@ -139,7 +141,7 @@ def _collect_results(params: Params) -> Results:
     statistics = benchmark_numbers.counts(places.BENCHMARKS)
     folders = [places.MODELS / name for name in models]
     tables = {name: systems(_prediction_tables(name)) for name in probed}
-    pages = {name: forms.on_page(paths.values()) for name, paths in tables.items()}
+    pages = {name: layouts.find_layout(paths.values()) for name, paths in tables.items()}
     listed_tables = {name: page[1] if page else {} for name, page in pages.items()}
     evaluations_by_benchmark = {
         name: expert.evaluations(places.BENCHMARKS / name) for name in probed

@@ -212,7 +212,7 @@ def write(file: ResultsFile, path: Path) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def merged(files: dict[str, ResultsFile]) -> ResultsFile:
+def merge(files: dict[str, ResultsFile]) -> ResultsFile:
     """The results of several files, by where each came from; a result that stands in several of
     them is there once.
 

@@ -1,8 +1,8 @@
-"""Command `import`: find what people have of released files, check it, bring it into `data/`.
+"""`medprobe import`: find released files, check them, and copy them into `data/`.
 
-One file is one kind of thing, found by its name, and has a function `find(path) -> Found`. It takes
-a clone or an unpacked archive as it lies, searches below, reads every file by the reader that the
-build uses, and raises BadInput for the first thing that is wrong.
+Each module imports one release, and has a function `find(path) -> Release`. It searches a clone or
+an unpacked archive, reads every file with the reader of the build, and raises BadInput for the
+first error.
 """
 
 import filecmp
@@ -19,74 +19,85 @@ from medprobe.core.files import replacing
 
 
 @dataclass(frozen=True)
-class Found:
-    """What `find` found: `files` are sources by the name that they get below `data/<folder>`."""
+class Release:
+    """The files that `find` found."""
 
-    folder: str
-    files: dict[str, Path]
-    checked: str  # what of them was held against what
+    folder: str  # the target, in data/
+    files: dict[str, Path]  # by the path in `folder`
+    checks: str  # a description of what was checked
     report: pd.DataFrame
-    then: str  # what to write into params.yaml
+    next_step: str  # what to write into params.yaml
     missing: list[str] = field(default_factory=list)
-    stale: tuple[str, ...] = ()  # patterns of files there that would mix with these
+    conflicts: tuple[str, ...] = ()  # patterns of existing files that would mix with these
 
 
 def names() -> list[str]:
-    """What can be imported.
+    """The names of the releases.
 
     >>> "medlama" in names()
     True
     """
-    here = Path(__path__[0])
-    return sorted(path.stem for path in here.glob("*.py") if not path.stem.startswith("_"))
+    folder = Path(__path__[0])
+    return sorted(path.stem for path in folder.glob("*.py") if not path.stem.startswith("_"))
 
 
-def bring(what: str, path: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
-    """Check what is below `path`, say what was found, checked and missing, copy it below `data`,
-    and return the report. Other files of that folder stay.
+def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
+    """Check released files, report the result, and copy them to `data`.
 
-    Raises BadInput for what is wrong, and, unless `force`, for a file there that is not the same;
-    nothing is copied then.
+    Other files of the target folder stay.
+
+    Args:
+        name: a release (`names`).
+        path: a clone, an unpacked archive or a file.
+        data: the folder of all sources.
+        force: whether to replace existing files that differ.
+
+    Returns:
+        The report.
+
+    Raises:
+        BadInput: for an error in the files, and unless `force` for an existing file that differs.
+            No file is copied then.
     """
-    if what not in names():
-        known = f"one of {', '.join(names())}"
-        raise BadInput(what, f"nothing to import by this name{nearest(what, names())}", known)
+    if name not in names():
+        remedy = f"choose one of {', '.join(names())}"
+        raise BadInput(name, f"unknown release{nearest(name, names())}", remedy)
     if not path.exists():
         raise BadInput(path, "no such file or folder", "give the clone, archive or file")
-    find: Callable[[Path], Found] = importlib.import_module(f"{__name__}.{what}").find
-    found = find(path)
-    target = data / found.folder
-    roots = sorted({str(source.parent) for source in found.files.values()})
-    print(f"found: {len(found.files)} files in {roots[0] if len(roots) == 1 else path}")
-    print(found.report.to_string(index=False))
-    print(f"checked: {found.checked}")
-    for one in found.missing:
-        print(f"missing: {one}")
-    _place(found, target, force)
-    print(f"copied to {target}; now: {found.then}, then dvc add {data}")
-    return found.report
+    find: Callable[[Path], Release] = importlib.import_module(f"{__name__}.{name}").find
+    release = find(path)
+    target = data / release.folder
+    roots = sorted({str(source.parent) for source in release.files.values()})
+    print(f"found: {len(release.files)} files in {roots[0] if len(roots) == 1 else path}")
+    print(release.report.to_string(index=False))
+    print(f"checked: {release.checks}")
+    for item in release.missing:
+        print(f"missing: {item}")
+    _copy(release, target, force)
+    print(f"copied to {target}; next: {release.next_step}, then run `dvc add {data}`")
+    return release.report
 
 
-def _place(found: Found, target: Path, force: bool) -> None:
-    """Put the files into the folder `target`, which appears changed whole or not at all."""
-    changed = [
+def _copy(release: Release, target: Path, force: bool) -> None:
+    """Copy the files into the folder `target`; after an error it is unchanged."""
+    differing = [
         target / name
-        for name, source in found.files.items()
+        for name, source in release.files.items()
         if (target / name).exists() and not filecmp.cmp(source, target / name, shallow=False)
     ]
-    imported = {target / name for name in found.files}
-    others = {path for pattern in found.stale for path in target.glob(pattern)} - imported
+    imported = {target / name for name in release.files}
+    conflicts = {path for pattern in release.conflicts for path in target.glob(pattern)} - imported
     if not force:
-        for path in changed[:1]:
-            raise BadInput(path, "another file is there", "--force replaces it")
-        for path in sorted(others)[:1]:
-            raise BadInput(path, "it would mix with what is imported", "--force replaces it")
+        for path in differing[:1]:
+            raise BadInput(path, "exists and differs", "--force replaces it")
+        for path in sorted(conflicts)[:1]:
+            raise BadInput(path, "would mix with the imported files", "--force removes it")
     with replacing(target) as scratch:
         if target.is_dir():
             shutil.copytree(target, scratch, symlinks=True)
-        for path in others:
+        for path in conflicts:
             (scratch / path.relative_to(target)).unlink()
-        for name, source in found.files.items():
+        for name, source in release.files.items():
             file = scratch / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.unlink(missing_ok=True)  # a link into DVC's cache is not written through
@@ -94,13 +105,13 @@ def _place(found: Found, target: Path, force: bool) -> None:
 
 
 def folders(path: Path, name: str) -> list[Path]:
-    """The folders at or below `path` that hold a file or folder of this name or pattern."""
-    return sorted({one.parent for one in path.rglob(name)})
+    """The folders at or below `path` that contain a file or folder of this name or pattern."""
+    return sorted({item.parent for item in path.rglob(name)})
 
 
-def one_of(places: Iterable[Path], what: str) -> Path:
-    """The folder that all these are. Raises BadInput where there are two."""
-    first, *others = sorted({*places})
-    for other in others:
-        raise BadInput(first, f"it and {other} both hold {what}", "give one of them")
-    return first
+def require_single(places: Iterable[Path], content: str) -> Path:
+    """Return the folder that all `places` are. Raises BadInput if there are two."""
+    folder, *further = sorted({*places})
+    if further:
+        raise BadInput(folder, f"it and {further[0]} both contain {content}", "give one of them")
+    return folder

@@ -4,34 +4,36 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found
+from medprobe.commands.imports import Release
 from medprobe.core.errors import BadInput
 from medprobe.sources.annotation import oddities, read_released
 
 FILES = "DisknE_*_annotation.csv"
 ALL = [
-    FILES.replace("*", f"{about}_{negatives}")
-    for about in ("medical", "terminological")
+    FILES.replace("*", f"{hypotheses}_{negatives}")
+    for hypotheses in ("medical", "terminological")
     for negatives in ("similar", "random")
 ]
 
 
-def find(path: Path) -> Found:
-    """All annotation files at or below a folder; every row is read. The report says by file,
-    category and label how many rows there are, and how many of them are odd
-    (`sources.annotation.oddities`). They come beside what was released and is there already; a
-    sheet that somebody filled in would mix with them."""
+def find(path: Path) -> Release:
+    """Find all annotation files at or below a folder, and read every row.
+
+    The report counts rows by file, category and label, and the odd ones among them
+    (`sources.annotation.oddities`). Other released files in the target folder stay; a sheet filled
+    in by hand would mix with the files.
+    """
     files = sorted(path.rglob(FILES))
     if not files:
         raise BadInput(path, f"no {FILES}", "give the released files' folder")
     if len({file.name for file in files}) < len(files):
-        raise BadInput(path, "holds a file twice", "give the folder of one copy")
+        raise BadInput(path, "contains a file twice", "give the folder of one copy")
     tables = [read_released(file).assign(file=file.stem) for file in files]
     rows = pd.concat([table.assign(rows=1).join(oddities(table)) for table in tables])
-    counted = ["rows", "twice", "alone", "by_premise"]
-    report = rows.groupby(["file", "category", "label"])[counted].sum().reset_index()
+    columns = ["rows", "twice", "alone", "by_premise"]
+    report = rows.groupby(["file", "category", "label"])[columns].sum().reset_index()
     missing = [name for name in ALL if name not in {file.name for file in files}]
-    return Found(
+    return Release(
         "diskne",
         {file.name: file for file in files},
         "every row: its identifiers, label, category and place",

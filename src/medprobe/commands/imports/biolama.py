@@ -4,21 +4,24 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found, folders, one_of
+from medprobe.commands.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.sources import biolama
 
-LICENCE = "its triples need a licence of the UMLS, and BioLAMA's own script to make them"
+LICENCE = "its triples require a UMLS licence and BioLAMA's own script"
 
 
-def find(path: Path) -> Found:
-    """The sources at or below a folder, all triples read. The report counts relations and the
-    triples of each split."""
-    places = [one for one in folders(path, "triples_processed") if one.name in biolama.SOURCES]
+def find(path: Path) -> Release:
+    """Find the sources at or below a folder, and read all triples.
+
+    The report counts relations and the triples of each split.
+    """
+    folders_of_triples = folders(path, "triples_processed")
+    places = [folder for folder in folders_of_triples if folder.name in biolama.SOURCES]
     if not places:
-        problem = f"no folder {' or '.join(biolama.SOURCES)} with triples_processed in it"
+        problem = f"no folder {' or '.join(biolama.SOURCES)} with triples_processed"
         raise BadInput(path, problem, "give BioLAMA's unpacked data folder")
-    root = one_of((one.parent for one in places), "sources")
+    root = require_single((place.parent for place in places), "sources")
     rows: list[dict[str, str | int]] = []
     files: dict[str, Path] = {}
     missing: list[str] = []
@@ -29,21 +32,22 @@ def find(path: Path) -> Found:
             continue
         templates = biolama.read_templates(folder)
         relations = biolama.list_relations(folder)
-        missing += [f"{name}: a template of {one}" for one in relations if one not in templates]
+        untemplated = [relation for relation in relations if relation not in templates]
+        missing += [f"{name}: a template of {relation}" for relation in untemplated]
         counts = {
-            split: sum(len(biolama.read(folder, one, split)) for one in relations)
+            split: sum(len(biolama.read(folder, relation, split)) for relation in relations)
             for split in biolama.SPLITS
         }
         rows.append({"source": name, "relations": len(relations), **counts})
-        used = [folder / "prompts" / "manual.jsonl"]
-        used += sorted(folder.glob("triples_processed/*/*.jsonl"))
-        files |= {file.relative_to(root).as_posix(): file for file in used}
-    sources = ", ".join(str(row["source"]) for row in rows)
-    return Found(
+        sources = [folder / "prompts" / "manual.jsonl"]
+        sources += sorted(folder.glob("triples_processed/*/*.jsonl"))
+        files |= {file.relative_to(root).as_posix(): file for file in sources}
+    names = ", ".join(str(row["source"]) for row in rows)
+    return Release(
         "biolama",
         files,
         "every triple, and a template with [X] and [Y] for each relation",
         pd.DataFrame(rows),
-        f"name a benchmark of the builder biolama in params.yaml, sources: [{sources}]",
+        f"name a benchmark of the builder biolama in params.yaml, sources: [{names}]",
         missing,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found, folders, one_of
+from medprobe.commands.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.sources import lama
 
@@ -16,31 +16,36 @@ SETS = {  # folder: name in params.yaml, reader
 }
 
 
-def find(path: Path) -> Found:
-    """The data sets at or below a folder, each read to its last line. The report counts facts,
-    sentences and objects, of which Google-RE has 5,528, 6,106 and 870, SQuAD 305, 305 and 303."""
+def find(path: Path) -> Release:
+    """Find the data sets at or below a folder, and read every line.
+
+    The report counts facts, sentences and objects: 5,528, 6,106 and 870 in Google-RE; 305, 305 and
+    303 in SQuAD.
+    """
     places = [place for folder in SETS for place in folders(path, folder)]
     if not places:
-        raise BadInput(path, f"none of {', '.join(SETS)} in it", "give LAMA's unpacked data folder")
-    root = one_of(places, "data sets")
+        raise BadInput(
+            path, f"contains none of {', '.join(SETS)}", "give LAMA's unpacked data folder"
+        )
+    root = require_single(places, "data sets")
     rows = []
     files: dict[str, Path] = {}
     missing = []
-    for folder, (name, read) in SETS.items():
+    for folder, (name, read_items) in SETS.items():
         if not (root / folder).is_dir():
-            missing.append(f"{folder}; name the others in the setting `sets`")
+            missing.append(f"{folder}; list the other sets in the setting `sets`")
             continue
-        items = list(read(root))
+        items = list(read_items(root))
         sentences = sum(len(item.sentences) for item in items)
         rows.append((name, len(items), sentences, len({item.object for item in items})))
         files |= {f"{folder}/{file.name}": file for file in sorted((root / folder).glob("*.jsonl"))}
     if (root / "TREx").is_dir():
         files["relations.jsonl"] = root / "relations.jsonl"
         codes = (name for name in lama.read_templates(root) if name[0] == "P")
-        if lacking := sorted(code for code in codes if f"TREx/{code}.jsonl" not in files):
-            missing.append(f"T-REx's relations {', '.join(lacking)}")
+        if absent := sorted(code for code in codes if f"TREx/{code}.jsonl" not in files):
+            missing.append(f"T-REx's relations {', '.join(absent)}")
     sets = ", ".join(row[0] for row in rows)
-    return Found(
+    return Release(
         "lama",
         files,
         "every line, and the templates of relations.jsonl",

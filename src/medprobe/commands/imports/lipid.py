@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.commands.imports import Found, folders
+from medprobe.commands.imports import Release, folders
 from medprobe.core.errors import BadInput
 from medprobe.sources import lipid
 
@@ -12,22 +12,24 @@ NAME = "LIPID.json"
 PAPER = {"chem": (46827, 1870), "gene": (41839, 2591)}  # prompts and entities
 
 
-def find(path: Path) -> Found:
-    """The file itself, or the one of that name below a folder. The report counts prompts and
-    entities, beside the paper's."""
+def find(path: Path) -> Release:
+    """Find the file itself, or the file of that name below a folder.
+
+    The report compares the numbers of prompts and entities with the paper's.
+    """
     files = [path] if path.is_file() else [folder / NAME for folder in folders(path, NAME)]
     if len(files) != 1:
-        raise BadInput(path, f"{len(files)} files {NAME} in it", "give the file")
+        raise BadInput(path, f"contains {len(files)} files {NAME}", "give the file")
     rows = pd.DataFrame([row.model_dump() for row in lipid.read(files[0])])
     report = rows.groupby("kind").agg(prompts=("prompt", "size"), entities=("entity", "nunique"))
-    wanted = pd.DataFrame(PAPER, index=["prompts_paper", "entities_paper"]).T
-    report = report.join(wanted, how="outer").fillna(0).astype(int)
+    expected = pd.DataFrame(PAPER, index=["prompts_paper", "entities_paper"]).T
+    report = report.join(expected, how="outer").fillna(0).astype(int)
     missing = [
         f"{row.prompts_paper - row.prompts} prompts of {row.Index}"
         for row in report.itertuples()
         if row.prompts < row.prompts_paper
     ]
-    return Found(
+    return Release(
         "lipid",
         {NAME: files[0]},
         "every prompt: a mask, an entity, a kind",

@@ -6,7 +6,7 @@ import pandas as pd
 
 from medprobe.benchmarks.medlama.hardness import hardness
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS
-from medprobe.commands.imports import Found, folders, one_of
+from medprobe.commands.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.sources import medlama
 from medprobe.sources.records import Name, Record, read_csv_records
@@ -19,40 +19,39 @@ class Prompt(Record):
     human_prompt: str
 
 
-def find(path: Path) -> Found:
-    """The relations of a clone or download, in whatever folder below; `prompts.csv` lies beside
-    them or above.
+def find(path: Path) -> Release:
+    """Find the relations in any folder of a clone or download, and `prompts.csv` there or above.
 
-    Recomputes both hardness columns and the hard set of each relation. The report has a row a
-    relation: queries, hard queries, and whether each comes out identical, `columns` to the last
-    bit, `hard_set` row for row. A relation that does not is an error: what would be built from it
-    is not what was released.
+    Both hardness columns and the hard set of each relation are recomputed. The report has one row
+    per relation: queries, hard queries, and whether the recomputed `columns` and the `hard_set` are
+    identical. A difference is an error, since the build would differ from the release.
     """
-    places = [one for one in folders(path, "*_hard.csv") if medlama.find_released_files(one)]
-    folder = one_of(places, "relations") if places else path
+    places = [item for item in folders(path, "*_hard.csv") if medlama.find_released_files(item)]
+    folder = require_single(places, "relations") if places else path
     full, hard = medlama.find_released_files(folder)
     if strays := sorted(set(full) ^ set(hard)):
-        raise BadInput(folder, f"{strays[0]}: full and hard file are not both there")
+        raise BadInput(folder, f"{strays[0]}: the full or the hard file is missing")
     report = pd.DataFrame([_compare(name, full[name], hard[name]) for name in full])
     for row in report[~(report["columns"] & report["hard_set"])].head(1).itertuples():
-        what = "hard set" if row.columns else "hardness columns"
-        raise BadInput(full[row.relation], f"{what} not as recomputed", "fetch the files anew")
-    beside = (folder / "prompts.csv", folder.parent / "prompts.csv")
-    prompts = next((one for one in beside if one.is_file()), None)
-    files = {one.name: one for one in [*full.values(), *hard.values()]}
+        part = "hard set" if row.columns else "hardness columns"
+        problem = f"the {part} differ from the recomputed values"
+        raise BadInput(full[row.relation], problem, "download the files again")
+    candidates = (folder / "prompts.csv", folder.parent / "prompts.csv")
+    prompts = next((file for file in candidates if file.is_file()), None)
+    files = {file.name: file for file in [*full.values(), *hard.values()]}
     missing = [f"relation {name}" for name in RELATIONS if name not in full]
-    checked = "hardness and hard sets, recomputed"
+    checks = "hardness and hard sets, recomputed"
     if prompts:
         files["prompts.csv"] = prompts
-        checked += "; " + _held(prompts)
+        checks += "; " + _compare_prompts(prompts)
     else:
-        missing.append("prompts.csv; the package has the paper's prompts")
-    if sets := [one for one in folders(path, "*sents*")]:
-        checked += f"; sentence sets are in {sets[0]}: medprobe import sentences"
-    return Found(
+        missing.append("prompts.csv; the package contains the paper's prompts")
+    if sets := folders(path, "*sents*"):
+        checks += f"; {sets[0]} contains sentence sets: `medprobe import sentences` imports them"
+    return Release(
         "medlama",
         files,
-        checked,
+        checks,
         report,
         "name a benchmark of the builder medlama_released in params.yaml",
         missing,
@@ -60,28 +59,29 @@ def find(path: Path) -> Found:
     )
 
 
-def _held(path: Path) -> str:
-    """The prompts of the file held against those that the package has."""
-    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, Prompt, "fetch it anew")}
-    ours = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
-    other = [name for name, prompt in ours.items() if rows[name].strip() != prompt]
-    if other:
-        return f"prompts, of which {', '.join(other)} are not the package's, whose prompts count"
-    return f"{len(ours)} prompts, as the package has them"
+def _compare_prompts(path: Path) -> str:
+    """Describe how the prompts of the file differ from those of the package."""
+    remedy = "download the file again"
+    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, Prompt, remedy)}
+    packaged = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
+    differing = [name for name, prompt in packaged.items() if rows[name].strip() != prompt]
+    if differing:
+        return f"prompts; for {', '.join(differing)} they differ from the package's, which are used"
+    return f"{len(packaged)} prompts, equal to those of the package"
 
 
 def _compare(relation: str, full: Path, hard: Path) -> dict[str, object]:
-    """Whether a relation's released hardness and hard set are what the rule gives."""
+    """Compare a relation's released hardness and hard set with the recomputed ones."""
     queries = medlama.read_queries(full, relation)
     medlama.read_queries(hard, relation)
-    found = [hardness(row.subject, row.answers) for row in queries.itertuples()]
+    recomputed = [hardness(row.subject, row.answers) for row in queries.itertuples()]
     released = list(zip(queries["avg_match"], queries["avg_rouge_l"], strict=True))
-    is_hard = [match < 0.1 and rouge < 0.1 for match, rouge in found]
+    is_hard = [match < 0.1 and rouge < 0.1 for match, rouge in recomputed]
     released_hard = medlama.read_rows(hard)
     return {
         "relation": relation,
         "queries": len(queries),
         "hard": len(released_hard),
-        "columns": found == released,
+        "columns": recomputed == released,
         "hard_set": medlama.read_rows(full)[is_hard].reset_index(drop=True).equals(released_hard),
     }

@@ -2,14 +2,14 @@
 const $ = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 const data = element => JSON.parse(element.textContent);
 const node = (tag, attributes = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), attributes);
-  made.append(...children);
-  return made;
+  const element = Object.assign(document.createElement(tag), attributes);
+  element.append(...children);
+  return element;
 };
 const round = number => number === null || number === undefined ? "–"
   : Number.isInteger(number) ? number.toLocaleString("en") : String(+number.toPrecision(3));
-// Choices as they stand in the address.
-const said = choices => choices.toString()
+// Choices as part of the URL.
+const queryString = choices => choices.toString()
   .replace(/%(2C|3A|2F|C2%B7)/g, code => decodeURIComponent(code)).replaceAll("+", "%20");
 
 // Cells are texts, numbers, elements, or {text, sort}.
@@ -17,27 +17,27 @@ function table(heads, rows, caption) {
   const cell = value => {
     if (value instanceof Node) return node("td", {}, value);
     if (value !== null && typeof value === "object") {
-      const made = node("td", { textContent: value.text });
-      made.dataset.sort = value.sort;
-      return made;
+      const td = node("td", { textContent: value.text });
+      td.dataset.sort = value.sort;
+      return td;
     }
     if (typeof value !== "number") return node("td", { textContent: value ?? "–" });
-    const made = node("td", { textContent: round(value) });
-    made.dataset.sort = value;
-    return made;
+    const td = node("td", { textContent: round(value) });
+    td.dataset.sort = value;
+    return td;
   };
   const head = node("thead", {}, node("tr", {}, ...heads.map(text =>
     node("th", { scope: "col" }, node("button", { textContent: text })))));
   const body = node("tbody", {}, ...rows.map(row => node("tr", {}, ...row.map(cell))));
-  const made = node("table", {}, ...(caption ? [node("caption", { textContent: caption })] : []), head, body);
-  align(made);
-  return node("div", { className: "scroll", tabIndex: 0 }, made);
+  const element = node("table", {}, ...(caption ? [node("caption", { textContent: caption })] : []), head, body);
+  align(element);
+  return node("div", { className: "scroll", tabIndex: 0 }, element);
 }
 
 // A column that holds numbers stands to the right, with its head and what is missing.
-function align(made) {
-  const rows = [...made.tBodies[0].rows];
-  [...made.tHead.rows[0].cells].forEach((head, at) => {
+function align(element) {
+  const rows = [...element.tBodies[0].rows];
+  [...element.tHead.rows[0].cells].forEach((head, at) => {
     const column = rows.map(row => row.cells[at]);
     if (!column.some(cell => cell.dataset.sort !== undefined)) return;
     [head, ...column].forEach(cell => cell.classList.add("number"));

@@ -1,5 +1,5 @@
-// Two systems side by side, query by query (report/queries.py says what `content` and the pieces
-// hold). What is chosen stands in the address: #a=…&b=…&k=1&show=only-a&relation=…&query=…
+// Two systems side by side, query by query. report/queries.py documents `content` and the pieces.
+// The selection is saved in the URL: #a=…&b=…&k=1&show=only-a&relation=…&query=…
 const { systems, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
   data(document.getElementById("content"));
 const called = systems.map(([model, method]) => `${model} · ${method}`);
@@ -9,53 +9,54 @@ const choices = () => new URLSearchParams(location.hash.slice(1));
 function choose(key, value) {
   const now = choices();
   if (value) now.set(key, value); else now.delete(key);
-  history.replaceState(null, "", `#${said(now)}`);
+  history.replaceState(null, "", `#${queryString(now)}`);
   show();
 }
-// Those that are right or wrong, among which to choose.
+// The systems to choose from: those whose answers are right or wrong.
 const judged = systems.map((_, at) => at).filter(at => !best[at].includes("."));
-// The best rank that is right, or none among the ten.
+// The first rank with a right answer; null if there is none among the ten.
 const rank = (system, at) => parseInt(best[system]?.[at], 11) || null;
 
-// The answers stand in files beside this one, so many queries each; a file is opened once.
+// The answers are in files next to this page, PIECE queries each; a file is loaded once.
 const pieces = new Map();
-function piece(number, content) { pieces.get(number).came(content); }
-function answered(at) {
+function piece(number, content) { pieces.get(number).resolve(content); }
+function loadAnswers(at) {
   const number = Math.floor(at / PIECE);
   if (!pieces.has(number)) {
     const file = node("script", { src: `${document.body.dataset.benchmark}/${number}.js` });
-    const waiting = {};
-    waiting.content = new Promise((came, lost) => Object.assign(waiting, { came, lost }));
-    file.addEventListener("error", () => { pieces.delete(number); waiting.lost(file.src); });
-    pieces.set(number, waiting);
+    const pending = {};
+    pending.content = new Promise((resolve, reject) => Object.assign(pending, { resolve, reject }));
+    file.addEventListener("error", () => { pieces.delete(number); pending.reject(file.src); });
+    pieces.set(number, pending);
     document.head.append(file);
   }
   return pieces.get(number).content.then(({ names, ranked }) =>
-    ranked[at % PIECE].map(([found, right]) => ({ found: found.map(one => names[one]), right })));
+    ranked[at % PIECE].map(([places, hits]) =>
+      ({ answers: places.map(place => names[place]), hits })));
 }
 
-// At first: two models under the first method that asks two.
+// The initial selection: two models under the first method that has two.
 const methods = [...new Set(systems.map(([, method]) => method))];
-const [one, other = one] = methods
+const [defaultA, defaultB = defaultA] = methods
   .map(method => judged.filter(at => systems[at][1] === method))
-  .find(found => found.length > 1) ?? judged;
+  .find(pair => pair.length > 1) ?? judged;
 
 const controls = document.getElementById("controls");
 function select(label, key, options, first) {
-  const made = node("select", {}, ...options.map(text => node("option", { value: text, textContent: text })));
-  made.addEventListener("change", () => choose(key, made.value === first ? "" : made.value));
-  controls.append(node("label", {}, label, made));
+  const menu = node("select", {}, ...options.map(text => node("option", { value: text, textContent: text })));
+  menu.addEventListener("change", () => choose(key, menu.value === first ? "" : menu.value));
+  controls.append(node("label", {}, label, menu));
   return () => {
-    const wanted = choices().get(key);
-    return (made.value = options.includes(wanted) ? wanted : first);
+    const option = choices().get(key);
+    return (menu.value = options.includes(option) ? option : first);
   };
 }
 const unique = at => [...new Set(queries.map(query => query[at]))];
 const subset = select("Subset", "subset", unique(1), queries[0][1]);
 const relation = select("Relation", "relation", ["all", ...unique(2)], "all");
-const first = select("A", "a", judged.map(at => called[at]), called[one]);
-const second = select("B", "b", judged.map(at => called[at]), called[other]);
-const among = ranked ? select("Right among the first", "k", ["1", "5", "10"], "1") : () => "1";
+const first = select("A", "a", judged.map(at => called[at]), called[defaultA]);
+const second = select("B", "b", judged.map(at => called[at]), called[defaultB]);
+const among = ranked ? select("Right answer among the first", "k", ["1", "5", "10"], "1") : () => "1";
 const search = node("input", { type: "search", placeholder: "query, subject or answer" });
 search.addEventListener("input", () => choose("search", search.value));
 controls.append(node("label", {}, "Search", search));
@@ -77,16 +78,16 @@ function show() {
   const now = choices();
   const [part, kind, k] = [subset(), relation(), Number(among())];
   const [a, b] = [called.indexOf(first()), called.indexOf(second())];
-  const wanted = (now.get("search") ?? "").toLowerCase();
+  const words = (now.get("search") ?? "").toLowerCase();
   if (document.activeElement !== search) search.value = now.get("search") ?? "";
   const inside = queries.map((query, at) => ({ query, at })).filter(({ query }) =>
     query[1] === part && (kind === "all" || query[2] === kind)
-    && (!wanted || query.flat().some(text => text.toLowerCase().includes(wanted))));
+    && (!words || query.flat().some(text => text.toLowerCase().includes(words))));
   const right = (system, at) => rank(system, at) !== null && rank(system, at) <= k;
   const group = GROUPS[now.get("show")] ? now.get("show") : "all";
-  const asked = at => best[a][at] !== " " && best[b][at] !== " ";
+  const inBoth = at => best[a][at] !== " " && best[b][at] !== " ";
   const members = name => inside.filter(({ at }) =>
-    name === "all" || (asked(at) && GROUPS[name][1](right(a, at), right(b, at))));
+    name === "all" || (inBoth(at) && GROUPS[name][1](right(a, at), right(b, at))));
   Object.keys(GROUPS).forEach((name, at) => {
     buttons[at].textContent = `${GROUPS[name][0]}: ${members(name).length}`;
     buttons[at].setAttribute("aria-pressed", name === group);
@@ -105,7 +106,7 @@ function list(rows, a, b) {
   const line = ({ query, at }) => {
     const address = choices();
     address.set("query", query[0]);
-    const link = node("a", { href: `#${said(address)}`, textContent: query[0] });
+    const link = node("a", { href: `#${queryString(address)}`, textContent: query[0] });
     return [link, query[2], ...subjects.map(() => query[about]), query[5].join(", "),
       mark(rank(a, at)), mark(rank(b, at))];
   };
@@ -125,21 +126,21 @@ async function detail(at) {
   const [id, , kind, subject, prompt, answers, own = heads] = queries[at];
   const close = node("button", { type: "button", textContent: "Close" });
   close.addEventListener("click", () => choose("query", ""));
-  const asked = systems.map((_, system) => system).filter(system => best[system][at] !== " ")
+  const answering = systems.map((_, system) => system).filter(system => best[system][at] !== " ")
     .sort((a, b) => (rank(a, at) ?? Infinity) - (rank(b, at) ?? Infinity) || a - b);
   box.replaceChildren(node("p", { textContent: `Answers to ${id} …` }));
-  const given = await answered(at).catch(file => file);
-  if (choices().get("query") !== id) return; // another was chosen meanwhile
-  if (typeof given === "string") {
-    box.replaceChildren(node("p", { textContent: `The answers are in ${given}, which is not there.` }), close);
+  const loaded = await loadAnswers(at).catch(file => file);
+  if (choices().get("query") !== id) return; // another query was selected in the meantime
+  if (typeof loaded === "string") {
+    box.replaceChildren(node("p", { textContent: `The file with the answers is missing: ${loaded}` }), close);
     return;
   }
   const cell = (system, place) => {
-    const { found, right } = given[system];
-    if (place >= found.length) return "";
-    return right.includes(place + 1) ? node("b", { textContent: `✓ ${found[place]}` }) : found[place];
+    const { answers: names, hits } = loaded[system];
+    if (place >= names.length) return "";
+    return hits.includes(place + 1) ? node("b", { textContent: `✓ ${names[place]}` }) : names[place];
   };
-  const lines = asked.map(system => [called[system], ...own.map((_, place) => cell(system, place))]);
+  const lines = answering.map(system => [called[system], ...own.map((_, place) => cell(system, place))]);
   box.replaceChildren(
     node("h2", { textContent: id }),
     node("p", { textContent: [kind, prompt || subject].filter(Boolean).join(": ") }),

@@ -9,7 +9,7 @@ import pytest
 from dvc.repo import Repo
 
 from medprobe.commands.plan import plan
-from medprobe.commands.todo import Stage, todo
+from medprobe.commands.stale_stages import Stage, find_stale_stages
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 
@@ -50,12 +50,12 @@ def up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_left_where_nothing_changed() -> None:
-    assert todo() == {}
+    assert find_stale_stages() == {}
 
 
 def test_what_changed_and_what_is_behind_it_is_left() -> None:
     Path("code").write_text("other code")
-    assert todo() == {
+    assert find_stale_stages() == {
         "train": Stage("now", "cp code trained", ()),
         "probe": Stage("after train", PROBE, ("train",)),
     }
@@ -64,7 +64,7 @@ def test_what_changed_and_what_is_behind_it_is_left() -> None:
 def test_changed_data_are_taken_down_first() -> None:
     """They are a stage without a command."""
     Path("data/facts").write_text("other facts")
-    assert todo() == {
+    assert find_stale_stages() == {
         "data.dvc": Stage("now", None, ()),
         "build": Stage("now", "cp data/facts built", ("data.dvc",)),
         "probe": Stage("after build", PROBE, ("build",)),
@@ -74,10 +74,12 @@ def test_changed_data_are_taken_down_first() -> None:
 def test_what_dvc_cannot_read_is_one_line() -> None:
     Path("dvc.yaml").write_text(STAGES.replace("deps: [code]", "deps: {code"))
     with pytest.raises(BadInput, match=r"dvc\.yaml"):
-        todo()
+        find_stale_stages()
 
 
-def test_after_a_kill_the_plan_says_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_after_a_kill_the_plan_says_what_is_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     os.mkfifo("pipe")
     Path("dvc.yaml").write_text(STAGES.replace(PROBE, "cat built trained pipe > probed"))
     Path("code").write_text("other code")
@@ -94,7 +96,7 @@ def test_after_a_kill_the_plan_says_what_is_left(capsys: pytest.CaptureFixture[s
 def test_a_lock_that_a_kill_cut_is_named_with_the_remedy() -> None:
     lock = Path("dvc.lock")
     lock.write_text(lock.read_text()[:-9])
-    with pytest.raises(BadInput, match=r"dvc\.lock: cut, .*delete it"):
+    with pytest.raises(BadInput, match=r"dvc\.lock: incomplete, .*delete it"):
         plan(Params())
     lock.unlink()
     plan(Params())

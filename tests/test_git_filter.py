@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.commands.unfilter import unfilter
+from medprobe.commands.git_filter import remove_filter
 
 HIDES = "sed s/new/old/"
 
@@ -33,12 +33,12 @@ def test_what_the_filter_hid_is_shown(
         path.write_text("new")
     git("add", "--update")
     assert not git("status", "--porcelain")
-    unfilter()
+    remove_filter()
     assert capsys.readouterr().out.count("\n") == 1
     assert git("status", "--porcelain").splitlines() == [f" M {path}" for path in paths]
     config = Path(".git/config").read_text()
     assert "medprobe" not in config and "another" in config
-    unfilter()
+    remove_filter()
     assert not capsys.readouterr().out
     git("checkout", "--", "dvc.lock", "metrics")
     assert [path.read_text() for path in paths] == ["old", "old"]
@@ -48,5 +48,5 @@ def test_a_folder_outside_git_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    unfilter()
+    remove_filter()
     assert capsys.readouterr() == ("", "")

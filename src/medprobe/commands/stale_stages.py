@@ -1,0 +1,91 @@
+"""The stages that `dvc repro` would run, as far as DVC knows beforehand."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from medprobe.core.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that DVC would run."""
+
+    reason: str  # "now", or "after …", a stage that may change its inputs
+    cmd: Any  # a command or several, as in dvc.yaml
+    needs: tuple[str, ...]  # the stages to run on which it depends directly
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of its first command, and under "" the command's name, which is empty for
+        stages without a command, such as data.dvc.
+
+        >>> Stage("now", ['medprobe probe --model "a"', "medprobe track"], ()).options
+        {'': 'probe', 'model': 'a'}
+        """
+        if not self.cmd:
+            return {"": ""}
+        command = self.cmd if isinstance(self.cmd, str) else self.cmd[0]
+        words = shlex.split(command, comments=True)[1:]
+        pairs = zip(words[1::2], words[2::2], strict=False)
+        return {"": words[0], **{name.removeprefix("--"): value for name, value in pairs}}
+
+
+def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
+    """Order stages so that first results come early: each stage that probes a model comes directly
+    after the stages that it needs, and all other stages come last."""
+    probes = [name for name, stage in stages.items() if stage.options[""] == "probe"]
+    order: dict[str, None] = {}
+
+    def append(name: str) -> None:
+        if name not in order:
+            for need in stages[name].needs:
+                append(need)
+            order[name] = None
+
+    for name in [*probes, *stages]:
+        append(name)
+    return [*order]
+
+
+def find_stale_stages() -> dict[str, Stage]:
+    """Find the stages that DVC would run: changed stages, and the stages that depend on them.
+
+    The call waits while another DVC process holds its lock.
+
+    Returns:
+        The stages by name.
+
+    Raises:
+        BadInput: if DVC fails.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            return _stale_stages(repo)
+    except DvcException as error:
+        raise BadInput(
+            "dvc", " ".join(str(error).split()), "run `dvc status` for details"
+        ) from None
+
+
+def _stale_stages(repo: Any) -> dict[str, Stage]:
+    from networkx import ancestors
+
+    graph = repo.index.graph  # edges: stage -> stage that it depends on
+    stages = {stage.addressing: stage for stage in repo.index.stages}
+    changed_names = sorted(set(repo.status()) & set(stages))
+    reasons = dict.fromkeys(changed_names, "now")
+    for name in changed_names:
+        for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
+            reasons.setdefault(dependent.addressing, f"after {name}")
+    stale = {}
+    for name, stage in stages.items():
+        if name in reasons:
+            needs = (need.addressing for need in graph[stage])
+            stale_needs = tuple(need for need in needs if need in reasons)
+            stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
+    return stale
