@@ -4,7 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {"__init__", "__main__", "disks", "made", "cluster_models", "words"}
+HELPERS = {
+    "__init__",
+    "__main__",
+    "disks",
+    "made",
+    "cluster_models",
+    "words",
+    "worlds",
+    "calibration_document",
+}
 NAMED = {"calibration", "cluster", "faults", "pictures"}  # long, or no measurement: only if named
 
 

@@ -1,209 +1,284 @@
-"""Calibration: every method on the sample world made with three seeds, taught against untaught.
+"""Calibration: what every method says of models whose reading is known, over several sample worlds.
 
-    python -m bench.calibration                    # a quarter of an hour of a core for each seed
-    python -m bench.calibration 2022 classifier    # these seeds and methods; what is known of
-                                                   # others stays
+    python -m bench.calibration --worlds 10                # two at a time with --processes 2
 
-The scores of this project's own seed are in it already. Each other seed has a project of its own,
-outputs/calibration/<seed>, with this project's params.yaml. What is finished there is not done
-again, so a stopped run goes on; after a change of the code delete it. Writes
-src/medprobe/report/sections/calibration.csv, which the report shows, and the same as
-docs/concepts/calibration.md.
+Each world is a project of its own, outputs/calibration/<seed> (`bench.worlds`). What is finished
+there is not done again, so a stopped run goes on; after a change of the code delete the folder.
+Then all finished worlds are measured together, with `--worlds 0` no more than that. Writes
+src/medprobe/report/sections/calibration.csv, which the report shows,
+docs/concepts/calibration.md and its drawings.
 """
 
-import shutil
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import chdir
-from datetime import datetime
+import argparse
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
-import yaml
 
-from medprobe.commands.sample import sample
+from bench import worlds
+from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
+from medprobe import metrics
 from medprobe.core import params as settings
 from medprobe.core import places
 from medprobe.core.files import replacing
-from medprobe.core.params import Params
-from medprobe.core.tables import Metadata
-from medprobe.metrics.results import comparison, write_csv
-from medprobe.report.numbers import format_value, metric
-from medprobe.report.results import Results
-from medprobe.report.sections.calibration import HALF, SEEDS, pairs
-from medprobe.stages.build import build
-from medprobe.stages.probe import probe
-from medprobe.stages.rewire import rewire
-from medprobe.stages.score import score
-from medprobe.stages.train import train
-from medprobe.stages.validate import validate
+from medprobe.core.params import Params, ScoreParams
+from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
+from medprobe.metrics import Scoring
+from medprobe.metrics.comparisons import difference_interval, holm, permutation
+from medprobe.metrics.results import prediction_tables, write_csv
+from medprobe.metrics.significance import Differences, by_variant, paired_table
+from medprobe.metrics.splits import TIMES, bins
+from medprobe.metrics.summary import summarise
+from medprobe.report.worlds import ALL, COLUMNS, NEVER, READ, SYSTEM, TWINS, WORLDS, read_table
+from medprobe.sample.settings import recipe
 
-WORLDS: Final = (2021, 2022, 2023)
-FOLDER: Final = Path("outputs/calibration")
-DOCUMENT: Final = Path("docs/concepts/calibration.md")
-INTRODUCTION: Final = """# Calibration: every method on several sample worlds
-
-A taught model has read the facts that it is asked about, its untaught twin has not. A method is
-calibrated where it tells them apart: the taught model is above, and the 95 % intervals share
-nothing. Each world was made with a seed of its own, and so were its models. `python -m
-bench.calibration` measures all of it again and writes this page; the report shows the same figures
-beside those of its own world.
-
-A cell holds the taught model's value with its interval, and the untaught one's; shares are in per
-cent. Without the premise (`hypothesis-only`) nothing is asked about, so nothing is to be apart.
-Methods and seeds that are not in the table have not been measured.
-"""
+FIRST: Final = 2021  # the seed of the first world
+METRICS: Final = ("acc_at_1", "judged_right", "perplexity")  # by which a method is judged
+ABOUT: Final = ("variant", "replicate", "query_id", "subset", "relation", "cluster", "answer")
+AGAIN: Final = "hard"  # a subset whose queries are in another one too
+LEVEL: Final = 0.05
+QUERIES: Final = (20, 40, 80, 160)  # of which the power of a test is measured
+DRAWS: Final = 100  # of queries, for it
 
 
 def main() -> None:
-    """Measure the seeds and methods named on the command line, or WORLDS and all methods."""
-    seeds = [int(word) for word in sys.argv[1:] if word.isdigit()] or WORLDS
-    wanted = {word for word in sys.argv[1:] if not word.isdigit()}
-    own = settings.load_params().seed
-    for seed in seeds:
-        folder = Path() if seed == own else FOLDER / str(seed)
-        if seed != own:
-            measure(folder, seed, wanted)
-        found = rows(folder, seed, wanted)
-        save(pd.concat([known(seed, set(found["method"])), found], ignore_index=True))
+    """Make the worlds that are asked for, measure all finished ones, and write the results."""
+    parser = argparse.ArgumentParser(prog="python -m bench.calibration")
+    parser.add_argument("--worlds", type=int, default=10, help="to make, unless they are finished")
+    parser.add_argument("--processes", type=int, default=1, help="worlds made at the same time")
+    options = parser.parse_args()
+    seeds = range(FIRST, FIRST + options.worlds)
+    with ProcessPoolExecutor(options.processes, max_tasks_per_child=1) as pool:
+        list(pool.map(worlds.make, seeds))
+    folders = sorted(path for path in worlds.FOLDER.glob("*") if worlds.is_finished(path))
+    if not folders:
+        parser.error(f"no world is finished in {worlds.FOLDER}")
+    write(measure(folders), pd.concat([worlds.record(folder) for folder in folders]))
 
 
-def measure(folder: Path, seed: int, wanted: set[str]) -> None:
-    """Do what is left to do of a seed's world, its models, predictions and scores."""
-    folder.mkdir(parents=True, exist_ok=True)
-    content = yaml.safe_load(Path("params.yaml").read_text("utf-8")) | {"seed": seed}
-    (folder / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
-    shutil.copytree("expectations", folder / "expectations", dirs_exist_ok=True)
-    with chdir(folder):
-        params = settings.load_params()
-        for step, made in steps(params, wanted):
-            if not made.exists():
-                print(f"{datetime.now():%H:%M:%S} seed {seed}: {' '.join(step)}", flush=True)
-                stage, *names = step
-                STAGES[stage](*names, params)
-        score(params)
-
-
-STAGES: Final[dict[str, Callable[..., None]]] = {
-    "sample": lambda params: sample(places.DATA, params.sample, params.seed),
-    "build": build,
-    "validate": validate,
-    "train": lambda model, params: train(model, params, places.MODELS / model),
-    "rewire": rewire,
-    "probe": probe,
-}
-
-
-def steps(params: Params, wanted: set[str]) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Each stage that the wanted methods need, with its names, and what it makes, in order."""
-    jobs = [
-        (kind, method, benchmark)
-        for kind, methods in params.methods.items()
-        for method, named in methods.items()
-        for benchmark in named
-        if not wanted or method in wanted
-    ]
-    yield ("sample",), places.DATA
-    for benchmark in sorted({benchmark for _, _, benchmark in jobs}):
-        yield ("build", benchmark), places.ABOUT / f"{benchmark}.json"
-        yield ("validate", benchmark), places.VALIDATION / benchmark / "passed"
-    for kind, models in params.models.by_kind().items():
-        of_kind = [job for job in jobs if job[0] == kind]
-        for model in [*params.train, *params.continued]:  # which begin with models of the others
-            if of_kind and model in models:
-                yield ("train", model), places.MODELS / model
-        for model in models:
-            if any(method == "contrastive" for _, method, _ in of_kind):
-                for chosen in params.sentence_sets:
-                    yield ("rewire", model, chosen), places.REWIRED / model / chosen
-            for _, method, benchmark in of_kind:
-                out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-                yield ("probe", model, method, benchmark), out
-
-
-def rows(folder: Path, seed: int, wanted: set[str]) -> pd.DataFrame:
-    """`seed` and the columns of `pairs`, for every benchmark and the wanted methods of a world."""
-    params = settings.load_params(folder / "params.yaml")
-    scores = comparison(folder / places.SCORES)
-    names = sorted(scores["benchmark"].unique())
-    about = {name: Metadata.read(folder / places.ABOUT / f"{name}.json") for name in names}
-    twins = {
-        name: one.untaught_twin_of
-        for name, one in params.models.all().items()
-        if one.untaught_twin_of
-    }
-    results = Results(scores, benchmarks=about, twins=twins, confidence=params.score.confidence)
-    found = pd.concat([pairs(results, name) for name in names], ignore_index=True)
-    found = found.drop(columns="p")  # of one world there are no tests here
-    found.insert(0, "seed", seed)
-    method = found["method"].str.partition(":")[0]
-    return found[method.isin(wanted)] if wanted else found
-
-
-def known(seed: int, measured: set[str]) -> pd.DataFrame:
-    """What was measured before, but for these methods of this seed."""
-    if not SEEDS.is_file():
-        return pd.DataFrame()
-    table = pd.read_csv(SEEDS)
-    return table[(table["seed"] != seed) | ~table["method"].isin(measured)]
-
-
-def save(table: pd.DataFrame) -> None:
-    """Write the table, and the document made of it."""
-    write_csv(table.sort_values(["seed", "benchmark"], kind="stable"), SEEDS)
+def write(table: pd.DataFrame, steps: pd.DataFrame) -> None:
+    """Write the table, its drawings, and the document that is made of both and of what the worlds'
+    steps took."""
+    write_csv(table, WORLDS)
+    measured = read_table()
+    with replacing(PICTURES) as folder:
+        folder.mkdir(parents=True)
+        for name, svg in drawings(measured).items():
+            (folder / name).write_text(svg, encoding="utf-8")
     with replacing(DOCUMENT) as path:
-        path.write_text(document(pd.read_csv(SEEDS)), encoding="utf-8")
+        path.write_text(document(measured, steps), encoding="utf-8")
 
 
-def document(table: pd.DataFrame) -> str:
-    """The document of a table of `rows`: a line for each benchmark, pair, method and metric."""
-    seeds = sorted(table["seed"].unique())
-    heads = ["benchmark", "models", "method", "metric", *(f"seed {x}" for x in seeds), "apart"]
-    lines = [heads, ["---"] * len(heads)]
-    keys = ["benchmark", "taught", "untaught", "method", "metric"]
-    for (benchmark, taught, untaught, method, name), some in table.groupby(keys, sort=False):
-        by_seed = {row.seed: _cell(row) for row in some.itertuples()}
-        cells = [by_seed.get(seed, "–") for seed in seeds]
-        count = f"{some['apart'].sum()} of {len(some)}"
-        title = metric(name).title
-        lines.append([benchmark, f"{taught} / {untaught}", method, title, *cells, count])
-    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{INTRODUCTION}\n{_outcome(table)}\n\n{text}\n"
+def measure(folders: Sequence[Path]) -> pd.DataFrame:
+    """The table of what worlds show together, with COLUMNS."""
+    values = pd.concat([_values(folder) for folder in folders], ignore_index=True)
+    return table(values)
 
 
-def _outcome(table: pd.DataFrame) -> str:
-    """How many comparisons are apart on the seeds that they were measured on, and which are not."""
-    asked = table[~table["method"].str.endswith(HALF)]
-    keys = ["benchmark", "method", "taught", "metric"]
-    found = asked.groupby(keys, sort=False).agg(
-        seeds=("apart", "size"), apart=("apart", "sum"), higher=("higher", "sum")
+def table(values: pd.DataFrame) -> pd.DataFrame:
+    """The table, with COLUMNS, of one value a query.
+
+    Args:
+        values: the columns SYSTEM, `world`, `corpus` (what the model has read), `query`, `read`,
+            `cluster`, `answer` and `value`.
+    """
+    rows: list[dict[str, Any]] = []
+    for keys, of_pair in values.groupby(SYSTEM[:-1], sort=True):
+        for names, queries in _different(of_pair):
+            about = dict(zip(SYSTEM, (*keys, names[0]), strict=True))
+            about["same"] = " ".join(names[1:])
+            metric = str(about["metric"])
+            compared = _comparable(queries, metric)
+            measured = [*_doses(queries, metric), *_tests(compared), *_power(compared, metric)]
+            rows += [about | row for row in measured]
+    numbers = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    tested = numbers[numbers["p"].notna()]
+    families = tested.groupby([tested["number"], tested["read"], tested["world"] == ALL])["p"]
+    numbers.loc[tested.index, "p_holm"] = families.transform(lambda p: holm(p.to_numpy()))
+    return numbers
+
+
+def _values(folder: Path) -> pd.DataFrame:
+    """One value a query of every model, method and variant of a world."""
+    params = settings.load_params(folder / "params.yaml")
+    facts = pd.read_csv(folder / places.DATA / "sample" / metrics.FACTS)
+    read: dict[str, pd.Series] = {}
+    parts = []
+    for path in prediction_tables(folder / places.PREDICTIONS):
+        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+        about = Metadata.read(folder / places.ABOUT / f"{benchmark}.json")
+        built = folder / places.BENCHMARKS / benchmark
+        if benchmark not in read:
+            queries = BenchmarkTables.read(built).queries
+            read[benchmark] = times_read(queries, facts)
+        scoring = Scoring(params.score, params.seed, about.cluster)
+        rows = paired_table(path, built, scoring)
+        catalog = {metric.name for metric in metrics.find(metric_of_predictions(path)).METRICS}
+        (metric,) = catalog.intersection(METRICS)
+        for (_, name), of_variant in by_variant(rows, model, method).items():
+            part = of_variant.reset_index()
+            part = part[part["subset"] != AGAIN]
+            prefix = f"{params.seed} {benchmark} "
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "benchmark": benchmark,
+                        "metric": metric,
+                        "taught": _taught(model, params),
+                        "method": name,
+                        "world": str(params.seed),
+                        "corpus": recipe(model, params)[0].corpus,
+                        "query": prefix + part["query_id"],
+                        "read": part["query_id"].map(read[benchmark]),
+                        "cluster": prefix + part["cluster"],
+                        "answer": prefix + part["answer"],
+                        "value": part[metric].to_numpy(float),
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True).dropna(subset="read")
+
+
+def _taught(model: str, params: Params) -> str:
+    return params.models.all()[model].untaught_twin_of or model
+
+
+def times_read(queries: pd.DataFrame, facts: pd.DataFrame) -> pd.Series:
+    """How often a taught model has read the fact that each query asks for, by `query_id`: 0, 1, 2,
+    3-4, and so on; missing where it is none of the world's facts.
+
+    A fact is asked for where one of its names is an answer and the prompt has the other one.
+
+    Args:
+        queries: a benchmark's, with prompts and answers by name.
+        facts: the columns `subject`, `object` and `times`.
+    """
+    other: dict[str, list[tuple[str, int]]] = {}
+    for subject, answer, times in facts[["subject", "object", "times"]].itertuples(index=False):
+        other.setdefault(answer, []).append((subject, times))
+        other.setdefault(subject, []).append((answer, times))
+    most = {}
+    for row in queries.itertuples():
+        matched = [
+            times
+            for answer in row.answers
+            for name, times in other.get(answer, [])
+            if name in row.prompt
+        ]
+        if matched:
+            most[row.query_id] = max(matched)
+    return pd.Series(bins([*most.values()], TIMES), [*most], dtype=object)
+
+
+def _different(values: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """The variants of a benchmark's methods by name, with their values; those of a method that have
+    the same value for each query of each model are one."""
+    variants: dict[tuple[str, bytes], tuple[list[str], pd.DataFrame]] = {}
+    for name, of_variant in values.groupby("method", sort=True):
+        rows = of_variant.sort_values(["corpus", "query"], ignore_index=True)
+        content = rows[["corpus", "query", "value"]].to_csv().encode()
+        key = (str(name).partition(":")[0], content)
+        variants.setdefault(key, ([], rows))[0].append(str(name))
+    yield from variants.values()
+
+
+def _doses(values: pd.DataFrame, metric: str) -> Iterator[dict[str, Any]]:
+    """The value of each model on facts that were read so often, with its interval."""
+    rows = values.assign(
+        variant="",
+        replicate="",
+        relation="",
+        query_id=values["query"],
+        subset=values["corpus"] + "/" + values["read"],
+    ).rename(columns={"value": metric})
+    scores = summarise(
+        rows[[*ABOUT, metric]], Scoring(ScoreParams(), 0), [metrics.catalog()[metric]]
     )
-    never = found[found["apart"] == 0]
-    seeds = [f"{n} on {of}" for of, n in found["seeds"].value_counts().sort_index().items()]
-    measured = " and ".join(filter(None, [", ".join(seeds[:-1]), seeds[-1]]))
-    named = "; ".join(
-        f"on {benchmark} "
-        + ", ".join(
-            f"{method} of {taught} ({metric(name).title})" for _, method, taught, name in of
-        )
-        for benchmark, of in never.index.groupby(never.index.get_level_values(0)).items()
+    for part, means in scores["default"].items():
+        corpus, _, read = part.partition("/")
+        numbers = means["micro"][metric]
+        shares = {key: numbers.get(key, np.nan) for key in ("value", "low", "high", "n")}
+        yield {"number": corpus, "read": read, "world": ALL, **shares}
+
+
+def _comparable(values: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The values as differences are taken of them: logarithms of what is averaged by these."""
+    if metrics.catalog()[metric].logarithmic:
+        return values.assign(value=np.log(values["value"]))
+    return values
+
+
+def _tests(values: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """The paired differences between the taught model and its twins, on facts that were read and on
+    those that were not: of all worlds, and of each."""
+    for twin in TWINS:
+        both = _paired(values, twin)
+        for read, part in (
+            (NEVER, both[both["read"] == NEVER]),
+            (READ, both[both["read"] != NEVER]),
+        ):
+            for world, queries in [(ALL, part), *part.groupby("world", sort=True)]:
+                if len(queries):
+                    keys = {"number": f"taught - {twin}", "read": read, "world": world}
+                    yield keys | paired_test(queries)
+
+
+def _paired(values: pd.DataFrame, twin: str) -> pd.DataFrame:
+    """One row a query with the column `difference` of the taught model from its twin."""
+    by = values.set_index("query")
+    taught, other = by[by["corpus"] == "taught"], by[by["corpus"] == twin]["value"]
+    return taught.assign(difference=taught["value"] - other).dropna(subset="difference")
+
+
+def paired_test(rows: pd.DataFrame) -> dict[str, float]:
+    """The mean of differences with its interval and p, both the stricter ones of the two questions:
+    for these answers, and for the relation.
+
+    Args:
+        rows: the columns `difference`, `cluster` and `answer`.
+    """
+    answers = pd.factorize(rows["answer"])[0]
+    difference = Differences(
+        rows["difference"].to_numpy(float),
+        np.ones(len(rows)),
+        pd.factorize(rows["cluster"])[0],
+        answers,
     )
-    return (
-        f"By number of seeds, {measured}: so many of {len(found)} comparisons were measured. "
-        f"{(found['apart'] == found['seeds']).sum()} are apart on each of their seeds, "
-        f"{len(never)} on none, though of these the taught model is above on each seed in "
-        f"{(never['higher'] == never['seeds']).sum()}. Apart on none are {named}."
-    )
+    sums, sizes = difference.sums, difference.sizes
+    low, high = difference_interval(sums, sizes, 1000, 1 - LEVEL, 0)
+    p = permutation(sums)
+    if test := difference.two_way(LEVEL, 1 - LEVEL):
+        low, high, p = np.fmin(low, test.low), np.fmax(high, test.high), max(p, test.p)
+    value = float(rows["difference"].mean())
+    return {"value": value, "low": low, "high": high, "n": difference.n, "p": p}
 
 
-def _cell(row: Any) -> str:
-    def said(value: float) -> str:
-        return format_value(row.metric, value).removesuffix(" %")
+def _power(values: pd.DataFrame, metric: str) -> Iterator[dict[str, Any]]:
+    """How often the paired test of so many queries, facts read and not as they come, finds the
+    taught model above its twins."""
+    sign = -1 if metrics.catalog()[metric].better == "lower" else 1
+    for twin in TWINS:
+        both = _paired(values, twin)
+        for size in (size for size in QUERIES if size <= len(both)):
+            power = _share_of_clear(both, size, sign)
+            name = f"power against {twin}"
+            yield {"number": name, "read": "", "world": ALL, "value": power, "n": size}
 
-    taught = f"{said(row.value)} [{said(row.low)}, {said(row.high)}]"
-    untaught = f"{said(row.untaught_value)} [{said(row.untaught_low)}, {said(row.untaught_high)}]"
-    return f"{taught} / {untaught}"
+
+def _share_of_clear(rows: pd.DataFrame, size: int, sign: int) -> float:
+    """In how many draws of so many queries, whole clusters at a time, the difference is clear."""
+    sums = rows.groupby("cluster")["difference"].agg(["sum", "size"]).to_numpy(float)
+    generator = np.random.default_rng(size)
+    clear = 0
+    for _ in range(DRAWS):
+        order = generator.permutation(len(sums))
+        last = int(np.searchsorted(np.cumsum(sums[order, 1]), size)) + 1
+        drawn = sums[order[:last], 0]
+        clear += bool(sign * drawn.sum() > 0 and permutation(drawn) < LEVEL)
+    return clear / DRAWS
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def make(seed: int) -> Path:
     (folder / "params.yaml").write_text(content, "utf-8")
     code = followed()
     with chdir(folder):
-        params = settings.load()
+        params = settings.load_params()
         for step, made in steps(params):
             if not made.exists():
                 begun = time.process_time()
@@ -68,17 +68,17 @@ def make(seed: int) -> Path:
     return folder
 
 
-def finished(folder: Path) -> bool:
+def is_finished(folder: Path) -> bool:
     """Is there all that a world's steps make?"""
     if not (folder / "params.yaml").is_file():
         return False
-    params = settings.load(folder / "params.yaml")
+    params = settings.load_params(folder / "params.yaml")
     return all((folder / made).exists() for _, made in steps(params))
 
 
 def record(folder: Path) -> pd.DataFrame:
-    """The steps of a world: `step`, its CPU `seconds`, and by which `code` it was done."""
-    return pd.read_json(folder / RECORD, lines=True)
+    """The steps of a `world`: `step`, its CPU `seconds`, and by which `code` it was done."""
+    return pd.read_json(folder / RECORD, lines=True).assign(world=folder.name)
 
 
 def of_world(project: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Calibration on the page: who is above whom, how sure that is, and other seeds."""
+"""Calibration on the page: who is above whom, how sure that is, and other worlds."""
 
 import json
 from dataclasses import replace
@@ -7,8 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from medprobe.core.params import Params
+from medprobe.metrics import FACTS, Scoring
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.report import worlds
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration
 from render_helpers import check_snapshot
@@ -41,8 +44,9 @@ def results(**numbers: tuple[tuple[float, float, float], tuple[float, float, flo
 
 
 @pytest.fixture(autouse=True)
-def _no_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "SEEDS", tmp_path / "calibration.csv")
+def no_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(worlds.read_table, "__defaults__", (tmp_path / "calibration.csv",))
+    return tmp_path / "calibration.csv"
 
 
 def test_each_metric_has_its_pairs() -> None:
@@ -55,33 +59,73 @@ def test_each_metric_has_its_pairs() -> None:
         "classifier:frozen": True,
         "classifier:frozen-hypothesis-only": False,
     }
-    assert top.index[top["apart"]].tolist() == ["classifier:frozen"]
 
 
-def test_the_section_has_each_pair_with_its_test_and_other_seeds() -> None:
-    """By F1 the models of `frozen` are not significantly different, by top-1 they are; by AUC
-    there is no test. `lp-ft` is the same of both."""
+def test_the_section_has_each_pair_with_its_test_and_doses(no_worlds: Path) -> None:
+    """By F1 the models of `frozen` are not significantly different, by top-1 they are, by AUC
+    there is no test. `lp-ft` is the same of both, and `lp-ft:again` the same result."""
     tests = [
         {
             **dict.fromkeys(SIGNIFICANCE),
-            **{"benchmark": "own", "subset": "full", "metric": metric, "difference": 0.4},
+            **{"benchmark": "own", "subset": "full", "metric": metric, "difference": difference},
             **{"model_a": "taught", "model_b": "untaught", "p_holm": p},
             **{"method_a": "classifier:frozen", "method_b": "classifier:frozen"},
         }
-        for metric, p in (("f1", 0.31), ("top_1", 0.01))
+        for metric, difference, p in (("f1", 0.4, 0.31), ("top_1", 0.4, 0.01))
     ]
-    equal = {"classifier:lp-ft": ((0.2, 0.1, 0.3), (0.2, 0.1, 0.3))}
-    found = replace(
-        results(**equal),
+    same = ((0.2, 0.1, 0.3), (0.2, 0.1, 0.3))
+    compared = replace(
+        results(**{"classifier:lp-ft": same, "classifier:lp-ft-again": same}),
         significance=pd.DataFrame(
             tests, columns=[c for c in SIGNIFICANCE if "_relation" not in c]
         ).reindex(columns=SIGNIFICANCE),
     )
-    worse = results(**{"classifier:frozen": ((0.3, 0.1, 0.6), (0.2, 0.0, 0.5))})
-    seeds = {1: results(), 2: worse}
-    worlds = [calibration.pairs(one, "own").assign(seed=seed) for seed, one in seeds.items()]
-    pd.concat(worlds).to_csv(calibration.SEEDS, index=False)
-    check_snapshot("calibration", calibration.section(found, "own"))
+    doses = [
+        ("own", f"full/read:{times}", "micro", model, "classifier:frozen", "f1", value, 0.0, 1, 9)
+        for model, values in (("taught", (0.1, 0.5, 0.8, 0.9)), ("untaught", (0.1,) * 4))
+        for times, value in zip(("0", "1", "2", "3-4"), values, strict=True)
+    ]
+    read = pd.DataFrame([(*dose, None) for dose in doses], columns=COMPARISON)
+    compared = replace(compared, comparison=pd.concat([compared.comparison, read]))
+    measured().to_csv(no_worlds, index=False)
+    check_snapshot("calibration", calibration.section(compared, "own"))
+
+
+def measured() -> pd.DataFrame:
+    """Of two worlds, in one of which a twin is significantly above the taught model."""
+    system = ("own", "f1", "taught", "classifier", "classifier:frozen")
+    rows = [
+        *(("taught", read, "all", 0.1 * n, 0.0, 0.5, 9) for n, read in enumerate(worlds.DOSES)),
+        *((twin, "0", "all", 0.1, 0.0, 0.5, 9) for twin in worlds.TWINS),
+        ("taught - untaught", "read", "all", 0.2, 0.1, 0.3, 18, 0.001, 0.002),
+        ("taught - untaught", "read", "2021", 0.2, 0.1, 0.3, 9, 0.001, 0.002),
+        ("taught - shuffled", "read", "all", 0.01, -0.1, 0.3, 18, 0.6, 0.6),
+        ("taught - shuffled", "read", "2022", -0.3, -0.5, -0.1, 9, 0.001, 0.002),
+        *((f"power against {twin}", "", "all", 0.4, None, None, 40) for twin in worlds.TWINS),
+    ]
+    return pd.DataFrame([[*system, *row] for row in rows], columns=worlds.COLUMNS)
+
+
+def test_findings_name_facts_names_and_reversals() -> None:
+    [system] = worlds.evidence(measured().fillna({"p_holm": float("nan")}))
+    assert system.finding == "finds names, no facts shown; reversed: shuffled in world 2022"
+    assert system.power(40) == "40 / 40"
+
+
+def test_a_benchmark_of_ones_own_is_not_calibrated() -> None:
+    """Whatever its name and its models' names are."""
+    own = replace(METADATA, primary_metric="f1", invented=False)
+    compared = replace(results(), benchmarks={"own": own})
+    assert calibration.pairs(compared, "own").empty
+    assert calibration.section(compared, "own") == []
+    assert calibration.main_counts(compared) == (0, 0, 0)
+
+
+def test_facts_of_ones_own_benchmark_are_never_counted_as_read(tmp_path: Path) -> None:
+    (tmp_path / FACTS).touch()
+    for invented in (True, False):
+        about = replace(METADATA, invented=invented)
+        assert (Scoring.for_model(tmp_path, about, Params()).facts is not None) == invented
 
 
 def test_controls_are_not_counted() -> None:
@@ -89,6 +133,12 @@ def test_controls_are_not_counted() -> None:
     assert calibration.counts(found[found["metric"] == "f1"]) == (2, 1, 0)
     swapped = replace(results(), twins={"taught": "untaught"})
     assert calibration.main_counts(swapped) == (2, 0, 1)
+
+
+def test_variants_with_the_same_numbers_count_once() -> None:
+    again = results(**{"classifier:distractors": NUMBERS["classifier"]})
+    found = calibration.pairs(again, "own")
+    assert calibration.counts(found[found["metric"] == "f1"]) == (2, 1, 0)
 
 
 def test_methods_without_the_main_metric_go_by_that_of_their_family() -> None:
@@ -108,8 +158,7 @@ def test_methods_without_the_main_metric_go_by_that_of_their_family() -> None:
     assert indexed.index.unique("metric").tolist() == [
         *("f1", "judged_right", "perplexity", "top_1", "auc", "auroc")
     ]
-    apart = indexed.loc[["judged_right", "perplexity", "auroc"], ["higher", "apart"]]
-    assert apart.to_numpy().tolist() == [[True, True], [True, True], [True, False]]
+    assert indexed.loc[["judged_right", "perplexity", "auroc"], "higher"].all()
 
 
 def test_nothing_where_there_are_no_twins() -> None:

@@ -14,7 +14,7 @@ from medprobe.core.tables import (
     write_predictions,
 )
 
-METADATA = Metadata("made-up facts", "nobody, never", "none", (), "acc_at_1")
+METADATA = Metadata("made-up facts", "nobody, never", "none", (), "acc_at_1", invented=True)
 NAMES = ["alba", "brena", "corvin", "a long name of some fever", "a very long name of an ailment"]
 
 

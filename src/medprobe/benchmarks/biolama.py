@@ -14,7 +14,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import biolama
 from medprobe.sources.biolama import Source, Triple, TripleObject
@@ -30,7 +30,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(Section):
+class Settings(SampledSettings):
     """What to build: the sources that are there, and the names to rank."""
 
     sources: tuple[Source, ...] = biolama.SOURCES

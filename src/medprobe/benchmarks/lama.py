@@ -17,7 +17,7 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
-from medprobe.core.params import Section
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.sources import lama
 from medprobe.sources.entities import read_names
@@ -42,7 +42,7 @@ ANOTHER: Final = "another sentence of the fact is asked"
 COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
 
-class Settings(Section):
+class Settings(SampledSettings):
     """Which sentences are asked.
 
     As the paper has it every one, and none is dropped that can be asked at all, which is one with a

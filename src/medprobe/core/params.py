@@ -85,6 +85,14 @@ class RankingSettings(Section):
     """Ask the prompts without their subjects too, as a control. Adds the variant `neutral`."""
 
 
+class SampledSettings(Section):
+    """Settings of every builder whose sources the sample world has too."""
+
+    invented: bool = False
+    """The facts are the sample world's. Methods are calibrated by them: it is known how often each
+    sample model has read them."""
+
+
 class HubModel(Section):
     """A checkpoint on the model hub."""
 

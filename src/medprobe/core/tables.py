@@ -68,6 +68,7 @@ class Metadata:
     terms: Terms = "unknown"  # under which its text may be passed on; open: to anyone
     cluster: str = "query_id"  # column whose equal values the bootstrap draws together
     many_relations: bool = False  # too many for a figure, or for one MLflow metric each
+    invented: bool = False  # of the sample world: its models have read a known part of the facts
 
     @property
     def ranks_answers(self) -> bool:

@@ -113,11 +113,12 @@ class Scoring:
 
         Args:
             model: its folder, which holds the file `FACTS` for a sample model.
-            metadata: of the benchmark.
+            metadata: of the benchmark. Facts of one that is not of the sample world are unknown.
             params: all of `params.yaml`.
         """
         facts = model / FACTS
-        return cls(params.score, params.seed, metadata.cluster, facts if facts.is_file() else None)
+        known = facts if metadata.invented and facts.is_file() else None
+        return cls(params.score, params.seed, metadata.cluster, known)
 
 
 class Scorer(Protocol):

@@ -92,6 +92,8 @@ def _read(results: Results) -> list[Drawing]:
     """Accuracy by times read, of the benchmark and taught model that most methods asked."""
     rows = results.comparison
     rows = rows[rows["subset"].str.contains("/read:") & rows["model"].isin(results.twins.values())]
+    invented = {name for name, about in results.benchmarks.items() if about.invented}
+    rows = rows[rows["benchmark"].isin(invented)]
     methods = rows.groupby(["benchmark", "model"])["method"].nunique()
     return [] if methods.empty else calibration.times(results, *map(str, methods.idxmax()))
 

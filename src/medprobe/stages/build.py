@@ -10,7 +10,7 @@ from medprobe.benchmark_statistics import statistics
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, in_this_process
-from medprobe.core.params import Params, parse_section
+from medprobe.core.params import Params, SampledSettings, parse_section
 from medprobe.core.progress import show_progress
 
 
@@ -47,7 +47,8 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
             builder=builder,
         )
         tables.write(places.BENCHMARKS / name)
-    benchmark.metadata.write(places.ABOUT / f"{name}.json")
+    invented = isinstance(settings, SampledSettings) and settings.invented
+    replace(benchmark.metadata, invented=invented).write(places.ABOUT / f"{name}.json")
 
 
 def _paths(content: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Path]]:

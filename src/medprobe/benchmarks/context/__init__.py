@@ -23,7 +23,7 @@ from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, in_this_process
-from medprobe.core.params import Section
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources.documents import Index, Resource, open_index
 
@@ -42,7 +42,7 @@ SUBSETS: Final = ["alone", "full", "steps"]
 INDEXES: Final = places.PARTS / "documents"  # what was found in the resources
 
 
-class Settings(Section):
+class Settings(SampledSettings):
     """Resources and relations, and how much to take of them."""
 
     resources: dict[str, Resource]

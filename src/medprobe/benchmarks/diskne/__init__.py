@@ -18,6 +18,7 @@ from medprobe.benchmarks.diskne.examples import UMLS, Choices, read_pairs, table
 from medprobe.benchmarks.diskne.negatives import choose, replaceable
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import annotation, cui2vec
 from medprobe.sources.hierarchy import Hierarchy
@@ -37,7 +38,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(Choices):
+class Settings(Choices, SampledSettings):
     """Which diseases are annotated, and how many negatives each positive has."""
 
     diseases: tuple[str, ...] = Field(DISEASES, min_length=1)

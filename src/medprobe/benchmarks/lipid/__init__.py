@@ -19,7 +19,7 @@ from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.core.params import Section
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources import pubmed
 from medprobe.sources.entities import read_names
@@ -35,7 +35,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(Section):
+class Settings(SampledSettings):
     """The period of its sentences, its entity lists by subset, and which names are ranked.
 
     The lists are files of `data/entities`.

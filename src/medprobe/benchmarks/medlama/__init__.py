@@ -14,6 +14,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.medlama.queries import Choices, tables
 from medprobe.core.errors import BadInput
+from medprobe.core.params import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import rrf
 
@@ -29,7 +30,7 @@ METADATA: Final = Metadata(
 )
 
 
-class Settings(Choices):
+class Settings(Choices, SampledSettings):
     """How to read the UMLS; the defaults give the released benchmark."""
 
     vocabularies: tuple[str, ...] = ("SNOMEDCT_US", "NCI", "MED-RT")

@@ -4,11 +4,10 @@ Some models come in pairs of one size and training length: one has read the fact
 number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. A sound method ranks
 the first above the second, and facts that were read above facts that were not.
 
-`calibration.csv` beside this file says how every method did on other seeds of the sample world
-(`python -m bench.calibration` writes it).
+That holds of benchmarks whose settings say that they are of the sample world (`invented: true`),
+and of no others. What several other worlds show stands beside it (`report/worlds.py`).
 """
 
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -17,12 +16,12 @@ from medprobe import metrics
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.significance import LEVEL
+from medprobe.report import worlds
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
-from medprobe.report.numbers import MISSING, cell, count, metric
-from medprobe.report.results import Results, overlap, without_controls
+from medprobe.report.numbers import MISSING, cell, metric
+from medprobe.report.results import Results, without_controls
 from medprobe.report.verdicts import MARK, p_value, verdict
 
-SEEDS: Final = Path(__file__).parent / "calibration.csv"
 RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
 HALF: Final = "hypothesis-only"  # variants that do not show what is asked about: controls too
 NOT_COUNTED: Final = "‡"
@@ -30,21 +29,24 @@ PAIRS: Final = [
     *("benchmark", "metric", "taught", "untaught", "method"),
     *("value", "low", "high"),  # of the taught model
     *("untaught_value", "untaught_low", "untaught_high"),
-    *("higher", "apart"),  # is the taught model better, and do the intervals share nothing?
+    "higher",  # is the taught model better?
     "p",  # of the paired test, corrected; missing where there is none
 ]
 TEXT: Final = (
-    "A taught model has read the facts of the sample world. Its untaught twin, of the same size "
-    "and training length, has not. A method that cannot tell the two apart does not measure what "
-    "the model has read."
+    "A taught model has read half of the facts of the sample world, each a known number of times. "
+    "Its untaught twin, of the same size and training length, has read none of them. A method that "
+    "cannot tell the two apart does not measure what the model has read. Answers of this world are "
+    "even, and it has no model that has read the same names in other facts: the worlds below have."
 )
 CAPTION: Final = (
-    f"Macro means with intervals. {MARK} not significant: the paired test's corrected p is "
-    f"{LEVEL:g} or more, or where there is no test the intervals overlap. {NOT_COUNTED} the method "
-    "does not see what is asked about: a control, not counted above. By seed: in how many of the "
-    "sample worlds below the taught model is better and the intervals do not overlap. Always true: "
-    "what the same answer to everything reaches."
+    f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "
+    f"test's corrected p is {LEVEL:g} or more, or where there is no test the intervals overlap. "
+    f"{NOT_COUNTED} the method does not see what is asked about: a control, not counted. Further "
+    "columns: micro means of the taught model by how often it has read the fact, and of its twin "
+    "on the facts that were never read."
 )
+REVERSED: Final = "reversed"
+TIMES: Final = "times that the taught model has read the fact"
 
 
 class Counts(NamedTuple):
@@ -56,23 +58,16 @@ class Counts(NamedTuple):
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """Counts by metric, all pairs, the same in other sample worlds, and accuracy by times read."""
-    found = pairs(results, benchmark)
-    if found.empty:
+    """All pairs with their dose-response, a drawing for each method, and other worlds."""
+    compared = pairs(results, benchmark)
+    if compared.empty:
         return []
-    seeds = _read_seeds(benchmark)
-    body: list[list[str | Cell]] = [
-        [metric(str(name)).title, *map(count, counts(rows))]
-        for name, rows in found.groupby("metric", sort=False)
-    ]
-    heads = ["metric", "comparisons", "taught better", "untaught better"]
-    by_metric = Table(heads, body, "How often one of the two is significantly better")
     return part(
         "Calibration: against the truth of what was taught",
-        paragraph(TEXT),
-        [by_metric, _pairs(results, found, seeds)],
-        _worlds(seeds),
-        *(times(results, benchmark, taught) for taught in found["taught"].unique()),
+        paragraph(TEXT, _outcome(compared)),
+        [_pairs(results, compared)],
+        _drawings(results, benchmark, compared),
+        _worlds(benchmark),
     )
 
 
@@ -83,8 +78,11 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
     their family; and by those of RANKED that they have.
 
     Returns:
-        A table with columns PAIRS, of macro means over the benchmark's first subset.
+        A table with columns PAIRS, of macro means over the benchmark's first subset; without rows
+        for a benchmark that is not of the sample world.
     """
+    if not results.benchmarks[benchmark].invented:
+        return pd.DataFrame(columns=PAIRS)
     subset = next(iter(results.subsets(benchmark)), "")
     every = results.rows(benchmark, subset=subset, relation="macro")
     every = without_controls(without_sweeps(every))
@@ -109,14 +107,17 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
                 test = verdict(tests, (taught, method), (untaught, method))
                 p = float("nan") if test is None else test.p
                 keys = (benchmark, name, taught, untaught, method)
-                rows.append((*keys, *numbers, won, won and not overlap(a, b), p))
+                rows.append((*keys, *numbers, won, p))
     return pd.DataFrame(rows, columns=PAIRS)
 
 
 def counts(found: pd.DataFrame) -> Counts:
-    """Count the pairs in which one model is significantly better, controls left out."""
-    rows = [row for row in found.itertuples() if not row.method.endswith(HALF)]
-    better = [row for row in rows if _is_clear(row)]
+    """Count the pairs in which one model is significantly better. Controls are left out. Variants
+    of a method that have the same numbers for both models are one result."""
+    rows = found[~found["method"].str.endswith(HALF)]
+    base = rows["method"].map(_base)
+    rows = rows[~rows.drop(columns="p").assign(method=base).duplicated()]
+    better = [row for row in rows.itertuples() if _is_clear(row)]
     taught = sum(row.higher for row in better)
     return Counts(len(rows), taught, len(better) - taught)
 
@@ -127,6 +128,11 @@ def main_counts(results: Results) -> Counts:
     return counts(found[found["metric"] == found["benchmark"].map(results.primary)])
 
 
+def _base(method: str) -> str:
+    """The method of a variant."""
+    return method.partition(":")[0]
+
+
 def _is_clear(row: Any) -> bool:
     """Whether the test, or where there is none the intervals, tell the two models apart."""
     if not pd.isna(row.p):
@@ -134,14 +140,30 @@ def _is_clear(row: Any) -> bool:
     return bool(row.low > row.untaught_high or row.high < row.untaught_low)
 
 
-def _pairs(results: Results, found: pd.DataFrame, seeds: pd.DataFrame) -> Table:
+def _outcome(compared: pd.DataFrame) -> str:
+    """How many pairs are told apart, and which are told apart the wrong way."""
+    number = counts(compared)
+    reversed_ = [
+        f"{row.method} of {row.taught} ({metric(row.metric).title})"
+        for row in compared.itertuples()
+        if _is_clear(row) and not row.higher and not row.method.endswith(HALF)
+    ]
+    names = f" {REVERSED.capitalize()}: {', '.join(reversed_)}." if reversed_ else ""
+    return (
+        f"Of {number.comparisons} different results, the taught model is significantly better in "
+        f"{number.taught} and the untaught one in {number.untaught}.{names}"
+    )
+
+
+def _pairs(results: Results, compared: pd.DataFrame) -> Table:
     body: list[list[str | Cell]] = []
-    for row in found.itertuples():
+    for row in compared.itertuples():
         mark = f" {NOT_COUNTED}" if row.method.endswith(HALF) else ""
         system = [f"{row.taught} / {row.untaught}", row.method + mark]
-        judged = [_better(row), _by_seed(seeds, row), _always_true(results, row)]
-        body.append([metric(row.metric).title, *system, *_cells(row), *judged])
-    heads = ["metric", "models", "method", "taught", "untaught", "better", "by seed", "always true"]
+        numbers = [*_cells(row), _better(row), *_doses(results, row)]
+        body.append([metric(row.metric).title, *system, *numbers])
+    doses = [*worlds.DOSES.values(), "never read, untaught"]
+    heads = ["metric", "models", "method", "taught", "untaught", "better", *doses]
     return Table(heads, body, CAPTION)
 
 
@@ -154,57 +176,82 @@ def _better(row: Any) -> Cell:
     """Which of the two is better, and how sure that is."""
     if row.value == row.untaught_value:
         return Cell("equal")
-    who = "taught" if row.higher else "untaught"
+    who = "taught" if row.higher else f"untaught: {REVERSED}"
     evidence = "intervals" if pd.isna(row.p) else p_value(row.p)
-    return Cell(who if _is_clear(row) else f"{who} {MARK}", note=evidence)
+    if _is_clear(row):
+        return Cell(who, note=evidence)
+    return Cell(f"{who.partition(':')[0]} {MARK}", note=evidence)
 
 
-def _always_true(results: Results, row: Any) -> str | Cell:
-    """The value of a control that says the same of everything, ties shared."""
-    method = f"{row.method.partition(':')[0]}:always-true"
-    where = {"relation": "macro", "metric": row.metric, "model": row.taught, "method": method}
-    control = results.rows(row.benchmark, subset=results.subsets(row.benchmark)[0], **where)
-    return cell(row.metric, control["value"].iloc[0]) if len(control) else MISSING
+def _doses(results: Results, row: Any) -> list[Cell]:
+    """The taught model's value by how often it has read the fact, and its twin's where it has not
+    been read."""
+    read = _by_times(results, row.benchmark, row.metric, [row.taught, row.untaught])
+    read = read[read["method"] == row.method].set_index(["model", "times"])
+
+    def dose(model: str, times: str) -> Cell:
+        if (model, times) not in read.index:
+            return Cell(MISSING)
+        numbers = read.loc[(model, times)]
+        return cell(row.metric, numbers["value"], numbers["low"], numbers["high"])
+
+    return [
+        *(dose(row.taught, times) for times in worlds.DOSES),
+        dose(row.untaught, worlds.NEVER),
+    ]
 
 
-def _read_seeds(benchmark: str) -> pd.DataFrame:
-    """The benchmark's comparisons in sample worlds: `seed` and PAIRS without p."""
-    if not SEEDS.is_file():
-        return pd.DataFrame(columns=["seed", *PAIRS])
-    table = pd.read_csv(SEEDS, keep_default_na=False, na_values=[""])
-    return table[table["benchmark"] == benchmark]
+def _by_times(results: Results, benchmark: str, name: str, models: list[str]) -> pd.DataFrame:
+    """Rows of a metric over the first subset by `times` that the fact was read, in this order."""
+    subset = next(iter(results.subsets(benchmark)), "")
+    rows = results.rows(benchmark, relation="micro", metric=name)
+    rows = rows[rows["model"].isin(models) & rows["subset"].str.startswith(f"{subset}/read:")]
+    rows = without_sweeps(rows).assign(times=lambda table: table["subset"].str.split(":").str[-1])
+    return rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
 
 
-def _by_seed(seeds: pd.DataFrame, row: Any) -> str | Cell:
-    same = (seeds["method"] == row.method) & (seeds["metric"] == row.metric)
-    apart = seeds.loc[same & (seeds["taught"] == row.taught), "apart"]
-    return Cell(f"{apart.sum()} of {len(apart)}", apart.mean()) if len(apart) else MISSING
+def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[Block]:
+    """Of each method's first variant: taught models and their twins by times read."""
+    name = results.primary(benchmark)
+    of_metric = compared[compared["metric"] == name]
+    found: list[Block] = []
+    for method, rows in of_metric.groupby(of_metric["method"].map(_base)):
+        models = [*dict.fromkeys([*rows["taught"], *rows["untaught"]])]
+        read = _by_times(results, benchmark, name, models)
+        read = read[read["method"] == rows["method"].iloc[0]]
+        if read["times"].nunique() > 1:
+            axes = (TIMES, plots.label(name))
+            plot = plots.curves(read, "times", "model", axes, metric(name).share)
+            caption = (
+                f"{metric(name).title} of {rows['method'].iloc[0]} on {benchmark} by how often the "
+                "taught model has read the fact."
+            )
+            found.append(Drawing(f"{benchmark}-{method}-calibration", plot, caption))
+    return found
 
 
-def _worlds(seeds: pd.DataFrame) -> list[Block]:
-    """Every comparison in each sample world, folded."""
-    body: list[list[str | Cell]] = [
-        [str(row.seed), row.method, metric(row.metric).title, *_cells(row),
-         "apart" if row.apart else "not apart"]
-        for row in seeds.itertuples()
-    ]  # fmt: skip
-    names = ", ".join(map(str, sorted(seeds["seed"].unique())))
-    heads = ["seed", "method", "metric", "taught", "untaught", "intervals"]
-    table = Table(heads, body, "Measured once, by bench/calibration.py")
-    return folded(f"The sample world made with the seeds {names}", [table] if body else [])
+def _worlds(benchmark: str) -> list[Block]:
+    """What several other worlds show together, folded."""
+    table = worlds.read_table()
+    systems = [system for system in worlds.evidence(table) if system.benchmark == benchmark]
+    if not systems:
+        return []
+    seeds = worlds.seeds(table)
+    drawings = [worlds.drawing(*named) for named in worlds.by_method(systems).items()]
+    title = (
+        f"{len(seeds)} worlds with skewed answers and shuffled models (seeds {', '.join(seeds)}), "
+        "measured once by bench/calibration.py"
+    )
+    return folded(title, [worlds.evidence_table(systems, benchmarks=False), *drawings])
 
 
 def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     """Accuracy by how often a taught model has read the fact, a line per method."""
-    name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
-    rows = results.rows(benchmark, relation="micro", metric=name, model=model)
-    rows = without_sweeps(rows[rows["subset"].str.startswith(f"{subset}/read:")])
-    rows = rows.assign(times=rows["subset"].str.split(":").str[-1])
+    name = results.primary(benchmark)
+    rows = _by_times(results, benchmark, name, [model])
     if rows["times"].nunique() < 2:
         return []
-    rows = rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
-    axes = ("times that the fact was read in training", plots.label(name))
-    plot = plots.curves(rows, "times", "method", axes, metric(name).share)
+    plot = plots.curves(rows, "times", "method", (TIMES, plots.label(name)), metric(name).share)
     caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
     return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
 
