@@ -29,7 +29,7 @@ from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_prediction
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.results import prediction_tables, write_csv
-from medprobe.metrics.significance import Differences, by_variant, paired_table
+from medprobe.metrics.significance import Differences, paired_table, split_by_variant
 from medprobe.metrics.splits import TIMES, bins
 from medprobe.metrics.summary import summarise
 from medprobe.report.worlds import ALL, COLUMNS, NEVER, READ, SYSTEM, TWINS, WORLDS, read_table
@@ -118,7 +118,7 @@ def _values(folder: Path) -> pd.DataFrame:
         rows = paired_table(path, built, scoring)
         catalog = {metric.name for metric in metrics.find(metric_of_predictions(path)).METRICS}
         (metric,) = catalog.intersection(METRICS)
-        for (_, name), of_variant in by_variant(rows, model, method).items():
+        for (_, name), of_variant in split_by_variant(rows, model, method).items():
             part = of_variant.reset_index()
             part = part[part["subset"] != AGAIN]
             prefix = f"{params.seed} {benchmark} "
