@@ -47,7 +47,7 @@ PHRASES: Final = {  # what is not written -> what to write
     r"is no (name|number|rating|text)": "is not a …",
     r"no other but": "only",
     r"beside": "next to, with, besides",
-    r"told|tells": "print, record, compute",
+    r"told(?! apart)|tells (that|what|how|you|no)": "print, record, compute",
     r"elsewhere": "say where",
     r"a (line|row|file|folder|query|number|table) an? \w+": "one line per …",
     r"stands? (in|on|under|below|at|as|behind|there|before|for itself)": "is in, is",

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 import os
 import re
 import shlex
@@ -256,3 +257,12 @@ def test_the_readme_draws_the_stages_that_there_are() -> None:
     [drawing] = blocks(ROOT / "README.md", "mermaid")
     stages = {path.stem for path in (ROOT / "src/medprobe/stages").glob("[a-z]*.py")}
     assert stages <= set(re.findall(r"\w+", drawing))
+
+
+def test_the_readmes_result_is_the_recorded_one() -> None:
+    recorded = json.loads(text(ROOT / "metrics/summary.json"))["medlama"]
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) % \| ([\d.]+) % \|$", text(PAGES[0]), re.MULTILINE)
+    assert len(rows) == 3
+    for method, *values in rows:
+        expected = [f"{100 * recorded[model][method]:.1f}" for model in ("taught", "untaught")]
+        assert values == expected, method
