@@ -283,17 +283,27 @@ def cite(names: tuple[str, ...]) -> None:
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
-def merge(paths: tuple[Path, ...], out: Path) -> None:
+@click.option(
+    "--format",
+    "forms",
+    multiple=True,
+    type=click.Choice(["every-eval-ever", "eval-results", "cards"]),
+    help="Add a folder in this form. Can be repeated.",
+)
+@click.option("--organization", default="unknown", help="Who gives the results, for these forms.")
+def merge(paths: tuple[Path, ...], out: Path, *, forms: tuple[str, ...], organization: str) -> None:
     """Combine the results of several projects into one comparison.
 
-    For a single project, this writes the results file that others can check.
+    For a single project, this writes the results file that others can check. Further forms are
+    records of Every Eval Ever, files for .eval_results on the model hub, and one result card per
+    model.
 
     \b
     PATHS  folders of projects, or results files
     """
     from medprobe.commands.merge import merge as run
 
-    if untested := run(paths, out):
+    if untested := run(paths, out, forms, organization):
         names = f"{', '.join(untested[:3])}{', …' if untested[3:] else ''}"
         click.echo(f"no paired tests for {names}: their predictions and units are missing")
     click.echo(f"to show it: medprobe export leaderboard --format markdown --project {out}")

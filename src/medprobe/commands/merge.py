@@ -1,10 +1,13 @@
 """`medprobe merge`: combine the results of several groups into one comparison."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
+import yaml
 
 from medprobe import metrics
 from medprobe.core import places
@@ -15,10 +18,16 @@ from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores
 from medprobe.metrics.results import comparison, write_csv
 from medprobe.metrics.significance import SIGNIFICANCE, System, significance, split_by_variant
-from medprobe.tracking import shared
+from medprobe.tracking import cards, every_eval_ever, hub_results, shared
+from medprobe.tracking.lineage import UNKNOWN
 
 
-def merge(paths: Sequence[Path], out: Path) -> list[str]:
+def merge(
+    paths: Sequence[Path],
+    out: Path,
+    forms: Collection[str] = (),
+    organization: str = UNKNOWN,
+) -> list[str]:
     """Write a folder with the results of projects and results files.
 
     The folder has `results.json`, `comparison.csv`, the scores, and paired tests of all results
@@ -28,6 +37,8 @@ def merge(paths: Sequence[Path], out: Path) -> list[str]:
     Args:
         paths: folders of projects, and results files.
         out: the new folder.
+        forms: keys of FORMS. Each adds a folder of that name.
+        organization: who gives the results, for these forms.
 
     Returns:
         The results without tests, as `<model> <method> <benchmark>`.
@@ -65,6 +76,10 @@ def merge(paths: Sequence[Path], out: Path) -> list[str]:
         for path, table in units.items():
             (folder / shared.UNITS / path).parent.mkdir(parents=True, exist_ok=True)
             table.to_parquet(folder / shared.UNITS / path, index=False)
+        for form in forms:
+            for name, text in FORMS[form](merged, organization).items():
+                (folder / form / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / form / name).write_text(text, encoding="utf-8")
     untested = [result for result in merged.results if result.table not in units]
     return [f"{result.model} {result.method} {result.benchmark}" for result in untested]
 
@@ -100,3 +115,33 @@ def _contrasts(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
         if metric_names & {metric.name for metric in family.METRICS}
         for pair in family.CONTRASTS
     ]
+
+
+def _every_eval_ever(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
+    records = every_eval_ever.records(merged, organization, time.time())
+    return {
+        f"{result.benchmark}/{result.model}/{result.method}.json": json.dumps(record, indent=1)
+        + "\n"
+        for result, record in records
+    }
+
+
+def _eval_results(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
+    if organization == UNKNOWN:
+        problem = "the hub finds a benchmark by the account that has its data set"
+        raise BadInput("merge --format eval-results", problem, "give --organization")
+    return {
+        f"{model}/.eval_results/{name}.yaml": yaml.safe_dump(entries, sort_keys=False)
+        for model, name, entries in hub_results.entries(merged, organization)
+    }
+
+
+def _cards(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
+    return {f"{model}.md": text for model, text in cards.cards(merged).items()}
+
+
+FORMS: Final[dict[str, Callable[[shared.ResultsFile, str], dict[str, str]]]] = {
+    "every-eval-ever": _every_eval_ever,
+    "eval-results": _eval_results,
+    "cards": _cards,
+}
