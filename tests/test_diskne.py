@@ -193,7 +193,7 @@ def test_released_files_are_taken_as_the_paper_counts_them(data: Path) -> None:
     dropped = benchmark.notes["dropped"].set_index("rule")["count"]
     assert dropped[dropped > 0].to_dict() == {
         "row: its id is a premise that no pair has": 2,
-        "row: stands there twice": 1,
+        "row: repeated": 1,
         "negative: of another disease than its pair's": 1,
         "positive: without negatives": 1,
     }

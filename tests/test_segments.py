@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.benchmarks.context.segments import (
-    KINDS,
+    CONTEXT_KINDS,
     Mention,
     Segment,
     layouts,
@@ -128,7 +128,7 @@ def test_sides_alternate_until_one_is_exhausted(
 
 
 @settings(deadline=None, max_examples=40)
-@given(documents(), st.sampled_from(KINDS), st.text(max_size=5))
+@given(documents(), st.sampled_from(CONTEXT_KINDS), st.text(max_size=5))
 def test_each_step_adds_one_segment_and_keeps_the_order_of_the_others(
     document: tuple[list[Mention], Mention, int], kind: str, seed: str
 ) -> None:

@@ -1,6 +1,6 @@
 """BioLAMA (Sung et al., 2021): single-slot queries from CTD, Wikidata and the UMLS.
 
-A subset is a source. Queries are the test triples; `train` and `dev` stand beside them as tables of
+A subset is a source. Queries are the test triples; `train` and `dev` are further tables of
 the same shape, for methods that are trained. Aliases of an answer are answers too.
 """
 
@@ -47,7 +47,7 @@ class Settings(SampledSettings):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The test triples as queries, and all objects' labels as candidates, by source.
+    """Build queries from the test triples, and candidates from all objects' labels, by source.
 
     A triple none of whose objects has a name is left out, and counted.
 
@@ -55,39 +55,41 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         BadInput: a missing file, a relation without a template, an unknown relation.
     """
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
-    read: list[counts.Row] = []
+    read: list[counts.CountRow] = []
     candidates: list[pd.DataFrame] = []
-    known: list[str] = []
+    listed_relations: list[str] = []
     for source in settings.sources:
         folder = data / "biolama" / source
         templates = biolama.read_templates(folder)
-        known += (found := biolama.list_relations(folder))
+        listed_relations += (listed := biolama.list_relations(folder))
         names = []
         for relation in (
-            name for name in found if name in settings.relations or not settings.relations
+            name for name in listed if name in settings.relations or not settings.relations
         ):
             if relation not in templates:
                 raise BadInput(
                     folder / "prompts" / "manual.jsonl", f"no template for relation {relation}"
                 )
             for split in biolama.SPLITS:
-                found_triples = biolama.read(folder, relation, split)
-                triples = [triple for triple in found_triples if triple.answers]
+                all_triples = biolama.read(folder, relation, split)
+                triples = [triple for triple in all_triples if triple.answers]
                 rows[split] += [_query(t, relation, source, templates[relation]) for t in triples]
                 where, name = f"biolama/{source}", f"{relation}/{split}"
-                read.append((where, "triples", name, len(found_triples)))
-                if nameless := len(found_triples) - len(triples):
+                read.append((where, "triples", name, len(all_triples)))
+                if nameless := len(all_triples) - len(triples):
                     read.append((where, "dropped", name, nameless))
                 names += list(_names(triples, settings.candidates))
         candidates.append(_candidates(names, source))
     for relation in settings.relations:
-        if relation not in known:
-            problem = f"no relation '{relation}'{nearest(relation, known)}"
+        if relation not in listed_relations:
+            problem = f"no relation '{relation}'{nearest(relation, listed_relations)}"
             raise BadInput("params.yaml: benchmarks.biolama", problem)
     train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
-    table = own = pd.concat(candidates)
+    table = all_candidates = pd.concat(candidates)
     for source, other in settings.distractors.items():
-        table = with_distractors(table, source, own.loc[own["subset"] == other, "name"])
+        table = with_distractors(
+            table, source, all_candidates.loc[all_candidates["subset"] == other, "name"]
+        )
     read += counts.by_name("", "queries", test["subset"])
     others = {"train": train, "dev": dev, "sources": counts.table(read)}
     return BenchmarkTables(test, table, others=others, normalise="biolama")
@@ -118,7 +120,7 @@ def _names(triples: list[Triple], which: str) -> Iterator[TripleObject]:
 
 
 def _candidates(names: list[TripleObject], source: str) -> pd.DataFrame:
-    """One row a name; where a name has several ids the first by order counts."""
+    """Return one row per name. Of several ids of a name, the first in order counts."""
     rows = sorted({(answer.label, answer.id, answer.type, source) for answer in names})
     table = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
     return table.drop_duplicates("name", ignore_index=True)

@@ -18,15 +18,15 @@ COLUMNS: Final = [
 ]
 CHUNK: Final = 1 << 24  # bytes
 
-Row = tuple[str, str, str, int]
+CountRow = tuple[str, str, str, int]
 
 
-def table(rows: Iterable[Row]) -> pd.DataFrame:
+def table(rows: Iterable[CountRow]) -> pd.DataFrame:
     """The table of these counts."""
     return pd.DataFrame(list(rows), columns=COLUMNS).astype({"rows": "int64"})
 
 
-def by_name(source: str, what: str, names: Iterable[str]) -> list[Row]:
+def by_name(source: str, what: str, names: Iterable[str]) -> list[CountRow]:
     """How often each name occurs, in the order in which they first do.
 
     >>> by_name("umls", "triples", ["may_treat", "may_treat"])
@@ -48,7 +48,7 @@ def by_rule(dropped: Counter[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rule", "count"])
 
 
-def lines(data: Path, *sources: str) -> list[Row]:
+def lines(data: Path, *sources: str) -> list[CountRow]:
     """How many lines each of these files has."""
     return [(source, "rows", Path(source).name, _lines(data / source)) for source in sources]
 

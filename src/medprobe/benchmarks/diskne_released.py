@@ -2,7 +2,7 @@
 
 `medprobe import annotation FOLDER` checks these files and brings them into `data/diskne`. Their
 concepts are those of UMLS 2020AA. What the paper's numbers leave out of them is left out: positives
-without negatives, rows that stand twice, and negatives of another disease than their positive's.
+without negatives, repeated rows, and negatives of another disease than their positive's.
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ from medprobe.sources.hierarchy import Hierarchy
 METADATA = replace(diskne.METADATA, sources=("mednli", "mediqa", *UMLS, "diskne"))
 LOOSE: Final = ["pair_id", "category"]
 Way = Literal["drop", "keep"]
-Kind = Literal["similar", "random"]
+NegativeKind = Literal["similar", "random"]
 
 
 class Settings(Choices):
     """Which released files are read, and what is done with what is odd in them."""
 
-    kinds: tuple[Kind, ...] = Field(KINDS, min_length=1)
+    kinds: tuple[NegativeKind, ...] = Field(KINDS, min_length=1)
     """Kinds of negatives to read. Kinds without a file are skipped."""
     without_negatives: Way = "drop"
     """Positives that have no negatives. The paper's counts leave them out."""
@@ -71,20 +71,20 @@ def _annotated(folder: Path, settings: Settings) -> pd.DataFrame:
 
     `kind` is positive, similar or random.
     """
-    found = [
+    files = [
         (kind, path)
         for kind in KINDS
         if kind in settings.kinds
         for path in sorted(folder.glob(f"DisknE_*_{kind}_annotation.csv"))
     ]
-    if not found:
+    if not files:
         problem = f"no DisknE_*_annotation.csv in it with {' or '.join(settings.kinds)} negatives"
         raise BadInput(folder, problem, "run `medprobe import annotation FOLDER`")
     rows: list[pd.DataFrame] = []
-    for kind, path in found:
+    for kind, path in files:
         table = annotation.read_released(path)
         table["kind"] = np.where(table["label"] == 1, "positive", kind)
-        if kind == "random" and ("similar", _of_kind(path, "similar")) in found:
+        if kind == "random" and ("similar", _of_kind(path, "similar")) in files:
             table = table[table["label"] == 0]  # its positives stand in the other file too
         rows.append(table[table["category"].isin(settings.categories)])
     every = pd.concat(rows, ignore_index=True)
@@ -100,21 +100,21 @@ def _of_kind(path: Path, kind: str) -> Path:
 def _paired(
     rows: pd.DataFrame, settings: Settings, dropped: Counter[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Positives, and the negatives with the `position` of the positive that each was made from."""
+    """Return positives, and negatives with the `position` of the positive of each."""
     if settings.duplicates == "drop":
         twice = rows.duplicated([*OF_POSITIVE, "kind", "cui"])
-        dropped["row: stands there twice"] += int(twice.sum())
+        dropped["row: repeated"] += int(twice.sum())
         rows = rows[~twice]
     positives, negatives = rows[rows["label"] == 1], rows[rows["label"] == 0]
     if settings.orphans == "drop":
-        own = _key(negatives).isin(_key(positives))
-        dropped["negative: of another disease than its pair's"] += int((~own).sum())
-        negatives = negatives[own]
+        matches = _key(negatives).isin(_key(positives))
+        dropped["negative: of another disease than its pair's"] += int((~matches).sum())
+        negatives = negatives[matches]
     if settings.without_negatives == "drop":
         alone = np.zeros(len(positives), dtype=bool)
-        for _, some in negatives.groupby("kind"):
-            expected = positives["category"].isin(some["category"]).to_numpy()
-            alone |= expected & ~_key(positives).isin(_key(some))
+        for _, kind_negatives in negatives.groupby("kind"):
+            expected = positives["category"].isin(kind_negatives["category"]).to_numpy()
+            alone |= expected & ~_key(positives).isin(_key(kind_negatives))
         dropped["positive: without negatives"] += int(alone.sum())
         negatives = negatives[~_key(negatives).isin(_key(positives[alone]))]
         positives = positives[~alone]
@@ -126,20 +126,21 @@ def _key(rows: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(rows[OF_POSITIVE])
 
 
-def _placed(given: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
-    """The negatives: `position` (of their positive), `kind, original_cui, cui, row`.
+def _placed(negatives: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
+    """Return the negatives with the position of their positive.
 
-    Where no positive has their pair, category and disease, theirs is the one of pair and category.
+    The columns are `kind, original_cui, cui, row, position`. Where no positive has their pair,
+    category and disease, theirs is the one of pair and category.
     """
-    found = pd.Series(np.nan, index=given.index)
+    position = pd.Series(np.nan, index=negatives.index)
     for keys in (OF_POSITIVE, LOOSE):
         place = positives.drop_duplicates(keys).reset_index(names="position")[[*keys, "position"]]
-        found = found.fillna(
-            given.merge(place, on=keys, how="left").set_index(given.index)["position"]
+        position = position.fillna(
+            negatives.merge(place, on=keys, how="left").set_index(negatives.index)["position"]
         )
-    for row in given[found.isna()].head(1).itertuples():
+    for row in negatives[position.isna()].head(1).itertuples():
         raise BadInput("diskne", f"negative {row.cui} of pair {row.pair_id} has no positive")
-    placed = given[["kind", "original_cui", "cui", "row"]].assign(position=found.astype(int))
+    placed = negatives[["kind", "original_cui", "cui", "row"]].assign(position=position.astype(int))
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 

@@ -16,7 +16,7 @@ def with_distractors(candidates: pd.DataFrame, subset: str, names: Iterable[str]
     A method that knows of distractors ranks with and without them in one pass; others never see
     them.
     """
-    known = set(candidates.loc[candidates["subset"] == subset, "name"])
-    new = [name for name in dict.fromkeys(names) if name not in known]
+    present = set(candidates.loc[candidates["subset"] == subset, "name"])
+    new = [name for name in dict.fromkeys(names) if name not in present]
     more = pd.DataFrame({"name": new, "id": new, "type": DISTRACTOR, "subset": subset})
     return pd.concat([candidates, more], ignore_index=True)

@@ -66,19 +66,20 @@ class Settings(SampledSettings):
 
 
 @dataclass
-class LeftOut:
+class RuleCounts:
     """How many sentences of a set each rule dropped.
 
-    `kept` counts the sentences that a rule would have dropped if it had been chosen.
+    `drops` counts these, `passes` the sentences that a rule would have dropped if the settings had
+    chosen it.
     """
 
-    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
-    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+    drops: Counter[tuple[str, str]] = field(default_factory=Counter)
+    passes: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def table(self) -> pd.DataFrame:
-        """A row a set and rule: `set, rule, dropped, kept`."""
-        keys = sorted({*self.dropped, *self.kept})
-        rows = [(*key, self.dropped[key], self.kept[key]) for key in keys]
+        """Return one row per set and rule: `set, rule, dropped, kept`."""
+        keys = sorted({*self.drops, *self.passes})
+        rows = [(*key, self.drops[key], self.passes[key]) for key in keys]
         return pd.DataFrame(rows, columns=["set", "rule", "dropped", "kept"])
 
 
@@ -92,18 +93,21 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         BadInput: with the file and line for files that are not LAMA's.
     """
     folder = data / "lama"
-    left_out = LeftOut()
-    read: list[counts.Row] = []
+    rule_counts = RuleCounts()
+    read: list[counts.CountRow] = []
     rows: list[tuple] = []
     candidates = []
     for name, items, templates in _facts(folder, settings):
         read.append(("lama", "facts", name, len(items)))
         read.append(("lama", "sentences", name, sum(len(item.sentences) or 1 for item in items)))
-        kept = list(_kept(name, items, templates, settings, left_out))
+        prompts = list(_usable(name, items, templates, settings, rule_counts))
         subsets = [f"{name}-template", f"{name}-free"] if templates else [name]
         for subset in subsets:
-            words = templates if subset.endswith("-template") else {}
-            rows += (_row(subset, *one, words.get(one[0].relation)) for one in kept)
+            subset_templates = templates if subset.endswith("-template") else {}
+            rows += (
+                _row(subset, *sentence, subset_templates.get(sentence[0].relation))
+                for sentence in prompts
+            )
         candidates += [_candidates(items, subset) for subset in subsets]
     queries = pd.DataFrame(rows, columns=COLUMNS)
     table = pd.concat(candidates, ignore_index=True)
@@ -111,10 +115,10 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         names = read_names(data / path)
         read.append((path.as_posix(), "names", subset, len(names)))
         table = with_distractors(table, subset, names)
-    dropped = counts.by_name("lama", "dropped", (name for name, _ in left_out.dropped.elements()))
+    dropped = counts.by_name("lama", "dropped", (name for name, _ in rule_counts.drops.elements()))
     read += dropped + counts.by_name("", "queries", queries["subset"])
     return BenchmarkTables(
-        queries, table, {"dropped": left_out.table()}, {"sources": counts.table(read)}
+        queries, table, {"dropped": rule_counts.table()}, {"sources": counts.table(read)}
     )
 
 
@@ -168,19 +172,19 @@ def flaw(text: str, surface: str, answer: str) -> str | None:
     return "object_twice" if re.search(rf"(?<!\w)(?:{names})(?!\w)", rest, re.I) else None
 
 
-def _kept(
+def _usable(
     name: str,
     items: list[lama.Item],
     templates: dict[str, str],
     settings: Settings,
-    left_out: LeftOut,
+    rule_counts: RuleCounts,
 ) -> Iterator[tuple[lama.Item, int, str]]:
-    """Each sentence that stays: its fact, its number there, and it as a prompt."""
+    """Yield each sentence that no rule drops: its fact, its number there, and its prompt."""
     prompts: set[str] = set()
-    known: dict[tuple[str, str, str], int] = {}  # a fact: its first place
+    first_places: dict[tuple[str, str, str], int] = {}  # a fact: its first place
     for place, item in enumerate(items):
         fact = (item.relation, item.subject, item.object)
-        asked = False
+        has_query = False
         for number, (text, surface) in enumerate(item.sentences or [("", "")], start=1):
             prompt = " ".join(text.split()).replace(lama.MASK, SLOT)
             rules = {
@@ -188,18 +192,18 @@ def _kept(
                 "no template": bool(templates) and item.relation not in templates,
                 "denied": not item.accepted,
                 "prompt_twice": prompt in prompts,
-                "fact_twice": bool(templates) and known.get(fact, place) != place,
-                ANOTHER: asked and settings.evidences == "one",
+                "fact_twice": bool(templates) and first_places.get(fact, place) != place,
+                ANOTHER: has_query and settings.evidences == "one",
             }
             broken = [rule for rule, is_so in rules.items() if rule and is_so]
             chosen = [rule for rule in broken if rule in settings.drop or rule not in RULES]
             if chosen:
-                left_out.dropped[name, chosen[0]] += 1
+                rule_counts.drops[name, chosen[0]] += 1
                 continue
-            left_out.kept.update((name, rule) for rule in broken)
+            rule_counts.passes.update((name, rule) for rule in broken)
             prompts.add(prompt)
-            known.setdefault(fact, place)
-            asked = True
+            first_places.setdefault(fact, place)
+            has_query = True
             yield item, number, prompt
 
 

@@ -31,9 +31,11 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     Raises:
         BadInput: a file that is amiss.
     """
-    found = released.read(data / SOURCE)
-    rows = [row for row in found if row.prompt.count(released.MASK) == 1 and SLOT not in row.prompt]
-    dropped = Counter(row.kind for row in found) - Counter(row.kind for row in rows)
+    prompts = released.read(data / SOURCE)
+    rows = [
+        row for row in prompts if row.prompt.count(released.MASK) == 1 and SLOT not in row.prompt
+    ]
+    dropped = Counter(row.kind for row in prompts) - Counter(row.kind for row in rows)
     numbers: Counter[str] = Counter()
     queries = []
     for row in rows:
@@ -64,7 +66,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     )
     notes = {"dropped": rule, "appearances": lipid.appearances(table)}
     read = [
-        *counts.by_name(SOURCE, "prompts", (row.kind for row in found)),
+        *counts.by_name(SOURCE, "prompts", (row.kind for row in prompts)),
         *counts.by_name(SOURCE, "dropped", dropped.elements()),
         *counts.by_name("", "queries", table["subset"]),
     ]

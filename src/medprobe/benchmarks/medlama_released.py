@@ -31,16 +31,16 @@ def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
     """
     folder = data / "medlama"
     full, _ = files.find_released_files(folder)
-    there = [relation for relation in settings.relations if relation in full]
-    if not there:
+    available = [relation for relation in settings.relations if relation in full]
+    if not available:
         raise BadInput(folder, "none of the relations of the setting `relations` is here")
-    parts = [files.read_queries(full[relation], relation) for relation in there]
+    parts = [files.read_queries(full[relation], relation) for relation in available]
     read = [
         ("medlama", "rows", full[name].name, len(part))
-        for name, part in zip(there, parts, strict=True)
+        for name, part in zip(available, parts, strict=True)
     ]
-    found = pd.concat(parts, ignore_index=True)
-    return tables(found, settings, seed, read, keep_order=True)
+    queries = pd.concat(parts, ignore_index=True)
+    return tables(queries, settings, seed, read, keep_order=True)
 
 
 BENCHMARK = Benchmark(METADATA, Choices, build)

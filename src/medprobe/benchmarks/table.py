@@ -1,4 +1,4 @@
-"""A table of facts of one's own, asked by a template a relation or by ready prompts.
+"""Your own table of facts, with one template per relation or with ready prompts.
 
 A query is a subject of a relation under one prompt; all its objects are answers, and so are their
 aliases. The objects of all relations are the candidates.
@@ -19,8 +19,8 @@ from medprobe.sources.facts import Fact
 
 SUBSET = "full"
 METADATA = Metadata(
-    description="Facts from a table of one's own, with one slot",
-    citation="one's own",
+    description="Facts from your own table, with one slot",
+    citation="your own",
     licence="that of the table",
     sources=("tables",),
     primary_metric="acc_at_1",
@@ -76,7 +76,7 @@ def tables(
         rows.setdefault(key, []).append(fact)
         listed.append(fact)
     if not listed:
-        raise BadInput(source, "no rows", "a row a fact, below a line of names")
+        raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     candidates = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
     subjects = {(relation, subject) for relation, subject, _ in rows}
@@ -105,24 +105,24 @@ def _prompt(where: str, fact: Fact, templates: Mapping[str, str]) -> str:
 
 
 def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:
-    """A row a query; a subject that is asked by several prompts has a number after the first."""
+    """Return one row per query. The second and later prompts of a subject have a number."""
     queries = []
-    asked: dict[str, int] = {}
-    for (relation, subject_id, prompt), found in rows.items():
+    prompt_counts: dict[str, int] = {}
+    for (relation, subject_id, prompt), query_facts in rows.items():
         name = f"{relation}/{subject_id}"
-        asked[name] = asked.get(name, 0) + 1
+        prompt_counts[name] = prompt_counts.get(name, 0) + 1
         pairs = [
             (text, fact.object_id or fact.object)
-            for fact in found
+            for fact in query_facts
             for text in (fact.object, *fact.aliases)
         ]
         answers = list(dict.fromkeys(pairs))
         queries.append(
             {
-                "query_id": name if asked[name] == 1 else f"{name}/{asked[name]}",
+                "query_id": name if prompt_counts[name] == 1 else f"{name}/{prompt_counts[name]}",
                 "benchmark": "table",
                 "relation": relation,
-                "subject": found[0].subject,
+                "subject": query_facts[0].subject,
                 "subject_id": subject_id,
                 "prompt": prompt,
                 "answers": [text for text, _ in answers],

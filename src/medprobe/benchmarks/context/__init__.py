@@ -69,54 +69,55 @@ def build(
         BadInput: sources that cannot be used, and where no document gives a context.
     """
     dropped: Counter[str] = Counter()
-    known = load(data / "umls", settings.relations, dropped)
+    knowledge = load(data / "umls", settings.relations, dropped)
     indexes = {
-        name: open_index(name, resource, data, known.terms, INDEXES, executor=executor)
+        name: open_index(name, resource, data, knowledge.terms, INDEXES, executor=executor)
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
-    held: dict[tuple[str, str], Evidence] = {}
+    used: dict[tuple[str, str], Evidence] = {}
     limits = Limits(settings.max_segments, settings.window)
-    found: dict[str, list[str]] = {"evidence": [], "dropped": []}  # the relation of each
-    for evidence in _evidence(known, indexes, settings, seed):
-        found["evidence"].append(evidence.relation)
-        if made := steps(evidence, limits, seed, dropped):
-            rows += made
-            held[evidence.resource, evidence.document.id] = evidence
+    relations: dict[str, list[str]] = {"evidence": [], "dropped": []}  # the relation of each
+    for evidence in _evidence(knowledge, indexes, settings, seed):
+        relations["evidence"].append(evidence.relation)
+        if evidence_steps := steps(evidence, limits, seed, dropped):
+            rows += evidence_steps
+            used[evidence.resource, evidence.document.id] = evidence
         else:
-            found["dropped"].append(evidence.relation)
+            relations["dropped"].append(evidence.relation)
     if not rows:
         rules = ", ".join(f"{rule} ({count})" for rule, count in sorted(dropped.items()))
         problem = f"no document gives a context: {rules or 'none mentions both ends of a fact'}"
         raise BadInput("params.yaml: benchmarks.context", problem, "widen resources or relations")
     notes = {"dropped": counts.by_rule(dropped), "resources": _resources(indexes)}
-    queries = _queries(rows, known, indexes, settings)
+    queries = _queries(rows, knowledge, indexes, settings)
     read = [
         *counts.lines(data, *UMLS),
-        *counts.by_name("umls/MRREL.RRF", "facts", known.facts["relation"]),
+        *counts.by_name("umls/MRREL.RRF", "facts", knowledge.facts["relation"]),
         *_documents(indexes, settings),
-        *(row for what, names in found.items() for row in counts.by_name("", what, names)),
+        *(row for what, names in relations.items() for row in counts.by_name("", what, names)),
         *counts.by_name("", "queries", queries["relation"]),
     ]
-    others = {**_evidence_tables(held), "sources": counts.table(read)}
-    return BenchmarkTables(queries, _candidates(queries, known), notes, others)
+    others = {**_evidence_tables(used), "sources": counts.table(read)}
+    return BenchmarkTables(queries, _candidates(queries, knowledge), notes, others)
 
 
 def _evidence(
-    known: Knowledge, indexes: dict[str, Index], settings: Settings, seed: int
+    knowledge: Knowledge, indexes: dict[str, Index], settings: Settings, seed: int
 ) -> Iterator[Evidence]:
     """Documents and the drawn facts that they mention, resource by resource."""
     shared = {
-        name: found.shared(known.facts, settings.documents, seed) for name, found in indexes.items()
+        name: index.shared(knowledge.facts, settings.documents, seed)
+        for name, index in indexes.items()
     }
-    drawn = _drawn(known.facts, pd.concat(list(shared.values())), settings.triples, seed)
-    correct = drawn.merge(known.facts, on=["relation", "subject_id"], suffixes=("", "_other"))
+    drawn = _drawn(knowledge.facts, pd.concat(list(shared.values())), settings.triples, seed)
+    correct = drawn.merge(knowledge.facts, on=["relation", "subject_id"], suffixes=("", "_other"))
     objects = correct.groupby(["relation", "subject_id"])["fact_id_other"].agg(frozenset).to_dict()
-    pools = {relation: frozenset(known.objects[relation]) for relation in settings.relations}
-    for name, found in indexes.items():
+    pools = {relation: frozenset(knowledge.objects[relation]) for relation in settings.relations}
+    for name, index in indexes.items():
         wanted = shared[name].merge(drawn, on=["subject_id", "fact_id"])
         facts = {number: part for number, part in wanted.groupby("document")}
-        for number, document, mentions in found.read(wanted["document"]):
+        for number, document, mentions in index.read(wanted["document"]):
             spans = list(mentions.itertuples(index=False, name=None))
             for fact in (
                 facts[number].sort_values(["relation", "subject_id", "fact_id"]).itertuples()
@@ -129,7 +130,7 @@ def _evidence(
                     relation=fact.relation,
                     subject_id=fact.subject_id,
                     fact_id=fact.fact_id,
-                    prompt=prompt.replace(SUBJECT, known.names[fact.subject_id]),
+                    prompt=prompt.replace(SUBJECT, knowledge.names[fact.subject_id]),
                     correct=objects[fact.relation, fact.subject_id],
                     pool=pools[fact.relation],
                 )
@@ -140,16 +141,18 @@ def _drawn(facts: pd.DataFrame, shared: pd.DataFrame, most: int, seed: int) -> p
 
     The draw of a fact depends on no other.
     """
-    found = facts.merge(shared[["subject_id", "fact_id"]].drop_duplicates())
-    keys = found.astype(str).agg("|".join, axis=1)
+    mentioned_facts = facts.merge(shared[["subject_id", "fact_id"]].drop_duplicates())
+    keys = mentioned_facts.astype(str).agg("|".join, axis=1)
     digests = [hashlib.sha256(f"{seed}|{key}".encode()).hexdigest() for key in keys]
-    chosen = found.assign(digest=digests).sort_values("digest").groupby("relation").head(most)
+    chosen = (
+        mentioned_facts.assign(digest=digests).sort_values("digest").groupby("relation").head(most)
+    )
     return chosen.drop(columns="digest").sort_values(["relation", "subject_id", "fact_id"])
 
 
 def _queries(
     rows: list[dict[str, Any]],
-    known: Knowledge,
+    knowledge: Knowledge,
     indexes: dict[str, Index],
     settings: Settings,
 ) -> pd.DataFrame:
@@ -159,51 +162,51 @@ def _queries(
     mention the fact's object.
     """
     queries = pd.DataFrame(rows).sort_values(["relation", "context_id", "step"], ignore_index=True)
-    names = known.names
-    answers = known.facts.groupby(["relation", "subject_id"])["fact_id"].agg(list)
+    names = knowledge.names
+    answers = knowledge.facts.groupby(["relation", "subject_id"])["fact_id"].agg(list)
     ids = [answers[key] for key in zip(queries["relation"], queries["subject_id"], strict=True)]
-    counts = pd.concat([found.frequencies() for found in indexes.values()]).groupby(level=0).sum()
+    counts = pd.concat([index.frequencies() for index in indexes.values()]).groupby(level=0).sum()
     return queries.assign(
         benchmark="context",
         subject=queries["subject_id"].map(names),
-        answers=[[names[cui] for cui in some] for some in ids],
+        answers=[[names[cui] for cui in cuis] for cuis in ids],
         answer_ids=ids,
         target=queries["target_id"].map(names),
         added=[names.get(cui, "") for cui in queries["added_id"]],
-        shown=[[names[cui] for cui in some] for some in queries["shown_ids"]],
-        tracked=[[names[cui] for cui in some] for some in queries["tracked_ids"]],
+        shown=[[names[cui] for cui in cuis] for cuis in queries["shown_ids"]],
+        tracked=[[names[cui] for cui in cuis] for cuis in queries["tracked_ids"]],
         window=settings.window,
-        objects=[len(some) for some in ids],
+        objects=[len(cuis) for cuis in ids],
         frequency=queries["fact_id"].map(counts).astype(int),
     ).drop(columns=["shown_ids", "tracked_ids"])
 
 
-def _candidates(queries: pd.DataFrame, known: Knowledge) -> pd.DataFrame:
+def _candidates(queries: pd.DataFrame, knowledge: Knowledge) -> pd.DataFrame:
     """The candidates of each relation, with the relation as their type.
 
     They are its objects and all entities of their types that its contexts mention.
     """
-    ids = {name: cui for cui, name in known.names.items()}
+    ids = {name: cui for cui, name in knowledge.names.items()}
     rows = []
     for relation, part in queries.groupby("relation", sort=True):
-        objects = known.facts[known.facts["relation"] == relation]["fact_id"]
-        held = {name for some in part["tracked"] for name in some}
-        for name in sorted(held | {known.names[cui] for cui in objects}):
+        objects = knowledge.facts[knowledge.facts["relation"] == relation]["fact_id"]
+        mentioned = {name for tracked in part["tracked"] for name in tracked}
+        for name in sorted(mentioned | {knowledge.names[cui] for cui in objects}):
             rows += [(name, ids[name], relation, subset) for subset in SUBSETS]
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
 
 
-def _documents(indexes: dict[str, Index], settings: Settings) -> Iterator[counts.Row]:
-    for name, found in indexes.items():
+def _documents(indexes: dict[str, Index], settings: Settings) -> Iterator[counts.CountRow]:
+    for name, index in indexes.items():
         path = settings.resources[name].path.as_posix()
         for what in ("documents", "mentions"):
-            yield path, what, name, found.description[what]
+            yield path, what, name, index.description[what]
 
 
-def _evidence_tables(held: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
+def _evidence_tables(used: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
     """The documents that gave contexts, and their mentions: what the gate checks contexts by."""
-    texts = [(*key, some.document.text) for key, some in sorted(held.items())]
-    spans = [(*key, *span) for key, some in sorted(held.items()) for span in some.mentions]
+    texts = [(*key, evidence.document.text) for key, evidence in sorted(used.items())]
+    spans = [(*key, *span) for key, evidence in sorted(used.items()) for span in evidence.mentions]
     key = ["resource", "document"]
     return {
         "documents": pd.DataFrame(texts, columns=[*key, "text"]),
@@ -216,9 +219,9 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     counts = ["documents", "kept", "mentions"]
     rows = [
         {"resource": name}
-        | {count: found.description[count] for count in counts}
-        | {"skipped": "; ".join(f"{k}: {v}" for k, v in found.description["skipped"].items())}
-        for name, found in indexes.items()
+        | {count: index.description[count] for count in counts}
+        | {"skipped": "; ".join(f"{k}: {v}" for k, v in index.description["skipped"].items())}
+        for name, index in indexes.items()
     ]
     return pd.DataFrame(rows)
 

@@ -56,58 +56,64 @@ def load(
         BadInput: a prompt without its two slots, for a semantic type that no concept has, and for a
             relation of which no fact is left.
     """
-    for relation, about in relations.items():
-        if about.prompt.count(SUBJECT) != 1 or about.prompt.count(SLOT) != 1:
+    for relation, declaration in relations.items():
+        if declaration.prompt.count(SUBJECT) != 1 or declaration.prompt.count(SLOT) != 1:
             where = f"params.yaml: benchmarks.context.relations.{relation}"
             raise BadInput(where, f"the prompt needs one {SUBJECT} and one {SLOT}")
-    typed = _typed(folder, relations)
-    concepts = typed.select("CUI").unique()
+    types = _typed(folder, relations)
+    concepts = types.select("CUI").unique()
     preferred = rrf.read_preferred_names(folder, concepts)
-    one = dict(preferred.select("CUI", pl.col("CUI").min().over("STR").alias("one")).iter_rows())
-    names = {cui: name for cui, name in preferred.iter_rows() if one[cui] == cui}
+    representatives = dict(
+        preferred.select("CUI", pl.col("CUI").min().over("STR").alias("representative")).iter_rows()
+    )
+    names = {cui: name for cui, name in preferred.iter_rows() if representatives[cui] == cui}
     rows = rrf.read_english_names(folder, concepts).iter_rows()
-    terms = sorted({(name, one[cui]) for cui, name in rows if cui in one})
+    terms = sorted({(name, representatives[cui]) for cui, name in rows if cui in representatives})
     of_type = {
-        kind: {one[cui] for cui in part["CUI"] if cui in one}
-        for (kind,), part in typed.group_by("STY")
+        kind: {representatives[cui] for cui in part["CUI"] if cui in representatives}
+        for (kind,), part in types.group_by("STY")
     }
     subjects, objects = (
         {
-            relation: set().union(*(of_type[kind] for kind in getattr(about, side)))
-            for relation, about in relations.items()
+            relation: set().union(*(of_type[kind] for kind in getattr(declaration, side)))
+            for relation, declaration in relations.items()
         }
         for side in ("subjects", "objects")
     )
-    facts = _facts(folder, one, subjects, objects, dropped=dropped)
+    facts = _facts(folder, representatives, subjects, objects, dropped=dropped)
     return Knowledge(facts, names, terms, objects)
 
 
 def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
-    """`CUI, STY` of all concepts of the types that the relations name."""
+    """Read the columns `CUI, STY` of all concepts of the types that the relations name."""
     types = rrf.read_mrsty(folder, ["CUI", "STY"])
-    known = types["STY"].unique().to_list()
-    wanted = {kind for about in relations.values() for kind in about.subjects + about.objects}
-    for kind in sorted(wanted - set(known)):
-        problem = f"no concept of the semantic type '{kind}'{nearest(kind, known)}"
+    names = types["STY"].unique().to_list()
+    requested = {
+        kind
+        for declaration in relations.values()
+        for kind in declaration.subjects + declaration.objects
+    }
+    for kind in sorted(requested - set(names)):
+        problem = f"no concept of the semantic type '{kind}'{nearest(kind, names)}"
         raise BadInput(folder / "MRSTY.RRF", problem, "correct benchmarks.context.relations")
-    return types.filter(pl.col("STY").is_in(wanted)).drop("line")
+    return types.filter(pl.col("STY").is_in(requested)).drop("line")
 
 
 def _facts(
     folder: Path,
-    one: dict[str, str],
+    representatives: dict[str, str],
     subjects: dict[str, set[str]],
     objects: dict[str, set[str]],
     *,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """`relation, subject_id, fact_id`, each once, sorted."""
+    """Read the distinct facts as a table `relation, subject_id, fact_id`, sorted."""
     columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
     rows = rrf.read_mrrel(folder, columns, relations=list(objects))
-    found = rows.select(columns).unique()
+    distinct = rows.select(columns).unique()
     facts = set()
-    for relation, head, tail in found.iter_rows():
-        subject, fact = one.get(head, ""), one.get(tail, "")
+    for relation, head, tail in distinct.iter_rows():
+        subject, fact = representatives.get(head, ""), representatives.get(tail, "")
         if subject not in subjects[relation]:
             dropped["fact: subject of another type or without a name"] += 1
         elif fact not in objects[relation]:

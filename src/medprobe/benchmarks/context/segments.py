@@ -11,8 +11,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
-Kind = Literal["real", "knowledge-only", "knowledge-sorted", "knowledge-random"]
-KINDS: Final[tuple[Kind, ...]] = ("real", "knowledge-only", "knowledge-sorted", "knowledge-random")
+ContextKind = Literal["real", "knowledge-only", "knowledge-sorted", "knowledge-random"]
+CONTEXT_KINDS: Final[tuple[ContextKind, ...]] = (
+    "real",
+    "knowledge-only",
+    "knowledge-sorted",
+    "knowledge-random",
+)
 
 
 class Mention(NamedTuple):
@@ -42,8 +47,8 @@ def nearest(targets: Sequence[Mention], subjects: Sequence[Mention]) -> Mention:
     return min(targets, key=lambda target: min(_gap(target, subject) for subject in subjects))
 
 
-def _gap(one: Mention, other: Mention) -> int:
-    return max(one.start - other.end, other.start - one.end, 0)
+def _gap(first: Mention, second: Mention) -> int:
+    return max(first.start - second.end, second.start - first.end, 0)
 
 
 def segments(pool: Sequence[Mention], centre: Mention, length: int, most: int) -> list[Segment]:
@@ -58,22 +63,22 @@ def segments(pool: Sequence[Mention], centre: Mention, length: int, most: int) -
     """
     middle = list(pool).index(centre)
     bounds = [0, *(mention.end for mention in pool[:middle])]
-    left = [
+    before = [
         Segment(start, end, mention)
         for start, end, mention in zip(bounds, bounds[1:], pool[:middle], strict=False)
     ][::-1]
     bounds = [*(mention.start for mention in pool[middle + 1 :]), length]
-    right = [
+    after = [
         Segment(start, end, mention)
         for start, end, mention in zip(bounds, bounds[1:], pool[middle + 1 :], strict=False)
     ]
-    found = [Segment(left[0].end if left else 0, bounds[0], centre)]
-    for turn in range(max(len(left), len(right))):
-        found += left[turn : turn + 1] + right[turn : turn + 1]
-    return found[:most]
+    ordered = [Segment(before[0].end if before else 0, bounds[0], centre)]
+    for turn in range(max(len(before), len(after))):
+        ordered += before[turn : turn + 1] + after[turn : turn + 1]
+    return ordered[:most]
 
 
-def layouts(kind: Kind, parts: Sequence[Segment], seed: str) -> list[list[int]]:
+def layouts(kind: ContextKind, parts: Sequence[Segment], seed: str) -> list[list[int]]:
     """For each step the numbers of the segments that it shows, left to right.
 
     Real and knowledge-only contexts keep the document's order, sorted ones that in which segments
@@ -97,12 +102,12 @@ def _shuffled(numbers: list[int], draw: random.Random) -> list[list[int]]:
     return steps
 
 
-def text(kind: Kind, shown: Sequence[Segment], document: str) -> str:
-    """The context made of these segments, given left to right.
+def text(kind: ContextKind, parts: Sequence[Segment], document: str) -> str:
+    """Return the context made of these segments, which are in the order of the text.
 
-    For a real one the document's own characters, else the mentions alone, in the document's
-    wording.
+    A real context has the document's own characters. The others have the mentions alone, in the
+    document's wording.
     """
     if kind == "real":
-        return document[shown[0].start : shown[-1].end].strip()
-    return ", ".join(document[part.mention.start : part.mention.end] for part in shown) + "."
+        return document[parts[0].start : parts[-1].end].strip()
+    return ", ".join(document[part.mention.start : part.mention.end] for part in parts) + "."

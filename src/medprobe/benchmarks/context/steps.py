@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medprobe.benchmarks.context.segments import (
-    KINDS,
-    Kind,
+    CONTEXT_KINDS,
+    ContextKind,
     Mention,
     Segment,
     layouts,
@@ -96,7 +96,7 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
     return [
         row
         for name, around in (("target", parts), ("negative", negative))
-        for kind in KINDS
+        for kind in CONTEXT_KINDS
         for row in _context(evidence, name, kind, around, seed)
     ]
 
@@ -104,8 +104,8 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
 def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
     """Pool mentions and mentions of the subject.
 
-    What names several entities is taken for the target, else for a correct object, else for the
-    first by CUI; never for both of the two.
+    A mention of several entities counts as one of the target, otherwise of a correct object,
+    otherwise of the first entity by CUI. No mention counts as one of the subject and of the pool.
     """
     spans: dict[tuple[int, int], set[str]] = {}
     for start, end, cui in evidence.mentions:
@@ -114,15 +114,15 @@ def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
     for cui in (evidence.subject_id, evidence.fact_id):
         if cui not in named:
             where = f"{evidence.resource}, document {evidence.document.id}"
-            raise BadInput(where, f"does not mention {cui}", "delete its index and build anew")
+            raise BadInput(where, f"does not mention {cui}", "delete its index and build again")
     pool, subjects = [], []
     for (start, end), ids in sorted(spans.items()):
         if evidence.subject_id in ids:
             subjects.append(Mention(start, end, evidence.subject_id))
-        elif kept := ids & evidence.pool:
-            correct = kept & evidence.correct
-            target = kept & {evidence.fact_id}
-            pool.append(Mention(start, end, min(target or correct or kept)))
+        elif pooled := ids & evidence.pool:
+            correct = pooled & evidence.correct
+            target = pooled & {evidence.fact_id}
+            pool.append(Mention(start, end, min(target or correct or pooled)))
     return pool, subjects
 
 
@@ -131,13 +131,16 @@ def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limit
     document = evidence.document.text
     parts = segments(pool, centre, len(document), limits.segments)
     room = limits.words - words(evidence.prompt)
-    while parts and max(words(text(kind, sorted(parts), document)) for kind in KINDS[:2]) > room:
+    while (
+        parts
+        and max(words(text(kind, sorted(parts), document)) for kind in CONTEXT_KINDS[:2]) > room
+    ):
         parts.pop()
     return parts
 
 
 def _context(
-    evidence: Evidence, centre: str, kind: Kind, parts: list[Segment], seed: int
+    evidence: Evidence, centre: str, kind: ContextKind, parts: list[Segment], seed: int
 ) -> Iterable[dict[str, Any]]:
     """Rows of one context, from step 0, the prompt alone."""
     context = evidence.digest(centre, kind)
@@ -158,11 +161,11 @@ def _context(
     orders = layouts(kind, parts, f"{seed} {context}")
     main = (centre, kind) == ("target", "real")
     for step, order in enumerate([[], *orders]):
-        shown = [parts[number] for number in order]
+        visible = [parts[number] for number in order]
         before = [] if step < 2 else orders[step - 2]
         added = next((parts[number] for number in order if number not in before), None)
         subset = "alone" if not step else "full" if step == len(orders) else "steps"
-        passage = text(kind, shown, evidence.document.text) if shown else ""
+        passage = text(kind, visible, evidence.document.text) if visible else ""
         prompt = f"{passage} {evidence.prompt}".strip()
         yield shared | {
             "query_id": f"{context}/{step}",
@@ -174,7 +177,7 @@ def _context(
             "added_role": _role(added.mention.id, target, evidence) if added else "",
             "added_start": added.start if added else 0,
             "added_end": added.end if added else 0,
-            "shown_ids": sorted({part.mention.id for part in shown}),
+            "shown_ids": sorted({part.mention.id for part in visible}),
             "tracked_ids": sorted(held | evidence.correct if main and subset != "steps" else held),
         }
 

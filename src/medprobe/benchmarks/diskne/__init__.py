@@ -56,8 +56,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """
     pairs, read = read_pairs(data)
     if not (data / SHEET).is_file():
-        found = candidates(pairs, data / "umls", settings.diseases)
-        annotation.write_sheet(found, TO_FILL_IN)
+        sheet = candidates(pairs, data / "umls", settings.diseases)
+        annotation.write_sheet(sheet, TO_FILL_IN)
         remedy = f"fill in {TO_FILL_IN} and save it there, or build by diskne_released"
         raise BadInput(data / SHEET, "nobody has annotated yet", remedy)
     rows = annotation.read_sheet(data / SHEET).assign(kind="positive", origin="built")

@@ -1,6 +1,6 @@
 """What DisKnE's annotators look at: entailed hypotheses that name a disease, with a first guess.
 
-Source: Alghanmi et al. 2021, section 3.1; names of UMLS stand in for MetaMap.
+Source: Alghanmi et al. 2021, section 3.1; names of UMLS replace MetaMap.
 """
 
 from collections import Counter

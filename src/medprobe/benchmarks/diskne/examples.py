@@ -1,6 +1,6 @@
-"""DisKnE's tables from its positives and negatives, whoever annotated them.
+"""DisKnE's tables from its positives and negatives, whatever their source.
 
-Beside the usual two, which hold the positives as prompts, there are: `examples`, all positives and
+The usual two tables hold the positives as prompts. The others are: `examples`, all positives and
 negatives; `splits`, what trains, validates and tests for each target disease; `names` and
 `ancestors` of every disease in them.
 """
@@ -62,7 +62,7 @@ class Choices(Section):
     `leave out`."""
 
 
-def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.Row]]:
+def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.CountRow]]:
     """Read all pairs of MedNLI and MEDIQA-NLI, and count the rows read of each file.
 
     The files of the UMLS are counted as well.
@@ -81,12 +81,12 @@ def with_texts(
 ) -> pd.DataFrame:
     """Annotated rows with the `premise` and `full_hypothesis` of their pair.
 
-    Two of the released ids are the text of a premise: they stand for the pair that is entailed by
-    it, and are left out where there is none such.
+    Two of the released ids are the text of a premise. They mean the pair that is entailed by it,
+    and are left out where no such pair exists.
 
     Raises:
-        BadInput: a span outside the hypothesis and, unless told to leave it out, for a pair that is
-            not there.
+        BadInput: a span is outside the hypothesis, or a pair is missing and `unknown_pairs` is
+            `error`.
     """
     rows = _by_premise(rows, pairs)
     texts = pairs.rename(columns={"hypothesis": "full_hypothesis"}).drop(columns="label")
@@ -95,7 +95,7 @@ def with_texts(
     lost = missing & is_premise(rows["pair_id"])
     unknown = missing & ~lost
     if unknown.any() and unknown_pairs == "error":
-        remedy = "fetch the files anew, or set `unknown_pairs: leave out`"
+        remedy = "fetch the files again, or set `unknown_pairs: leave out`"
         problem = f"pair {rows.loc[unknown, 'pair_id'].iloc[0]} is in no MedNLI file"
         raise BadInput(source, problem, remedy)
     dropped["row: pair in no MedNLI file"] += int(unknown.sum())
@@ -115,13 +115,13 @@ def _by_premise(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     annotated span.
     """
     entailed = pairs[pairs["label"] == "entailment"]
-    found: dict[str, str] = {}
+    pair_ids: dict[str, str] = {}
     for row in rows[is_premise(rows["pair_id"]) & (rows["label"] == 1)].itertuples():
         begins = entailed["premise"].str.strip().str.startswith(row.pair_id.strip())
         fits = entailed[begins & (entailed["hypothesis"].str.len() >= row.end)]
         if len(fits) == 1:
-            found[row.pair_id] = fits["pair_id"].iloc[0]
-    return rows.assign(pair_id=rows["pair_id"].replace(found)) if found else rows
+            pair_ids[row.pair_id] = fits["pair_id"].iloc[0]
+    return rows.assign(pair_id=rows["pair_id"].replace(pair_ids)) if pair_ids else rows
 
 
 def tables(
@@ -133,30 +133,34 @@ def tables(
     negatives: pd.DataFrame,
     hierarchy: Hierarchy,
     dropped: Counter[str],
-    read: list[counts.Row],
+    read: list[counts.CountRow],
 ) -> BenchmarkTables:
-    """All tables.
+    """Assemble all tables of the benchmark.
 
     `positives` are annotated rows with their texts, `negatives` the diseases to put in their place
     (`position, kind, original_cui, cui, row`).
     """
     named = names.read(data / "umls", positives, negatives, dropped)
-    lost = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
-    if lost and settings.unnamed == "error":
-        some = f"{', '.join(lost[:3])}{', …' * (len(lost) > 3)}"
+    nameless = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
+    if nameless and settings.unnamed == "error":
+        listing = f"{', '.join(nameless[:3])}{', …' * (len(nameless) > 3)}"
         remedy = "take the UMLS that the annotation is of (2020AA), or set `unnamed: leave out`"
-        raise BadInput(data / "umls/MRCONSO.RRF", f"no English name of {some}", remedy)
-    dropped["row: its disease has no name"] += len(negatives[negatives["cui"].isin(lost)])
-    negatives = negatives[~negatives["cui"].isin(lost)].reset_index(drop=True)
+        raise BadInput(data / "umls/MRCONSO.RRF", f"no English name of {listing}", remedy)
+    dropped["row: its disease has no name"] += len(negatives[negatives["cui"].isin(nameless)])
+    negatives = negatives[~negatives["cui"].isin(nameless)].reset_index(drop=True)
     preferred = names.preferred(named)
     labels = None
     if settings.hypothesis == "surface":
-        own = names.labels(data / "umls", sorted(preferred), settings.vocabulary)
-        labels = preferred | own
+        vocabulary_labels = names.labels(data / "umls", sorted(preferred), settings.vocabulary)
+        labels = preferred | vocabulary_labels
     examples = assemble(positives, negatives, preferred, labels)
     by_target = named.groupby("cui")["name"].agg(list)
     targets = {target: by_target[target] for target in _targets(examples, settings)}
-    above = [(cui, one) for cui in sorted(preferred) for one in sorted(hierarchy.ancestors(cui))]
+    above = [
+        (cui, ancestor)
+        for cui in sorted(preferred)
+        for ancestor in sorted(hierarchy.ancestors(cui))
+    ]
     queries = _queries(examples)
     return BenchmarkTables(
         queries=queries,

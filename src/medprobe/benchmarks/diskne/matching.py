@@ -7,9 +7,9 @@ its released code looks for raw characters, which misses a comma or an accent. H
 are folded first: case, accents, full-width letters, invisible characters, punctuation and a
 possessive 's make no difference. A name is mentioned where
 
-- it stands in the text, within a longer word too, if it has three characters or more;
-- it stands as a word of its own, or in capitals with a plural s, if it has two;
-- its words, plural or not, stand side by side in any order: "failure of the heart".
+- it is in the text, within a longer word too, if it has three characters or more;
+- it is a word of its own, or in capitals with a plural s, if it has two;
+- its words, plural or not, are adjacent in any order: "failure of the heart".
 
 Names of one character are not looked for. The gate has another implementation of the same rule.
 """
@@ -62,18 +62,18 @@ class Forms:
         """The diseases that the text mentions."""
         plain = unicodedata.normalize("NFKC", text)
         words = WORD.findall(fold(text))
-        found: set[str] = set()
+        mentioned: set[str] = set()
         for number, _, _ in self._automaton.find_matches_as_indexes(
             " ".join(words), overlapping=True
         ):
-            found |= self._inside[self._texts[number]]
+            mentioned |= self._inside[self._texts[number]]
         for word in {*words, *(plural[:-1].lower() for plural in PLURAL.findall(plain))}:
-            found |= self._short.get(word, set())
+            mentioned |= self._short.get(word, set())
         bag = _bag(words)
         for length in self._lengths:
             for start in range(len(bag) - length + 1):
-                found |= self._bags.get(tuple(sorted(bag[start : start + length])), set())
-        return found
+                mentioned |= self._bags.get(tuple(sorted(bag[start : start + length])), set())
+        return mentioned
 
 
 def fold(text: str) -> str:

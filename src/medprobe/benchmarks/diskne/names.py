@@ -20,11 +20,11 @@ def read(
     negatives: pd.DataFrame,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """`cui, name, preferred`.
+    """Read the names of the diseases of these rows as a table `cui, name, preferred`.
 
-    All English names of the diseases of these rows, those that UMLS has suppressed too, and what
-    the texts call them. One name of each is preferred: UMLS's, else what most texts say, which is
-    counted in `dropped`. Who has neither has no row.
+    These are all English names in the UMLS, suppressed ones too, and what the texts call them. One
+    name of each disease is preferred: that of the UMLS, otherwise what most texts say, which is
+    counted in `dropped`. A disease with neither has no row.
     """
     cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
@@ -32,13 +32,13 @@ def read(
     listed = english.select(cui="CUI", name="STR").unique(maintain_order=True)
     first = rrf.read_preferred_names(umls, wanted).to_pandas()
     used = rrf.read_english_names(umls, wanted).to_pandas()
-    said = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
-    said = said[said["name"] != ""]
-    best = said.groupby("cui")["name"].agg(lambda own: own.mode().iloc[0]).to_dict()
+    surface_names = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
+    surface_names = surface_names[surface_names["name"] != ""]
+    best = surface_names.groupby("cui")["name"].agg(lambda texts: texts.mode().iloc[0]).to_dict()
     dropped["disease: named by the texts only"] += len(set(best) - set(used["CUI"]))
     best |= used.groupby("CUI")["STR"].first().to_dict()
     best |= dict(zip(first["CUI"], first["STR"], strict=True))
-    every = pd.concat([listed.to_pandas(), said]).drop_duplicates()
+    every = pd.concat([listed.to_pandas(), surface_names]).drop_duplicates()
     every = every[every["cui"].isin(best)]
     every["preferred"] = every["name"] == every["cui"].map(best)
     return every.sort_values(["cui", "name"], kind="stable").reset_index(drop=True)
@@ -51,7 +51,7 @@ def preferred(names: pd.DataFrame) -> dict[str, str]:
 
 def labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
     """What a vocabulary calls these concepts: its first preferred term (TTY=PT) in the file."""
-    own = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
+    is_label = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    rows = rrf.read_mrconso(umls, ["CUI", "STR"], own, wanted)
+    rows = rrf.read_mrconso(umls, ["CUI", "STR"], is_label, wanted)
     return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())

@@ -30,9 +30,9 @@ def replaceable(
     Their disease has a vector, and so have `n` others that are neither above nor below it. What is
     left out is counted in `dropped`.
     """
-    known = positives["cui"].isin(vectors.rows)
-    dropped["positive: disease not in cui2vec"] += int((~known).sum())
-    positives = positives[known]
+    has_vector = positives["cui"].isin(vectors.rows)
+    dropped["positive: disease not in cui2vec"] += int((~has_vector).sum())
+    positives = positives[has_vector]
     while True:
         sizes = {cui: len(others) for cui, others in eligible(positives["cui"], hierarchy).items()}
         enough = positives["cui"].map(sizes) >= n
@@ -45,19 +45,19 @@ def replaceable(
 def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
     """By disease, the others that may take its place: neither above nor below it, sorted."""
     pool = sorted(set(diseases))
-    found = {}
+    others_of = {}
     for cui in pool:
         related = hierarchy.ancestors(cui) | hierarchy.descendants(cui) | {cui}
-        found[cui] = [other for other in pool if other not in related]
-    return found
+        others_of[cui] = [other for other in pool if other not in related]
+    return others_of
 
 
 def choose(
     positives: pd.DataFrame, hierarchy: Hierarchy, vectors: Vectors, n: int, seed: int
 ) -> pd.DataFrame:
-    """`position, kind, original_cui, cui`.
+    """Choose `n` similar and `n` random negatives of each positive.
 
-    `n` similar and `n` random negatives of each positive, by its place.
+    The columns are `position` (of the positive), `kind, original_cui, cui`.
 
     The pool are the diseases of all positives. Similar are those nearest by cosine, ties by CUI;
     they are the same for all positives of a disease. Random ones are drawn for each positive.
@@ -142,8 +142,8 @@ def replace_disease(hypothesis: str, start: int, end: int, disease: str) -> str:
     'The patient has a stroke.'
     """
     before = hypothesis[:start]
-    if found := ARTICLE.search(before):
+    if article_match := ARTICLE.search(before):
         article = "an" if disease[:1].lower() in "aeiou" else "a"
-        article = article.capitalize() if found[1][0].isupper() else article
-        before = before[: found.start()] + article + found[2]
+        article = article.capitalize() if article_match[1][0].isupper() else article
+        before = before[: article_match.start()] + article + article_match[2]
     return before + disease + hypothesis[end:]

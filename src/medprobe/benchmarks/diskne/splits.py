@@ -18,30 +18,30 @@ TEXTS: Final = ("premise", "full_hypothesis", "hypothesis")
 
 
 def touched(examples: pd.DataFrame, names: Names, match: Match = "forms") -> np.ndarray:
-    """Which examples mention which disease, bool [examples, diseases of `names` in their order].
+    """Find which examples mention which disease: bool [examples, diseases of `names` in order].
 
-    An example mentions a disease that is its own or the one it replaced, or a name of which stands
-    in its premise, full hypothesis or hypothesis in any form. With `match="substrings"` names are
-    looked for as the released code does: as raw characters, and in the premise only.
+    An example mentions its own disease, the disease that this replaced, and every disease of which
+    a name is in its premise, full hypothesis or hypothesis in any form. `match="substrings"` looks
+    for names as the released code does: as raw characters, and in the premise only.
     """
     places = {cui: place for place, cui in enumerate(names)}
     search = Forms(_pairs(names)).diseases if match == "forms" else _substrings(names)
-    found = np.zeros((len(examples), len(places)), dtype=bool)
+    is_mentioned = np.zeros((len(examples), len(places)), dtype=bool)
     for column in ("cui", "original_cui"):
         place = examples[column].map(places)
-        known = place.notna().to_numpy()
-        found[np.flatnonzero(known), place[known].astype(int)] = True
+        is_target = place.notna().to_numpy()
+        is_mentioned[np.flatnonzero(is_target), place[is_target].astype(int)] = True
     for column in TEXTS if match == "forms" else TEXTS[:1]:
         codes, texts = pd.factorize(examples[column])
         mentions = np.zeros((len(texts), len(places)), dtype=bool)
         for row, text in enumerate(texts):
             mentions[row, [places[cui] for cui in search(text)]] = True
-        found |= mentions[codes]
-    return found
+        is_mentioned |= mentions[codes]
+    return is_mentioned
 
 
 def _pairs(names: Names) -> list[tuple[str, str]]:
-    return [(name, cui) for cui, own in names.items() for name in own]
+    return [(name, cui) for cui, disease_names in names.items() for name in disease_names]
 
 
 def _substrings(names: Names) -> Callable[[str], set[str]]:
@@ -63,9 +63,9 @@ def split(
     *,
     shared_premises: bool = False,
 ) -> pd.DataFrame:
-    """`target, split, example_id`.
+    """Divide the examples for each target disease, a key of `names`.
 
-    For each target disease (a key of `names`) what trains, validates and tests.
+    The columns are `target, split, example_id`.
 
     `test` are the positives of the target and their negatives. `train` and `validation` are the
     examples that do not mention it and, unless `shared_premises` are allowed, have no premise that
@@ -88,8 +88,10 @@ def split(
         held[mixed[: max(1, round(share * len(mixed)))]] = True
         validation = train & held[pairs]
         for number, rows in enumerate((train & ~validation, validation, test)):
-            found = np.flatnonzero(rows)
-            places.append((np.full_like(found, place), np.full_like(found, number), found))
+            positions = np.flatnonzero(rows)
+            places.append(
+                (np.full_like(positions, place), np.full_like(positions, number), positions)
+            )
     lists = (list(names), ["train", "validation", "test"], examples["example_id"].tolist())
     columns = np.concatenate(places, axis=1) if places else np.empty((3, 0), dtype=np.intp)
     return pd.DataFrame(

@@ -60,7 +60,7 @@ def build(
     """Build LIPID, one subset an entity list. Nothing is drawn.
 
     Raises:
-        BadInput: broken files, empty lists, and names that stand twice in a list.
+        BadInput: broken files, empty lists, and names that are in a list twice.
     """
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     dropped: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def build(
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
-    asked = set(
+    answers = set(
         queries.explode("answers")[["subset", "answers"]].itertuples(index=False, name=None)
     )
     candidates = pd.DataFrame(
@@ -82,7 +82,7 @@ def build(
             (name, name, subset, subset)
             for subset, names in lists.items()
             for name in names
-            if settings.candidates == "listed" or (subset, name) in asked
+            if settings.candidates == "listed" or (subset, name) in answers
         ],
         columns=CANDIDATE_COLUMNS,
     )
@@ -91,7 +91,9 @@ def build(
         *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
         *(("pubmed", "records", name, count) for name, count in records.items()),
         *counts.by_name(
-            "pubmed", "prompts", (row["subset"] for some in rows.values() for row in some)
+            "pubmed",
+            "prompts",
+            (row["subset"] for abstract_rows in rows.values() for row in abstract_rows),
         ),
         *counts.by_name("", "queries", queries["subset"]),
     ]
@@ -99,8 +101,8 @@ def build(
     return BenchmarkTables(queries.reset_index(drop=True), candidates, notes, others)
 
 
-class Found(NamedTuple):
-    """What a file says of one abstract."""
+class AbstractPrompts(NamedTuple):
+    """The prompts of one abstract in one file, and the rules that dropped its other sentences."""
 
     pmid: str
     version: int  # 0: PubMed took the abstract back
@@ -110,7 +112,7 @@ class Found(NamedTuple):
 
 
 class Harvester:
-    """Reads one file of PubMed. A copy sent elsewhere makes its own finder of the names."""
+    """Reads one file of PubMed. A copy in another process makes its own finder of the names."""
 
     def __init__(self, lists: dict[str, list[str]], period: tuple[date, date | None]) -> None:
         self.lists, self.period = lists, period
@@ -121,19 +123,21 @@ class Harvester:
     @cached_property
     def finder(self) -> Mentions:
         """Of all names, which go by `<subset>:<name>`."""
-        names = ((name, f"{subset}:{name}") for subset, some in self.lists.items() for name in some)
+        names = (
+            (name, f"{subset}:{name}") for subset, listed in self.lists.items() for name in listed
+        )
         return Mentions(names, exact=is_symbol)
 
-    def __call__(self, path: Path) -> list[Found]:
-        """What stands in the file, in its order."""
-        return [self._found(record) for record in pubmed.read_records(path)]
+    def __call__(self, path: Path) -> list[AbstractPrompts]:
+        """Read the prompts of each abstract of the file, in its order."""
+        return [self._read(record) for record in pubmed.read_records(path)]
 
-    def _found(self, record: pubmed.Article | pubmed.Deletion) -> Found:
+    def _read(self, record: pubmed.Article | pubmed.Deletion) -> AbstractPrompts:
         if isinstance(record, pubmed.Deletion):
-            return Found(record.pmid, 0)
+            return AbstractPrompts(record.pmid, 0)
         if rule := self._outside(record.submitted):
-            return Found(record.pmid, record.version, rule)
-        return Found(record.pmid, record.version, "", *_prompts(record, self.finder))
+            return AbstractPrompts(record.pmid, record.version, rule)
+        return AbstractPrompts(record.pmid, record.version, "", *_prompts(record, self.finder))
 
     def _outside(self, submitted: date | None) -> str:
         after, before = self.period
@@ -159,28 +163,28 @@ def harvest(
     held, so that memory follows what is found and not what is read. What is left out is counted in
     `dropped`, by rule; what is read in `records`, by file.
     """
-    found: dict[str, Sequence[dict[str, str]]] = {}
+    prompts: dict[str, Sequence[dict[str, str]]] = {}
     versions: dict[str, int] = {}  # of the few that have more than one
     jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
-    for number, read in in_job_order(executor(harvester, jobs)):
-        records[files[number].name] += len(read)
-        for one in read:
-            if not one.version:
-                dropped["abstract deleted"] += found.pop(one.pmid, None) is not None
+    for number, abstracts in in_job_order(executor(harvester, jobs)):
+        records[files[number].name] += len(abstracts)
+        for abstract in abstracts:
+            if not abstract.version:
+                dropped["abstract deleted"] += prompts.pop(abstract.pmid, None) is not None
                 continue
-            if one.version < versions.get(one.pmid, 1):
+            if abstract.version < versions.get(abstract.pmid, 1):
                 dropped["abstract revised"] += 1
                 continue
-            if one.version > 1:
-                versions[one.pmid] = one.version
-            dropped["abstract revised"] += found.pop(one.pmid, None) is not None
-            if one.outside:
-                dropped[one.outside] += 1
-            for rule in one.dropped:
+            if abstract.version > 1:
+                versions[abstract.pmid] = abstract.version
+            dropped["abstract revised"] += prompts.pop(abstract.pmid, None) is not None
+            if abstract.outside:
+                dropped[abstract.outside] += 1
+            for rule in abstract.dropped:
                 dropped[f"sentence: {rule}"] += 1
-            if one.rows:
-                found[one.pmid] = one.rows
-    return found
+            if abstract.rows:
+                prompts[abstract.pmid] = abstract.rows
+    return prompts
 
 
 def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, str]], list[str]]:
@@ -208,10 +212,10 @@ def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, 
     return rows, dropped
 
 
-def _queries(found: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+def _queries(prompts: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
     """The query table. Of prompts that are alike the first stays, with the answers of all."""
     columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
-    rows = [row for pmid in sorted(found, key=int) for row in found[pmid]]
+    rows = [row for pmid in sorted(prompts, key=int) for row in prompts[pmid]]
     table = pd.DataFrame(rows, columns=columns)
     keys = ["subset", "prompt"]
     answers = table.groupby(keys)["answer"].agg(lambda names: list(dict.fromkeys(names)))
@@ -230,7 +234,7 @@ def _queries(found: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) 
 def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     """How often an entity is the answer, as the paper reports it.
 
-    A row a subset with the columns subset, prompts, entities, and mean, std, max, min of the
+    One row per subset with the columns subset, prompts, entities, and mean, std, max, min of the
     prompts of an entity.
     """
     rows = []

@@ -50,13 +50,13 @@ def sentences(text: str) -> list[str]:
     >>> sentences("E. coli was grown, e.g. In vitro. p53 fell! Why?")
     ['E. coli was grown, e.g. In vitro.', 'p53 fell!', 'Why?']
     """
-    found, start = [], 0
+    parts, start = [], 0
     for end in _END.finditer(text):
         if not _NO_END.search(text, max(start, end.start() - LONGEST), end.start() + 1):
-            found.append(text[start : end.end()].strip())
+            parts.append(text[start : end.end()].strip())
             start = end.end()
     rest = text[start:].strip()
-    return [*found, rest] if rest else found
+    return [*parts, rest] if rest else parts
 
 
 def prompt(sentence: str, entities: Mentions) -> Prompt | str:
@@ -77,5 +77,5 @@ def prompt(sentence: str, entities: Mentions) -> Prompt | str:
         return f"filter word: {word[0] if word[0] == 'However' else word[0].lower()}"
     if SLOT in sentence:
         return f"holds {SLOT} itself"
-    found = mentions[0]
-    return Prompt(sentence[: found.start] + SLOT + sentence[found.end :], found.ids)
+    mention = mentions[0]
+    return Prompt(sentence[: mention.start] + SLOT + sentence[mention.end :], mention.ids)

@@ -84,13 +84,14 @@ def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
-    """`line, relation, subject_id, subject, answer_id, answer`: MRREL's rows, head and tail named.
+    """Read MRREL's rows with the names of head and tail.
 
-    The head of a relation is CUI2, its tail CUI1.
+    The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
+    is CUI2, its tail CUI1.
     """
     columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA"]
-    known = pl.col("SAB").is_in(settings.vocabularies)
-    triples = rrf.read_mrrel(umls, columns, known, settings.relations)
+    in_vocabulary = pl.col("SAB").is_in(settings.vocabularies)
+    triples = rrf.read_mrrel(umls, columns, in_vocabulary, settings.relations)
     triples = triples.rename({"RELA": "relation"})
     if settings.names == "preferred":
         ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().rename("CUI").to_frame()
@@ -109,8 +110,8 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     An end whose atom is missing by the last name listed for its concept.
     """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
-    own = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)
-    names = own.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
+    atoms = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)
+    names = atoms.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in [("2", "subject"), ("1", "answer")]:
         own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
         triples = triples.join(own_name, on=f"AUI{end}", how="left")

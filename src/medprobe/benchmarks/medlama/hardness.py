@@ -12,10 +12,10 @@ Rule = Literal["released", "rouge_score"]
 
 
 def hardness(subject: str, answers: Sequence[str], rule: Rule = "released") -> tuple[float, float]:
-    """`(avg_match, avg_rouge_l)`.
+    """Measure how much of the answers the subject's name gives away: `(avg_match, avg_rouge_l)`.
 
-    The share of answers that are part of the subject's name, and the mean ROUGE-L F of the answers
-    against it, letter case aside.
+    These are the share of answers that are part of the subject's name, and the mean ROUGE-L F of
+    the answers against it, letter case aside.
 
     `released` keeps the blanks that surround all but the outer ends of the answers joined by
     ` || `, as the released columns do; `rouge_score` compares clean names by the package of that
@@ -80,9 +80,9 @@ def _common_words(first: list[str], second: list[str]) -> set[str]:
     Among equals, the one that goes on longest in `first`.
     """
     length = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
-    for i, one in enumerate(first, 1):
-        for j, other in enumerate(second, 1):
-            if one == other:
+    for i, first_word in enumerate(first, 1):
+        for j, second_word in enumerate(second, 1):
+            if first_word == second_word:
                 length[i][j] = length[i - 1][j - 1] + 1
             else:
                 length[i][j] = max(length[i - 1][j], length[i][j - 1])

@@ -42,7 +42,7 @@ class Choices(Section):
 
     @field_validator("relations")
     @classmethod
-    def _known(cls, relations: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_relations(cls, relations: tuple[str, ...]) -> tuple[str, ...]:
         for name in relations:
             if name not in HUMAN_PROMPTS:
                 raise ValueError(f"no relation '{name}'{nearest(name, list(HUMAN_PROMPTS))}")
@@ -50,16 +50,16 @@ class Choices(Section):
 
 
 def tables(
-    found: pd.DataFrame,
+    all_queries: pd.DataFrame,
     settings: Choices,
     seed: int,
-    read: list[counts.Row],
+    read: list[counts.CountRow],
     *,
     keep_order: bool,
 ) -> BenchmarkTables:
-    """MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
+    """Make MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
 
-    `found` are all queries there are: relation, subject_id, subject, answers, answer_ids. Where
+    `all_queries` has the columns relation, subject_id, subject, answers, answer_ids. With
     `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
     also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
     says how much was read of the sources.
@@ -68,10 +68,10 @@ def tables(
         BadInput: a relation has no query.
     """
     if settings.natural_names:
-        found = found[_natural(found)]
+        all_queries = all_queries[_natural(all_queries)]
     drawn = []
     for relation in settings.relations:
-        part = found[found["relation"] == relation].reset_index(drop=True)
+        part = all_queries[all_queries["relation"] == relation].reset_index(drop=True)
         if part.empty and not settings.min_queries:
             remedy = "name the relations that are there in the setting `relations`"
             raise BadInput("MedLAMA's sources", f"no query of relation {relation}", remedy)

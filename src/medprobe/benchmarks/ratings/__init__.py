@@ -1,6 +1,6 @@
 """Ratings: what experts said of a benchmark's predictions or prompts, read from their sheets.
 
-Its queries are those that were drawn, its candidates the names that were rated. Beside them stand
+Its queries are those that were drawn, its candidates the names that were rated. Further tables hold
 the ratings, by which the predictions of the benchmark that is rated are scored
 (`metrics/expert.py`), and how far the raters agree. Sheets are made by `medprobe annotate`.
 """
@@ -51,14 +51,18 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """
     folder, source = data / settings.sheets, settings.sheets.as_posix()
     drawn = read_items(folder)
-    said = read_ratings(folder, drawn)
-    if said.empty:
+    sheet_ratings = read_ratings(folder, drawn)
+    if sheet_ratings.empty:
         raise BadInput(folder, "no rating in any sheet", "build it when a sheet is filled in")
     predictions = bool((drawn["asked"] == "predictions").all())
     items = drawn[["item", "asked", "benchmark", "query_id", "answer"]]
     items = items.rename(columns={"answer": "prediction"})
-    right = said["rating"] >= str(settings.right) if predictions else said["rating"] == "yes"
-    ratings = said.assign(right=right).merge(items, on="item")
+    right = (
+        sheet_ratings["rating"] >= str(settings.right)
+        if predictions
+        else sheet_ratings["rating"] == "yes"
+    )
+    ratings = sheet_ratings.assign(right=right).merge(items, on="item")
     names = drawn[["answer", "subset"]].drop_duplicates(ignore_index=True)
     names = names.rename(columns={"answer": "name"}).assign(id=names["answer"], type="")
     read = [

@@ -12,16 +12,16 @@ from typing import Final, Literal
 import pandas as pd
 
 COLUMNS: Final = ["of", "measure", "raters", "items", "value"]
-Row = tuple[str, str, str, int, float]
+MeasureRow = tuple[str, str, str, int, float]
 
 
 def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
-    """A row a measure.
+    """Measure how far the raters agree, one row per measure.
 
     `of` what (`rating`, and where the scale is ordinal `right`, the verdict), `measure`, `raters`,
     `items` that it is over, `value`.
 
-    `ratings` has the columns `item, rater, rating, right`, a row a rating.
+    `ratings` has the columns `item, rater, rating, right`, one row per rating.
     """
     rows = list(_measures(ratings, "rating", ordinal))
     if ordinal:
@@ -29,7 +29,7 @@ def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[Row]:
+def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[MeasureRow]:
     labels = sorted(ratings[of].unique())
     codes = ratings.assign(code=ratings[of].map(labels.index))
     table = codes.pivot_table(index="item", columns="rater", values="code", aggfunc="first")
@@ -87,7 +87,10 @@ def _alpha(table: pd.DataFrame, level: Literal["ordinal", "nominal"]) -> float:
 
 
 def rated(items: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
-    """How far each rater came: `rater, subset, items, rated, right`, a row a rater and subset."""
+    """Count how far each rater came, one row per rater and subset.
+
+    The columns are `rater, subset, items, rated, right`.
+    """
     subsets = items.set_index("item")["subset"]
     total = subsets.value_counts()
     rows = [
