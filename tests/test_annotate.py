@@ -24,7 +24,7 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predi
 from medprobe.metrics import Scoring, expert
 from medprobe.metrics.results import score_table
 from medprobe.report.numbers import catalog
-from medprobe.sources.sheets import read_items, read_ratings
+from medprobe.sources.sheets import ITEM_COLUMNS, read_items, read_ratings, write_folder
 from medprobe.stages.build import build
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
@@ -326,6 +326,17 @@ def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:
     assert found.values.tolist() == [
         ["anna", items["item"][number], rating] for number, rating in enumerate("513")
     ]
+
+
+def test_cells_of_csv_sheets_are_no_formulas(tmp_path: Path) -> None:
+    names = ["=cmd|'/C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "gout"]
+    items = pd.DataFrame({"item": [*"abcde"], "text": names, "answer": names})
+    items = items.assign(**{name: "predictions" for name in ITEM_COLUMNS if name not in items})
+    write_folder(items, ["anna"], "csv", tmp_path / "sheets")
+    sheet = pd.read_csv(tmp_path / "sheets" / "anna.csv", dtype=str, keep_default_na=False)
+    assert sheet["text"].tolist() == [f"'{name}" for name in names[:4]] + ["gout"]
+    assert sheet["answer"].equals(sheet["text"])
+    assert sheet["item"].tolist() == [*"abcde"]
 
 
 def test_csv_of_programs_with_a_decimal_comma(truth: Truth) -> None:

@@ -276,6 +276,12 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     raising = chat_model("llama", "{{ raise_exception('only one turn') }}")
     with pytest.raises(BadInput, match="template refuses the chat: only one turn"):
         predict_pass(method(raising), tables(), "chat-0-shot-free")
+    failing = chat_model("llama", "{% for i in range(10 ** 9) %}{% endfor %}")
+    with pytest.raises(BadInput, match="template refuses the chat: OverflowError"):
+        predict_pass(method(failing), tables(), "chat-0-shot-free")
+    endless = chat_model("llama", "{{ 'a' * 2000000 }}")
+    with pytest.raises(BadInput, match="2,000,000 characters of a chat"):
+        predict_pass(method(endless), tables(), "chat-0-shot-free")
     silent = chat_model("llama", "{{ messages[0]['content'] }}")
     with pytest.raises(BadInput, match="does not keep answers"):
         predict_pass(method(silent), tables(), "chat-0-shot-free")

@@ -309,6 +309,26 @@ def test_a_name_of_a_results_file_leads_nowhere_else(result_project: Path, tmp_p
         shared.read(away)
 
 
+def test_names_and_metrics_of_another_groups_scores_are_checked(
+    result_project: Path, tmp_path: Path
+) -> None:
+    merge([result_project], tmp_path / "ours")
+
+    def command_as_subset(content: dict) -> None:
+        scores = content["results"][0]["scores"]["default"]
+        scores["\\input{/etc/passwd}"] = scores.pop("full")
+
+    def unknown_metric(content: dict) -> None:
+        macro = content["results"][0]["scores"]["default"]["full"]["macro"]
+        macro["<b>best</b>"] = macro.pop("acc_at_1")
+
+    for number, (change, problem) in enumerate(
+        ((command_as_subset, "invalid name"), (unknown_metric, "unknown metric"))
+    ):
+        with pytest.raises(BadInput, match=problem):
+            shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
+
+
 def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:
     merge([result_project], tmp_path / "ours")
 

@@ -27,6 +27,14 @@ TESTED: Final = "†: significantly worse than the best (paired test, corrected)
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
 DAGGER: Final = r"$^\dagger$"
+LATEX: Final = {
+    **{character: f"\\{character}" for character in "_%&#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "–": "--",
+    "†": DAGGER,
+}
 SOME: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
 
@@ -150,12 +158,10 @@ def _escaped(text: str) -> str:
 
     >>> _escaped("mask_average, 5 %")
     'mask\\\\_average, 5 \\\\%'
+    >>> print(_escaped(r"\\input{x}^~"))
+    \\textbackslash{}input\\{x\\}\\textasciicircum{}\\textasciitilde{}
     """
-    return (
-        "".join(f"\\{c}" if c in "_%&#$" else c for c in text)
-        .replace("–", "--")
-        .replace("†", DAGGER)
-    )
+    return "".join(LATEX.get(character, character) for character in text)
 
 
 def _latex(columns: list[Column], note: str) -> str:

@@ -7,6 +7,7 @@ chat's text is made by the tokenizer's own template, which also begins and ends 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from jinja2 import TemplateError
 
@@ -17,6 +18,8 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
 
 Turn = tuple[str, str]  # a question and its answer
+
+LONGEST_CHAT: Final = 1_000_000  # characters, far more than any model reads
 
 
 def decoder_start(model: Model) -> tuple[int, ...]:
@@ -75,8 +78,12 @@ def chat(model: Model, questions: Sequence[Turn], question: str) -> str:
     messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
     try:
         text: str = model.tokenizer.apply_chat_template(messages, tokenize=False)
-    except TemplateError as error:
-        raise BadInput(model.name, f"its template refuses the chat: {error}") from error
+    except Exception as error:  # a template is a program: it can fail in any way
+        kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
+        raise BadInput(model.name, f"its template refuses the chat: {kind}{error}") from error
+    if len(text) > LONGEST_CHAT:
+        problem = f"its template makes {len(text):,} characters of a chat, at most {LONGEST_CHAT:,}"
+        raise BadInput(model.name, problem, "correct chat_template in the model's folder")
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
     return text

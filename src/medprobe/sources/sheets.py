@@ -32,6 +32,7 @@ SCALES: Final = {  # question: its labels and their meanings; the last label mea
     },
     "prompts": {"no": "states no fact", "yes": "states a fact"},
 }
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 SHEET: Final = ["item", "text", "answer", "rating", "comment"]
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
 LARGEST: Final = 64_000_000  # bytes of a workbook, unzipped
@@ -71,7 +72,9 @@ def write_folder(items: pd.DataFrame, raters: Sequence[str], form: str, folder: 
 def _write(items: pd.DataFrame, path: Path) -> None:
     rows = items[["item", "text", "answer"]].assign(rating="", comment="")[SHEET]
     if path.suffix == ".csv":
-        rows.to_csv(path, index=False, lineterminator="\n", encoding="utf-8-sig")
+        rows.map(escape_formula).to_csv(
+            path, index=False, lineterminator="\n", encoding="utf-8-sig"
+        )
         return
     from openpyxl import Workbook
     from openpyxl.worksheet.datavalidation import DataValidation
@@ -94,6 +97,17 @@ def _write(items: pd.DataFrame, path: Path) -> None:
     for meaning in [("rating", "meaning"), *scale.items()]:
         meanings.append(meaning)
     book.save(path)
+
+
+def escape_formula(text: str) -> str:
+    """Return a cell of a CSV sheet so that a spreadsheet shows it and computes nothing.
+
+    An apostrophe in front is what spreadsheets write themselves before such a text.
+
+    >>> escape_formula("=1+1"), escape_formula("-2+3"), escape_formula("gout")
+    ("'=1+1", "'-2+3", 'gout')
+    """
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def read_items(folder: Path) -> pd.DataFrame:

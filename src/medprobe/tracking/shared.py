@@ -7,13 +7,14 @@ stand beside it in UNITS, a table a result: numbers query by query, and ids as h
 
 import hashlib
 import json
+import re
 from contextlib import chdir
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -32,6 +33,7 @@ KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns 
 ROUNDED: Final = 1e-6  # scores have so many digits
 PARAMS: Final = Path("params.yaml")
 SCHEMA: Final = "medprobe-results-1"
+SCORE_NAME: Final = re.compile(r"[\w .,:+/=()'-]{1,200}")  # of a variant, subset or relation
 
 
 class Benchmark(Section):
@@ -56,6 +58,20 @@ class Result(Section):
     made: dict[str, Any]  # when, on what machine, with which versions
     code: str  # the commit of the project that held it
     scores: Scores
+
+    @field_validator("scores")
+    @classmethod
+    def _has_valid_names(cls, scores: Scores) -> Scores:
+        """Refuse names that are no text of a table, and metrics that this version does not know."""
+        for variant, subsets in scores.items():
+            for subset, relations in subsets.items():
+                for relation, metrics in relations.items():
+                    for name in (variant, subset, relation):
+                        if not SCORE_NAME.fullmatch(name):
+                            raise ValueError(f"invalid name {name[:40]!r}")
+                    if unknown := sorted(set(metrics) - set(catalog())):
+                        raise ValueError(f"unknown metric {unknown[0][:40]!r}")
+        return scores
 
     @property
     def table(self) -> Path:
