@@ -48,7 +48,7 @@ alike: what the taught model has right there is the method's false-positive rate
 subjects and answers are drawn, models are not. With each world come other models, so that the same
 difference in several worlds says more than its p. p-values are corrected for all rows of the table
 (Holm). A *reversal* is a significant difference the wrong way, in all worlds together or in a
-single one. Variants with the same result for each query stand in one row, and count once. *Power*
+single one. Variants with the same result for each query are in one row, and count once. *Power*
 is the share of draws of so many queries, half of them about facts that were never read, in which
 the paired test finds the taught model above its untaught and above its shuffled twin (p < .05).
 
@@ -62,7 +62,7 @@ perplexity are those of its logarithm, which a few such names do not decide.
 **What is not here.** `classifier` (DisKnE) and `rank_change` (context variance) ask for more than
 single facts. The sample that `make repro` runs has them, with taught and untaught models; it has
 even answers, and no shuffled models, as there is no time to train them. Its own dose-response
-stands on the page. Facts of one's own benchmark are never counted as read: a benchmark is
+is on the page. Facts of your own benchmark are never counted as read: a benchmark is
 calibrated where its settings say `invented: true`.
 """
 
