@@ -104,7 +104,7 @@ def test_a_written_answer_is_a_hit_by_the_rule_of_the_export(project: Path) -> N
     assert run(path)[0] == 0
     imported(NAME)
     table = table_of("generation").set_index("query_id")
-    assert len(table) == 36 and table["hit"].sum() == 1
+    assert len(table) == 36 and table["hit"].sum() == 1 and table["hit"].dtype == bool
     assert table.loc[lines[0]["doc"]["query_id"], "hit"]
 
 

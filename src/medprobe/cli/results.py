@@ -188,7 +188,10 @@ def annotate(
     help="The folder of the project.",
 )
 @click.option(
-    "--to", "tool", type=click.Choice(["lm-eval"]), help="The tool to write a benchmark for."
+    "--to",
+    "tool",
+    type=click.Choice(["lm-eval", "inspect", "datasets"]),
+    help="The tool to write a benchmark for.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
 @click.option(
@@ -209,7 +212,7 @@ def export(
 
     The best value of each column is bold; a mark shows which models are significantly worse. With
     `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
-    lm-evaluation-harness.
+    lm-evaluation-harness; `inspect` and `datasets` are other tools.
 
     \b
     VIEW       leaderboard, the name of a benchmark, NAME/SUBSET, or the word benchmark

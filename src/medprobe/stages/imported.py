@@ -101,7 +101,8 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
     parts = [with_hits(rows[~written], tables)]
     if written.any():
         parts.append(_with_loose_hits(rows[written], tables))
-    return pd.concat(parts).sort_index().drop(columns="written").reset_index(drop=True)
+    whole = pd.concat(parts).sort_index().drop(columns="written").reset_index(drop=True)
+    return whole.astype({"hit": bool})  # of an empty part it has no type
 
 
 def _with_loose_hits(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:

@@ -5,6 +5,7 @@ it writes can be moved, and needs nothing of this package.
 """
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.tables import DISTRACTOR, SLOT, BenchmarkTables, Metadata
 
-TOOLS: Final = {"lm-eval": "lm_eval"}
+TOOLS: Final = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "datasets": "hub_dataset"}
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,15 @@ def check_ranked(benchmark: Exported, tool: str) -> None:
     if not benchmark.metadata.ranks_answers:
         problem = f"judged by {benchmark.metadata.primary_metric}, not by ranks of its answers"
         raise BadInput(benchmark.name, f"{problem}: {tool} cannot ask it so", "use --to datasets")
+
+
+def task_name(*names: str) -> str:
+    """The name of a task or group.
+
+    >>> task_name("medlama", "full", "may treat")
+    'medprobe_medlama_full_may-treat'
+    """
+    return "_".join(["medprobe", *(re.sub(r"[^A-Za-z0-9_-]+", "-", name) for name in names)])
 
 
 def words_after(queries: pd.DataFrame) -> list[str]:

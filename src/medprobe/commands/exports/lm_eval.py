@@ -8,7 +8,6 @@ alike.
 
 import inspect
 import json
-import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 import yaml
 
-from medprobe.commands.exports import Exported, check_ranked, words_after
+from medprobe.commands.exports import Exported, check_ranked, task_name, words_after
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT, candidate_hash
@@ -77,15 +76,6 @@ def write(benchmark: Exported, folder: Path) -> None:
     )
     (folder / "utils.py").write_text(_utils(benchmark), encoding="utf-8")
     (folder / "README.md").write_text(_readme(benchmark, sorted(groups)), encoding="utf-8")
-
-
-def task_name(*names: str) -> str:
-    """The name of a task or group.
-
-    >>> task_name("medlama", "full", "may treat")
-    'medprobe_medlama_full_may-treat'
-    """
-    return "_".join(["medprobe", *(re.sub(r"[^A-Za-z0-9_-]+", "-", name) for name in names)])
 
 
 def _write_queries(benchmark: Exported, queries: pd.DataFrame, path: Path) -> None:
