@@ -1,5 +1,6 @@
 """The generated reference: nothing that `params.yaml` or the command line has is missing."""
 
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import yaml
 from bench import reference
 
+import medprobe
 from medprobe import benchmarks, methods
 from medprobe.cli import main
 from medprobe.core.params import Params, Section
@@ -89,3 +91,11 @@ def test_the_site_lists_every_document() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for path in (ROOT / "docs").rglob("*.md"):
         assert str(path.relative_to(ROOT / "docs")) in text
+
+
+def test_the_python_reference_has_all_that_is_public() -> None:
+    text = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
+    names = re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+    assert {f"medprobe.library.{name}" for name in medprobe.__all__} <= set(names)
+    for name in names:
+        assert pkgutil.resolve_name(name), name
