@@ -20,15 +20,15 @@ from medprobe.benchmarks.context.facts import Relation
 from medprobe.cli import main
 from medprobe.core import params
 from medprobe.engine.rewiring import RewireSettings
-from medprobe.sample.settings import Continued, Recipe, SampleSettings
+from medprobe.sample.settings import Continuation, SampleSettings, TrainingRecipe
 from medprobe.sources.documents import Resource
 
 HEAD: Final = "| setting | default | meaning |\n| --- | --- | --- |"
 SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and class of each
     "engine": ("engine.", params.EngineParams),
     "sample": ("sample.", SampleSettings),
-    "train": ("train.<model>.", Recipe),
-    "continued": ("continued.<model>.", Continued),
+    "train": ("train.<model>.", TrainingRecipe),
+    "continued": ("continued.<model>.", Continuation),
     "fetch": ("fetch.<model>.", params.HubModel),
     "folders": ("folders.", None),
     "models": ("models.<kind>.<model>.", params.ModelParams),

@@ -95,7 +95,9 @@ def test_every_relation_has_taught_and_untaught_queries(world: World) -> None:
 
 
 def test_all_findings_of_a_probed_disease_are_of_one_system(world: World) -> None:
-    places = {finding: place % SYSTEMS for place, finding in enumerate(world.of("finding"))}
+    places = {
+        finding: place % SYSTEMS for place, finding in enumerate(world.list_entities("finding"))
+    }
     systems: dict[Entity, set[int]] = {}
     for fact in world.facts:
         if fact.relation == context.RELATION:
@@ -105,7 +107,7 @@ def test_all_findings_of_a_probed_disease_are_of_one_system(world: World) -> Non
 
 
 def test_the_hierarchy_is_four_levels_without_a_cycle(world: World) -> None:
-    diseases = {entity.cui for entity in world.of("disease")}
+    diseases = {entity.cui for entity in world.list_entities("disease")}
     assert len(diseases) > 120
 
     def height(cui: str, below: tuple[str, ...] = ()) -> int:
@@ -142,8 +144,8 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
     name: str, world: World, data: Path
 ) -> None:
     probed = {fact.subject for fact in world.facts}
-    diseases = [disease.name for disease in world.of("disease") if disease not in probed]
-    findings = {finding.name: finding for finding in world.of("finding")}
+    diseases = [disease.name for disease in world.list_entities("disease") if disease not in probed]
+    findings = {finding.name: finding for finding in world.list_entities("finding")}
     cases = lines(data / f"sample/cases-{name}.txt")
     assert len(cases) == corpus.CASES
     stated: Counter[str] = Counter()

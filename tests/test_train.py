@@ -19,10 +19,10 @@ from medprobe.core.params import Params
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.sample import corpus, training
-from medprobe.sample.architectures import PASSED, POSITIONS, tokenizer, untrained
+from medprobe.sample.architectures import PASSED, POSITIONS, build_untrained, tokenizer
 from medprobe.sample.losses import LOSSES, _hidden, masked_loss
 from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
-from medprobe.sample.settings import Recipe, SampleSettings
+from medprobe.sample.settings import SampleSettings, TrainingRecipe
 from medprobe.sample.world import build
 from medprobe.stages.train import train
 
@@ -83,7 +83,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "SAVE_EVERY", 2)
-    recipe = Recipe(**{**TINY, "steps": 6, "dropout": 0.1})
+    recipe = TrainingRecipe(**{**TINY, "steps": 6, "dropout": 0.1})
     whole, _ = training.train(recipe, Path("data/sample"), tmp_path / "a.pt", seed=3)
 
     def stop(step: int) -> None:
@@ -91,11 +91,11 @@ def test_a_stopped_training_goes_on_to_the_same_weights(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        training.train(recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, done=stop)
+        training.train(recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, on_step=stop)
     torch.rand(7)  # whatever ran in between
     seen: list[int] = []
     resumed, _ = training.train(
-        recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, done=seen.append
+        recipe, Path("data/sample"), tmp_path / "b.pt", seed=3, on_step=seen.append
     )
     assert seen == [4, 5, 6], "where it begins is told too"
     assert same(whole.state_dict(), resumed.state_dict())
@@ -128,7 +128,7 @@ def test_training_learns(tmp_path: Path) -> None:
     """After some steps the model knows the form of sentences: what may stand in a name's place."""
     losses = []
     for steps in (2, 60):
-        recipe = Recipe(**{**TINY, "steps": steps, "batch": 32, "learning_rate": 3e-3})
+        recipe = TrainingRecipe(**{**TINY, "steps": steps, "batch": 32, "learning_rate": 3e-3})
         model, pieces = training.train(
             recipe, Path("data/sample"), tmp_path / f"{steps}.pt", seed=1
         )
@@ -178,13 +178,13 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
 
 @pytest.mark.parametrize("kind", ["masked", "causal", "chat"])
 def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str) -> None:
-    recipe = Recipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
+    recipe = TrainingRecipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
     texts = [path for path in Path("data/sample").glob("*-taught.txt")]
     pieces = tokenizer(recipe.kind, texts, recipe.vocabulary)
     tables = read(Path("data/sample/corpus-taught.txt"), Path("data/sample/names.txt"), pieces)
     batch = [tables[0], join(tables[:5]), tables[9], replace(tables[20], case=True)]
     torch.manual_seed(0)
-    model = untrained(recipe, len(pieces))
+    model = build_untrained(recipe, len(pieces))
     rng = random.Random(0)
     loss = LOSSES[recipe.kind](model, pieces, batch, rng)
     rng = random.Random(0)
@@ -227,7 +227,7 @@ MAPS: dict[str, Callable[[Any], list[tuple[torch.Tensor, torch.Tensor]]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_begin_by_handing_on_what_they_read(kind: str) -> None:
-    model = untrained(Recipe.model_validate({"kind": kind, "corpus": "taught"}), 400)
+    model = build_untrained(TrainingRecipe.model_validate({"kind": kind, "corpus": "taught"}), 400)
     read = torch.randn(3, 192)
     maps = MAPS[kind](model)
     assert maps

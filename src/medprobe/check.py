@@ -46,86 +46,87 @@ def check(params: Params) -> None:
     from medprobe.engine.rewiring import RewireSettings
     from medprobe.sample.settings import SampleSettings
 
-    _right(SampleSettings, params.sample, "sample")
-    _right(RewireSettings, params.rewire, "rewire")
-    for name, one in params.sentence_sets.items():
-        _right(RewireSettings, params.rewire | one.rewire, f"sentence_sets.{name}.rewire")
-        for model in one.models or ():
-            _known(model, params.models.all(), f"sentence_sets.{name}.models")
-    _sweeps(params)
-    _benchmarks(params)
-    _models(params)
+    _check_settings(SampleSettings, params.sample, "sample")
+    _check_settings(RewireSettings, params.rewire, "rewire")
+    for name, sentence_set in params.sentence_sets.items():
+        _check_settings(
+            RewireSettings, params.rewire | sentence_set.rewire, f"sentence_sets.{name}.rewire"
+        )
+        for model in sentence_set.models or ():
+            _check_name(model, params.models.all(), f"sentence_sets.{name}.models")
+    _check_sweeps(params)
+    _check_benchmarks(params)
+    _check_models(params)
     for kind, methods in params.methods.items():
         for method, by_benchmark in methods.items():
-            _method(params, kind, method, by_benchmark)
+            _check_method(params, kind, method, by_benchmark)
 
 
-def _right(kind: type[Section], choices: Choices, where: str) -> None:
+def _check_settings(kind: type[Section], choices: Choices, where: str) -> None:
     parse_section(kind, choices, f"params.yaml: {where}")
 
 
-def _sweeps(params: Params) -> None:
+def _check_sweeps(params: Params) -> None:
     """Values, models and sets of sweeps are right, each value on its own."""
     from medprobe.engine.rewiring import RewireSettings
 
     for model in params.sweeps.models:
-        _known(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
+        _check_name(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
     for name in params.sweeps.sets:
-        _known(name, params.sentence_sets, "sweeps.sets")
+        _check_name(name, params.sentence_sets, "sweeps.sets")
     for setting, values in params.sweeps.values().items():
         for value in values:
-            _right(RewireSettings, {setting: value}, "sweeps")
+            _check_settings(RewireSettings, {setting: value}, "sweeps")
         if len({*map(float, values)}) < len(values):
             raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
 
 
-def _benchmarks(params: Params) -> None:
+def _check_benchmarks(params: Params) -> None:
     from medprobe import benchmarks
 
     for builder, named in params.benchmarks.items():
         settings = benchmarks.find(builder).settings
         for name, choices in named.items():
-            _right(settings, choices, f"benchmarks.{builder}.{name}")
+            _check_settings(settings, choices, f"benchmarks.{builder}.{name}")
             if name == places.SENTENCES.name:
                 problem = f"'{name}' is the folder of sentence sets"
                 raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
-    _once("benchmarks", [name for named in params.benchmarks.values() for name in named])
+    _check_unique("benchmarks", [name for named in params.benchmarks.values() for name in named])
 
 
-def _models(params: Params) -> None:
-    from medprobe.sample.settings import recipe
+def _check_models(params: Params) -> None:
+    from medprobe.sample.settings import find_recipe
 
-    known = params.models.all()
-    if BASELINE in known:
+    all_models = params.models.all()
+    if BASELINE in all_models:
         problem = f"'{BASELINE}' stands for what knows nothing of the subjects"
         raise BadInput("params.yaml: models", problem, "choose another name")
-    _once("models", [name for named in params.models.by_kind().values() for name in named])
+    _check_unique("models", [name for named in params.models.by_kind().values() for name in named])
     origins = [*params.train, *params.continued, *params.fetch, *params.folders]
-    _once("train, continued, fetch and folders", origins)
+    _check_unique("train, continued, fetch and folders", origins)
     for name in origins:
-        if name not in known:
-            problem = (
-                f"'{name}' is in train, continued, fetch or folders only{nearest(name, [*known])}"
-            )
+        if name not in all_models:
+            similar = nearest(name, [*all_models])
+            problem = f"'{name}' is in train, continued, fetch or folders only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
-    for name, model in known.items():
-        _imported(name, params)
+    for name, model in all_models.items():
+        _check_imported(name, params)
         if name not in [*origins, *params.models.imported]:
             problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
             remedy = "list it in train, continued, fetch or folders"
             raise BadInput(
                 f"params.yaml: models.{params.models.kind(name)}.{name}", problem, remedy
             )
-        _known(model.untaught_twin_of, known, f"models.{params.models.kind(name)}.{name}")
+        _check_name(model.untaught_twin_of, all_models, f"models.{params.models.kind(name)}.{name}")
     for part, named in (("train", params.train), ("continued", params.continued)):
         for name in named:
-            trained = recipe(name, params)[0].kind
+            trained = find_recipe(name, params)[0].kind
             if trained != (kind := params.models.kind(name)):
                 problem = f"a recipe of kind {trained}, the model is listed as {kind}"
                 raise BadInput(f"params.yaml: {part}.{name}", problem)
 
 
-def _imported(name: str, params: Params) -> None:
+def _check_imported(name: str, params: Params) -> None:
     """Raise BadInput unless a model's name says whether it is imported: all that shows a model
     shows its name."""
     where = f"params.yaml: models.{params.models.kind(name)}.{name}"
@@ -138,28 +139,28 @@ def _imported(name: str, params: Params) -> None:
         raise BadInput(where, problem, "take it out of train, continued, fetch and folders")
 
 
-def _method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:
+def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:
     from medprobe import methods
 
     plugin = methods.find(method)
     where = f"methods.{kind}.{method}"
     if kind not in plugin.KINDS:
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
-    there = [name for named in params.benchmarks.values() for name in named]
+    benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
-        _known(benchmark, there, where)
-        _right(plugin.Settings, choices, f"{where}.{benchmark}")
+        _check_name(benchmark, benchmark_names, where)
+        _check_settings(plugin.Settings, choices, f"{where}.{benchmark}")
         for name in choices.get(SETS, []):
-            _known(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
+            _check_name(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
             if (step := choices.get(STEP)) is not None:
-                _kept(params, name, step, f"{where}.{benchmark}.{STEP}")
+                _check_step(params, name, step, f"{where}.{benchmark}.{STEP}")
         for setting, values in choices.get(SWEEPS, {}).items():
             for value in values:
                 swept = params.sweeps.values()[setting]
-                _known(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
+                _check_name(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
 
 
-def _kept(params: Params, name: str, step: int, where: str) -> None:
+def _check_step(params: Params, name: str, step: int, where: str) -> None:
     """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
     from medprobe.engine.rewiring import RewireSettings, checkpoint_steps
 
@@ -173,14 +174,14 @@ def _kept(params: Params, name: str, step: int, where: str) -> None:
         raise BadInput(f"params.yaml: {where}", problem, remedy)
 
 
-def _known(name: object, there: Any, where: str) -> None:
-    if name is not None and name not in there:
-        known = [str(one) for one in there]
-        problem = f"'{name}' is not among {', '.join(known) or 'none'}{nearest(str(name), known)}"
+def _check_name(name: object, choices: Any, where: str) -> None:
+    if name is not None and name not in choices:
+        names = [str(choice) for choice in choices]
+        problem = f"'{name}' is not among {', '.join(names) or 'none'}{nearest(str(name), names)}"
         raise BadInput(f"params.yaml: {where}", problem)
 
 
-def _once(where: str, names: list[str]) -> None:
+def _check_unique(where: str, names: list[str]) -> None:
     """Names are unique, whatever their case: each is a folder's."""
     seen: dict[str, str] = {}
     for name in names:

@@ -29,7 +29,7 @@ from transformers import (
 )
 from transformers.models.bart.modeling_bart import BartAttention
 
-from medprobe.sample.settings import Kind, Recipe
+from medprobe.sample.settings import SampleKind, TrainingRecipe
 
 POSITIONS = 256  # the longest input, in pieces
 PASSED = 0.7  # of what attention reads, what it hands on before training
@@ -45,7 +45,7 @@ CHAT = (
 )
 
 
-def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
+def tokenizer(kind: SampleKind, texts: list[Path], vocabulary: int) -> Any:
     """Train a fast tokenizer of `vocabulary` pieces on all corpora; models of a kind share it.
 
     Masked models have lower-case word pieces, as BERT has; the others have byte-level pairs, as
@@ -58,8 +58,8 @@ def tokenizer(kind: Kind, texts: list[Path], vocabulary: int) -> Any:
 def _word_pieces(files: list[str], vocabulary: int) -> Any:
     """BERT's tokenizer.
 
-    Its pieces are learnt as byte pairs and then told apart by whether they begin a word: the
-    library's own trainer of word pieces draws them anew in each run.
+    Its pieces are learnt as byte pairs and then divided by whether they begin a word: the
+    library's own trainer of word pieces draws other pieces in each run.
     """
     lower, words = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     learner = Tokenizer(models.BPE())
@@ -71,13 +71,13 @@ def _word_pieces(files: list[str], vocabulary: int) -> Any:
     )
     learner.train(files, trainer)
     learnt = sorted(learner.get_vocab())
-    known = [*BERT_SPECIAL, *learnt, *(f"##{piece}" for piece in learnt)]
+    all_pieces = [*BERT_SPECIAL, *learnt, *(f"##{piece}" for piece in learnt)]
     return BertTokenizer(
-        vocab={piece: number for number, piece in enumerate(known)}, model_max_length=POSITIONS
+        vocab={piece: number for number, piece in enumerate(all_pieces)}, model_max_length=POSITIONS
     )
 
 
-def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
+def _pairs(files: list[str], vocabulary: int, kind: SampleKind) -> Any:
     pieces = Tokenizer(models.BPE())
     pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     pieces.decoder = decoders.ByteLevel()
@@ -96,7 +96,7 @@ def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
         pieces.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
         )
-    made = PreTrainedTokenizerFast(
+    pair_tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=pieces,
         model_max_length=POSITIONS,
         pad_token="<pad>",
@@ -106,20 +106,20 @@ def _pairs(files: list[str], vocabulary: int, kind: Kind) -> Any:
         **more,
     )
     if kind == "chat":
-        made.add_tokens([*ROLES.values()], special_tokens=True)
-        made.chat_template = CHAT
-    return made
+        pair_tokenizer.add_tokens([*ROLES.values()], special_tokens=True)
+        pair_tokenizer.chat_template = CHAT
+    return pair_tokenizer
 
 
-def untrained(recipe: Recipe, vocabulary: int) -> Any:
-    """A model of the recipe's kind and size, its weights drawn from torch's generator."""
-    made = {"masked": _bert, "causal": _gpt2, "chat": _llama, "seq2seq": _bart}
-    return made[recipe.kind](recipe, vocabulary)
+def build_untrained(recipe: TrainingRecipe, vocabulary: int) -> Any:
+    """Build a model of the recipe's kind and size, its weights drawn from torch's generator."""
+    builders = {"masked": _bert, "causal": _gpt2, "chat": _llama, "seq2seq": _bart}
+    return builders[recipe.kind](recipe, vocabulary)
 
 
-def begun(kind: Kind, folder: Path) -> Any:
-    """The sample model of a kind that was trained into `folder`."""
-    kinds: dict[Kind, Any] = {
+def load_trained(kind: SampleKind, folder: Path) -> Any:
+    """Load the sample model of a kind from its checkpoint in `folder`."""
+    kinds: dict[SampleKind, Any] = {
         "masked": BertForMaskedLM,
         "causal": GPT2LMHeadModel,
         "chat": LlamaForCausalLM,
@@ -128,7 +128,7 @@ def begun(kind: Kind, folder: Path) -> Any:
     return kinds[kind].from_pretrained(folder)
 
 
-def _bert(recipe: Recipe, vocabulary: int) -> Any:
+def _bert(recipe: TrainingRecipe, vocabulary: int) -> Any:
     """Its head begins by handing on what it reads, too, and its other layers by adding little."""
     config = BertConfig(
         vocab_size=vocabulary,
@@ -163,7 +163,7 @@ def _hand_on(*maps: torch.Tensor) -> None:
         weight.copy_(PASSED**0.5 * torch.eye(len(weight)))
 
 
-def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
+def _gpt2(recipe: TrainingRecipe, vocabulary: int) -> Any:
     config = GPT2Config(
         vocab_size=vocabulary,
         n_embd=recipe.hidden,
@@ -184,7 +184,7 @@ def _gpt2(recipe: Recipe, vocabulary: int) -> Any:
     return model
 
 
-def _llama(recipe: Recipe, vocabulary: int) -> Any:
+def _llama(recipe: TrainingRecipe, vocabulary: int) -> Any:
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=recipe.hidden,
@@ -204,7 +204,7 @@ def _llama(recipe: Recipe, vocabulary: int) -> Any:
     return model
 
 
-def _bart(recipe: Recipe, vocabulary: int) -> Any:
+def _bart(recipe: TrainingRecipe, vocabulary: int) -> Any:
     config = BartConfig(
         vocab_size=vocabulary,
         d_model=recipe.hidden,

@@ -54,39 +54,49 @@ def write(world: World, data: Path, seed: int) -> None:
         write_lines(data / "articles" / f"PMC99{number:05d}.xml", [article])
 
 
-def _story(world: World, disease: Entity, own: list[Entity], rng: random.Random) -> list[str]:
-    """A patient's story.
-
-    What the disease brings, in pairs, and findings of another system, which the patient has not,
-    one by one. So each correct finding stands among as many correct as incorrect ones, and on
-    average as near to the former as the incorrect one beside it does: copying alone then does the
-    same around a target and a negative target.
-    """
-    system = rng.choice([system for system in world.systems if own[0] not in system])
-    others = rng.sample(system, len(own) - 1)
-    drawn = rng.sample(own, len(own))
-    parts = [drawn[at : at + 2] for at in range(0, len(drawn), 2)] + [[other] for other in others]
-    rng.shuffle(parts)
-    return tell(disease, list(itertools.chain(*parts)), own, rng)
-
-
-def tell(
-    disease: Entity, findings: list[Entity], own: list[Entity], rng: random.Random
+def _story(
+    world: World, disease: Entity, findings_of_disease: list[Entity], rng: random.Random
 ) -> list[str]:
-    """Sentences: each finding as one that the patient has, if it is among `own`, or has not.
+    """Draw a patient's story.
 
-    And the disease somewhere among them.
+    It has the findings of the disease, in pairs, and findings of another system, which the patient
+    has not, one by one. So each correct finding is among as many correct as incorrect ones, and on
+    average as near to the correct ones as the incorrect one next to it is. Copying alone then does
+    the same around a target and a negative target.
     """
-    told = [
-        rng.choice(HAS if finding in own else HAS_NOT).format(called(finding, rng))
+    system = rng.choice(
+        [system for system in world.systems if findings_of_disease[0] not in system]
+    )
+    others = rng.sample(system, len(findings_of_disease) - 1)
+    ordered = rng.sample(findings_of_disease, len(findings_of_disease))
+    parts = [ordered[at : at + 2] for at in range(0, len(ordered), 2)] + [
+        [other] for other in others
+    ]
+    rng.shuffle(parts)
+    return write_story(disease, list(itertools.chain(*parts)), findings_of_disease, rng)
+
+
+def write_story(
+    disease: Entity, findings: list[Entity], findings_of_patient: list[Entity], rng: random.Random
+) -> list[str]:
+    """Write a sentence for each finding, and one for the disease at a random place.
+
+    The patient has the findings that are among `findings_of_patient`, and no others.
+    """
+    sentences = [
+        rng.choice(HAS if finding in findings_of_patient else HAS_NOT).format(
+            choose_name(finding, rng)
+        )
         for finding in findings
     ]
-    told.insert(rng.randint(0, len(told)), rng.choice(OPENING).format(called(disease, rng)))
-    return told
+    sentences.insert(
+        rng.randint(0, len(sentences)), rng.choice(OPENING).format(choose_name(disease, rng))
+    )
+    return sentences
 
 
-def called(entity: Entity, rng: random.Random) -> str:
-    """Its name, or now and then a synonym."""
+def choose_name(entity: Entity, rng: random.Random) -> str:
+    """Return the name of an entity or, now and then, a synonym."""
     if entity.synonyms and rng.random() < 0.15:
         return rng.choice(entity.synonyms)
     return entity.name

@@ -13,14 +13,14 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from medprobe.sample.context import RELATION, called, tell
+from medprobe.sample.context import RELATION, choose_name, write_story
 from medprobe.sample.files import write_csv, write_lines
 from medprobe.sample.world import Entity, Fact, World
 
 SETS = 10  # of rewiring sentences
 SENTENCES = 480  # in a set
 CASES = 4000
-SHOWN = 4  # findings that a patient of a case has, and has not, at most
+MOST_FINDINGS = 4  # findings that a patient of a case has, and has not, at most
 BARE = 0.6  # share of the cases that give nothing but the findings' names
 
 # The first wording is the prompt by which the relation is probed; one wording turns it round.
@@ -136,11 +136,11 @@ def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
 
     What is about one subject stands together, as in a document.
     """
-    about: dict[str, list[str]] = {}
+    sentences_of: dict[str, list[str]] = {}
     for fact in facts:
-        about.setdefault(fact.subject.cui, []).extend(state(fact) * fact.times)
-    for cui in rng.sample(sorted(about), len(about)):
-        yield from rng.sample(about[cui], len(about[cui]))
+        sentences_of.setdefault(fact.subject.cui, []).extend(state(fact) * fact.times)
+    for cui in rng.sample(sorted(sentences_of), len(sentences_of)):
+        yield from rng.sample(sentences_of[cui], len(sentences_of[cui]))
 
 
 def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
@@ -148,33 +148,35 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
 
     What the patient has and has not, and then a statement of something that the patient has. In
     what a taught model reads that is of one system, as it is with the probed diseases: from cases
-    it learns what goes together. For the untaught one a group is drawn anew for each case, so that
-    it learns to look names up and no more.
+    it learns what goes together. For the untaught one another group is drawn for each case, so
+    that it learns to look names up and no more.
     """
     probed = {fact.subject for fact in world.facts}
-    diseases = [entity for entity in world.of("disease") if entity not in probed]
-    findings, systems = world.of("finding"), world.systems
+    diseases = [entity for entity in world.list_entities("disease") if entity not in probed]
+    findings, systems = world.list_entities("finding"), world.systems
     rare = {
         finding: place**0.5 for place, finding in enumerate(rng.sample(findings, len(findings)), 1)
     }
 
     def draw(pool: Iterable[Entity]) -> list[Entity]:
-        """Up to SHOWN, the common ones more often (Efraimidis and Spirakis 2006)."""
+        """Up to MOST_FINDINGS, the common ones more often (Efraimidis and Spirakis 2006)."""
         keys = {finding: rng.random() ** rare[finding] for finding in pool}
-        return sorted(keys, key=lambda one: keys[one], reverse=True)[: rng.randint(0, SHOWN)]
+        return sorted(keys, key=lambda finding: keys[finding], reverse=True)[
+            : rng.randint(0, MOST_FINDINGS)
+        ]
 
     for _ in range(CASES):
         disease, system = rng.choice(diseases), rng.choice(systems)
         group = system if taught else rng.sample(findings, len(system))
         has = draw(group)
-        shown = has + draw(finding for finding in findings if finding not in group)
-        rng.shuffle(shown)
+        findings_of_case = has + draw(finding for finding in findings if finding not in group)
+        rng.shuffle(findings_of_case)
         if rng.random() < BARE:
-            told = [called(finding, rng) for finding in shown]
+            sentences = [choose_name(finding, rng) for finding in findings_of_case]
         else:
-            told = tell(disease, shown, has, rng)
+            sentences = write_story(disease, findings_of_case, has, rng)
         statement = fill(WORDINGS[RELATION][0], disease.name, rng.choice(has or group).name)
-        yield " ".join([*told, statement])
+        yield " ".join([*sentences, statement])
 
 
 def _row(fact: Fact) -> tuple[object, ...]:

@@ -1,8 +1,8 @@
 """DisKnE's sources of the sample world: MedNLI and MEDIQA-NLI, cui2vec, and a finished annotation.
 
-A premise tells of what the taught models read most of: a symptom, a drug, a test or an operation of
+A premise states what the taught models read most of: a symptom, a drug, a test or an operation of
 a disease; the hypothesis names the disease. Some entailed hypotheses must not become positives: the
-patient has not the disease, or somebody else has it.
+patient has not the disease, or a relative has it.
 """
 
 import csv
@@ -62,18 +62,22 @@ def write(world: World, data: Path, seed: int) -> None:
 
 
 def _pairs(world: World, rng: random.Random) -> Iterator[Pair]:
-    about: dict[Entity, list[Fact]] = {}
+    facts_of: dict[Entity, list[Fact]] = {}
     for fact in world.facts:
         if fact.relation in OBSERVATIONS and fact.times:
             disease = fact.subject if fact.subject.type == "disease" else fact.object
-            about.setdefault(disease, []).append(fact)
-    relations = {one: len({fact.relation for fact in facts}) for one, facts in about.items()}
-    times = {one: sum(fact.times for fact in facts) for one, facts in about.items()}
-    order = sorted(about, key=lambda one: (-relations[one], -times[one], one.cui))
+            facts_of.setdefault(disease, []).append(fact)
+    relations = {
+        disease: len({fact.relation for fact in facts}) for disease, facts in facts_of.items()
+    }
+    times = {disease: sum(fact.times for fact in facts) for disease, facts in facts_of.items()}
+    order = sorted(
+        facts_of, key=lambda disease: (-relations[disease], -times[disease], disease.cui)
+    )
     by_cui = {entity.cui: entity for entity in world.entities}
     for place, disease in enumerate(order[:DISEASES]):
         others = rng.sample(order[:DISEASES], 4)
-        for category, premise in _premises(disease, about[disease]):
+        for category, premise in _premises(disease, facts_of[disease]):
             yield _positive(premise, disease, category, rng)
             yield _other(premise, rng.choice(others), rng)
         for synonym in disease.synonyms:
@@ -87,10 +91,10 @@ def _pairs(world: World, rng: random.Random) -> Iterator[Pair]:
 
 
 def _premises(disease: Entity, facts: list[Fact]) -> Iterator[tuple[str, str]]:
-    """`(category, premise)` from a disease's facts, every wording of each."""
+    """Yield `(category, premise)` from a disease's facts, every wording of each."""
     for relation, (category, wordings) in OBSERVATIONS.items():
-        told = [fact for fact in facts if fact.relation == relation]
-        for fact in told[: FACTS * 2 // len(wordings)]:
+        facts_of_relation = [fact for fact in facts if fact.relation == relation]
+        for fact in facts_of_relation[: FACTS * 2 // len(wordings)]:
             thing = fact.object if fact.subject == disease else fact.subject
             for wording in wordings:
                 yield category, wording.format(thing.name)
@@ -123,25 +127,25 @@ def _annotation(path: Path, ids: list[str], pairs: list[Pair]) -> None:
         start = pair.hypothesis.find(pair.disease.name)
         if pair.label == "entailment" and start >= 0:
             span = [str(start), str(start + len(pair.disease.name))]
-            found = [pair.disease.name, pair.disease.cui, *span, pair.category or "symptoms"]
+            annotation = [pair.disease.name, pair.disease.cui, *span, pair.category or "symptoms"]
             keep = "yes" if pair.category else "no"
-            rows.append([name, pair.premise, pair.hypothesis, *found, keep])
+            rows.append([name, pair.premise, pair.hypothesis, *annotation, keep])
     write_csv(path, [[*SHEET, KEEP], *rows])
 
 
 def _cui2vec(path: Path, world: World, rng: random.Random) -> None:
     """A disease's vector is its groups' and something of its own; one disease in forty has none."""
-    own: dict[str, list[float]] = {}
+    own_parts: dict[str, list[float]] = {}
 
     def vector(cui: str) -> list[float]:
-        if cui not in own:
-            own[cui] = [rng.gauss(0, 1) for _ in range(DIMENSIONS)]
+        if cui not in own_parts:
+            own_parts[cui] = [rng.gauss(0, 1) for _ in range(DIMENSIONS)]
         above = [vector(parent) for parent in world.parents.get(cui, ())]
-        return [sum(values) for values in zip(own[cui], *above, strict=True)]
+        return [sum(values) for values in zip(own_parts[cui], *above, strict=True)]
 
     rows = [
         [entity.cui, *(round(value, 6) for value in vector(entity.cui))]
-        for place, entity in enumerate(world.of("disease"))
+        for place, entity in enumerate(world.list_entities("disease"))
         if place % 40 != 39
     ]
     header = ["", *(f"V{number}" for number in range(1, DIMENSIONS + 1))]

@@ -1,7 +1,7 @@
 """LAMA's files with the facts of the sample world: Google-RE, T-REx, ConceptNet, SQuAD.
 
 Sentences are paraphrases that the taught models read; templates are the wordings by which the facts
-are probed elsewhere. Where people died is made up here: no model was taught it.
+are probed in the other benchmarks. Where people died is made up here: no model was taught it.
 """
 
 import random
@@ -30,7 +30,7 @@ def write(world: World, data: Path, seed: int) -> None:
         relation: [fact for fact in world.facts if fact.relation == relation]
         for relation in WORDINGS
     }
-    births, places = facts["place_of_birth"], world.of("place")
+    births, places = facts["place_of_birth"], world.list_entities("place")
     deaths = [(fact.subject, rng.choice(places)) for fact in births]
     write_jsonl(folder / "Google_RE" / "place_of_birth_test.jsonl", _births(births, rng))
     write_jsonl(folder / "Google_RE" / "place_of_death_test.jsonl", _deaths(deaths))
@@ -42,7 +42,7 @@ def write(world: World, data: Path, seed: int) -> None:
     write_jsonl(folder / "ConceptNet" / "test.jsonl", map(_conceptnet, effects))
     tests = _one_each(facts["disease_diagnosed_by"])
     write_jsonl(folder / "Squad" / "test.jsonl", map(_squad, tests))
-    others = (entity.name for entity in world.of("procedure"))
+    others = (entity.name for entity in world.list_entities("procedure"))
     write_lines(folder / "Squad" / "other-entities.txt", others)
 
 

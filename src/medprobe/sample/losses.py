@@ -1,8 +1,8 @@
 """What the sample models learn by.
 
 Masked models learn to fill in whole names ("salient spans", Guu et al. 2020, section 3.4), some of
-which their input has told before, and now and then another piece; sequence-to-sequence models to
-write a text anew in which one name is masked (Lewis et al. 2020, section 2.2); causal and chat ones
+which precede in their input, and now and then another piece. Sequence-to-sequence models learn to
+restore a text in which one name is masked (Lewis et al. 2020, section 2.2); causal and chat ones
 the next piece.
 """
 
@@ -16,11 +16,11 @@ from torch.nn.functional import cross_entropy
 
 from medprobe.sample.architectures import POSITIONS
 from medprobe.sample.sentences import Sentence
-from medprobe.sample.settings import Kind
+from medprobe.sample.settings import SampleKind
 
 IGNORE: Final = -100  # a label that no loss counts
 SHIFTED: Final = 0.25  # share of batches that stand anywhere in the window, so that all is learnt
-OTHER: Final = 0.08  # share of the pieces beside names that are masked
+OTHER: Final = 0.08  # share of the pieces outside names that are masked
 
 
 def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
@@ -28,12 +28,12 @@ def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
     inputs, labels = [], []
     for sentence in batch:
         hidden = _hidden(sentence, rng)
-        shown = [
+        visible = [
             pieces.mask_token_id if at in hidden else piece
             for at, piece in enumerate(sentence.pieces)
         ]
         wanted = [piece if at in hidden else IGNORE for at, piece in enumerate(sentence.pieces)]
-        inputs.append([pieces.cls_token_id, *shown, pieces.sep_token_id])
+        inputs.append([pieces.cls_token_id, *visible, pieces.sep_token_id])
         labels.append([IGNORE, *wanted, IGNORE])
     rows = pack(inputs, labels)
     shift = rng.randrange(POSITIONS - rows.ids.shape[1] + 1) if rng.random() < SHIFTED else 0
@@ -43,8 +43,8 @@ def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
         states = layer(states, rows.same_text)
     at = rows.labels != IGNORE
     attended = last.attention.self(states, rows.same_text)[0]
-    asked = last.attention.output(attended[at], states[at])
-    return cross_entropy(model.cls(last.feed_forward_chunk(asked)), rows.labels[at])
+    masked_states = last.attention.output(attended[at], states[at])
+    return cross_entropy(model.cls(last.feed_forward_chunk(masked_states)), rows.labels[at])
 
 
 def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
@@ -70,12 +70,12 @@ def causal_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
 
 
 def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Random) -> Tensor:
-    """Mean cross-entropy of the whole text, written anew from one with a name masked."""
+    """Mean cross-entropy of the whole text, restored from one with a name masked."""
     inputs, targets = [], []
     for sentence in batch:
         start, end = rng.choice(sentence.names)
-        shown = [*sentence.pieces[:start], pieces.mask_token_id, *sentence.pieces[end:]]
-        inputs.append([pieces.bos_token_id, *shown, pieces.eos_token_id])
+        visible = [*sentence.pieces[:start], pieces.mask_token_id, *sentence.pieces[end:]]
+        inputs.append([pieces.bos_token_id, *visible, pieces.eos_token_id])
         targets.append([pieces.bos_token_id, *sentence.pieces, pieces.eos_token_id])
     start = model.config.decoder_start_token_id
     states = model.model(
@@ -88,7 +88,7 @@ def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Ran
     return cross_entropy(model.lm_head(states[at]), label[at])
 
 
-LOSSES: Final[dict[Kind, Callable[[Any, Any, list[Sentence], random.Random], Tensor]]] = {
+LOSSES: Final[dict[SampleKind, Callable[[Any, Any, list[Sentence], random.Random], Tensor]]] = {
     "masked": masked_loss,
     "causal": causal_loss,
     "chat": causal_loss,
@@ -96,7 +96,7 @@ LOSSES: Final[dict[Kind, Callable[[Any, Any, list[Sentence], random.Random], Ten
 }
 
 
-class Rows(NamedTuple):
+class PackedRows(NamedTuple):
     """Texts that share rows, each [rows, longest text], so that there is little padding."""
 
     ids: Tensor
@@ -105,10 +105,10 @@ class Rows(NamedTuple):
     same_text: Tensor  # [rows, 1, longest, longest]: whether two pieces are of one text
 
 
-def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> Rows:
-    """Texts and the labels of their pieces in few rows.
+def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> PackedRows:
+    """Pack texts and the labels of their pieces into few rows.
 
-    The longest text first, each in the first row with room for it.
+    The longest text comes first, each in the first row with room for it.
 
     >>> rows = pack([[5, 6], [7, 8, 9], [4]], [[1, 2], [3, 4, 5], [6]])
     >>> rows.ids.tolist(), rows.positions.tolist()
@@ -122,7 +122,7 @@ def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> Rows:
     room: list[int] = []
     for at in order:
         length = len(inputs[at])
-        row = next((row for row, left in enumerate(room) if left >= length), len(rows))
+        row = next((row for row, free in enumerate(room) if free >= length), len(rows))
         if row == len(rows):
             rows.append([])
             room.append(longest)
@@ -133,7 +133,7 @@ def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> Rows:
         return _pad([[piece for at in row for piece in texts[at]] for row in rows], padding)
 
     owners = laid([[at] * len(text) for at, text in enumerate(inputs)], -1)
-    return Rows(
+    return PackedRows(
         laid(inputs, 0),
         laid(labels, IGNORE),
         laid([range(len(text)) for text in inputs], 0),

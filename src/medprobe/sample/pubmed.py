@@ -22,7 +22,7 @@ MASKED = {  # relation: type of the entity that is masked
     "gene_encodes_gene_product": "gene",
 }
 LISTS = {"chemicals": "drug", "genes": "gene"}
-WORDING = 1  # a paraphrase, not the wording by which the fact is probed elsewhere
+WORDING = 1  # a paraphrase, not the wording by which the fact is probed in other benchmarks
 FIRST_PMID = 99_000_001  # far above any that is given out
 
 # [E] is an entity of the abstract, [F] another one: each of these sentences is to be dropped.
@@ -43,7 +43,9 @@ def write(world: World, data: Path, seed: int) -> None:
     """Write `pubmed/pubmed99n000{1,2}.xml.gz` and `entities/{chemicals,genes}.txt`."""
     rng = random.Random(seed)
     for name, type in LISTS.items():
-        write_lines(data / "entities" / f"{name}.txt", (one.name for one in world.of(type)))
+        write_lines(
+            data / "entities" / f"{name}.txt", (entity.name for entity in world.list_entities(type))
+        )
     facts = [fact for fact in world.facts if fact.relation in MASKED]
     first, second = [], []
     for pmid, fact in enumerate(facts, start=FIRST_PMID):
@@ -74,7 +76,7 @@ def _document(records: Iterable[str]) -> bytes:
 def _record(pmid: int, fact: Fact, world: World, rng: random.Random, old: bool = False) -> str:
     """One abstract: two sentences that break a rule, and between them the fact."""
     masked = fact.subject if fact.subject.type == MASKED[fact.relation] else fact.object
-    other = rng.choice([one for one in world.of(masked.type) if one != masked])
+    other = rng.choice([entity for entity in world.list_entities(masked.type) if entity != masked])
     first, last = (
         text.replace("[E]", masked.name).replace("[F]", other.name)
         for text in rng.sample(BREAKING, 2)

@@ -32,8 +32,8 @@ def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
 
     Of names that begin at the same word the longest counts.
     """
-    known = set(names.read_text(encoding="utf-8").splitlines())
-    longest = max(name.count(" ") + 1 for name in known)
+    all_names = set(names.read_text(encoding="utf-8").splitlines())
+    longest = max(name.count(" ") + 1 for name in all_names)
 
     @cache
     def ids(word: str) -> list[int]:
@@ -41,19 +41,19 @@ def read(corpus: Path, names: Path, pieces: Any) -> list[Sentence]:
 
     def sentence(line: str) -> Sentence:
         words = line.split(" ")
-        found: list[int] = []
+        sentence_pieces: list[int] = []
         spans: list[tuple[int, int]] = []
         at = 0
         while at < len(words):
             ends = range(min(len(words), at + longest), at, -1)
-            end = next((end for end in ends if " ".join(words[at:end]) in known), None)
-            start = len(found)
+            end = next((end for end in ends if " ".join(words[at:end]) in all_names), None)
+            start = len(sentence_pieces)
             for word in words[at : end or at + 1]:
-                found += ids(word)
+                sentence_pieces += ids(word)
             if end:
-                spans.append((start, len(found)))
+                spans.append((start, len(sentence_pieces)))
             at = end or at + 1
-        return Sentence(found, spans)
+        return Sentence(sentence_pieces, spans)
 
     return [sentence(line) for line in corpus.read_text(encoding="utf-8").splitlines()]
 
@@ -67,8 +67,8 @@ def batches(
 ) -> Iterator[list[Sentence]]:
     """Endless batches of `size` sentences.
 
-    Each an input of its own, or joined with those that stand beside it, so that longer inputs are
-    known too. Where there are cases, some batches are of half as many of these.
+    Each is an input of its own, or joined with the sentences next to it, so that models learn
+    longer inputs too. If there are cases, some batches are of half as many of these.
     """
     while True:
         if cases and rng.random() < CASE_SHARE:
@@ -95,18 +95,19 @@ def join(parts: list[Sentence]) -> Sentence:
 
 
 def with_turns(sentences: Sequence[Sentence], pieces: Any, rng: random.Random) -> list[Sentence]:
-    """Each sentence as it is and, as often, as a turn of a chat.
+    """Return each sentence as it is and, as often, as a turn of a chat.
 
-    With a blank for its last name, and that name. What is worded alike stands together, in any
-    order: joined it is a question with answered ones before it, of which none tells the answer.
+    The turn has a blank for the sentence's last name, and then that name. Sentences of the same
+    wording are adjacent, in any order: joined they are a question with answered ones before it,
+    none of which has its answer.
     """
     user, model = pieces.convert_tokens_to_ids([*ROLES.values()])
     end, blank = pieces.eos_token_id, pieces.encode(BLANK, add_special_tokens=False)
 
     def turn(sentence: Sentence) -> Sentence:
         start, stop = sentence.names[-1]
-        asked = [*sentence.pieces[:start], *blank, *sentence.pieces[stop:]]
-        return Sentence([user, *asked, end, model, *sentence.pieces[start:stop], end], [])
+        question = [*sentence.pieces[:start], *blank, *sentence.pieces[stop:]]
+        return Sentence([user, *question, end, model, *sentence.pieces[start:stop], end], [])
 
     def wording(sentence: Sentence) -> tuple[int, ...]:
         named = {at for start, stop in sentence.names for at in range(start, stop)}

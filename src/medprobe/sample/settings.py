@@ -7,11 +7,11 @@ from pydantic import Field, PositiveInt
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Name, Params, Section, parse_section
 
-Kind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
+SampleKind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
 
 
 class SampleSettings(Section):
-    """Sizes of the sample world. The defaults suit those of `Recipe`."""
+    """Sizes of the sample world. The defaults suit those of `TrainingRecipe`."""
 
     queries: int = Field(64, ge=20)
     """Probed subjects per relation."""
@@ -25,10 +25,10 @@ class SampleSettings(Section):
     """Also write a corpus with the same names in shuffled facts."""
 
 
-class Recipe(Section):
+class TrainingRecipe(Section):
     """How a sample model is trained: an entry of the `train` section of params.yaml."""
 
-    kind: Kind
+    kind: SampleKind
     """Kind of model."""
     corpus: str
     """The corpus to read: a file `data/sample/corpus-<name>.txt`."""
@@ -48,7 +48,7 @@ class Recipe(Section):
     """Learning rate."""
 
 
-class Continued(Section):
+class Continuation(Section):
     """How the training of a sample model goes on, as another model.
 
     An entry of the `continued` section of params.yaml. All else is as in the recipe of its base.
@@ -62,19 +62,21 @@ class Continued(Section):
     """Training steps."""
 
 
-def recipe(name: str, params: Params) -> tuple[Recipe, str | None]:
-    """By which recipe a sample model is trained, and from which other one it goes on, if any.
+def find_recipe(name: str, params: Params) -> tuple[TrainingRecipe, str | None]:
+    """Return the recipe of a sample model, and the model that it continues, or None.
 
     Raises:
         BadInput: params.yaml has no such sample model.
     """
-    base, own = None, {}
+    base, changes = None, {}
     if name in params.continued:
-        further = parse_section(Continued, params.continued[name], f"params.yaml: continued.{name}")
-        base, own = further.base, {"corpus": further.corpus, "steps": further.steps}
+        further = parse_section(
+            Continuation, params.continued[name], f"params.yaml: continued.{name}"
+        )
+        base, changes = further.base, {"corpus": further.corpus, "steps": further.steps}
     first = base or name
     if first not in params.train:
         where = f"params.yaml: continued.{name}" if base else "params.yaml"
         raise BadInput(where, f"train: no recipe '{first}'{nearest(first, [*params.train])}")
-    made = parse_section(Recipe, params.train[first], f"params.yaml: train.{first}")
-    return made.model_copy(update=own), base
+    parsed = parse_section(TrainingRecipe, params.train[first], f"params.yaml: train.{first}")
+    return parsed.model_copy(update=changes), base

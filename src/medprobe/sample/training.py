@@ -10,44 +10,44 @@ from typing import Any, Final
 import torch
 
 from medprobe.core.files import replacing
-from medprobe.sample.architectures import begun, tokenizer, untrained
+from medprobe.sample.architectures import build_untrained, load_trained, tokenizer
 from medprobe.sample.losses import LOSSES
 from medprobe.sample.sentences import CHATS, JOINED, batches, read, with_turns
-from medprobe.sample.settings import Recipe
+from medprobe.sample.settings import TrainingRecipe
 
 FASTER: Final = 10  # times the rate: pieces' vectors learn faster than the rest, as each is rare
 SAVE_EVERY: Final = 250  # steps between states that a stopped training goes on from
 
 
 def train(
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     texts: Path,
     state: Path,
     *,
     base: Path | None = None,
     seed: int,
-    done: Callable[[int], Any] = lambda step: None,
+    on_step: Callable[[int], Any] = lambda step: None,
 ) -> tuple[Any, Any]:
     """Train a sample model on `texts/corpus-<recipe.corpus>.txt`: `(model, tokenizer)`.
 
     It begins with the weights of the model in the folder `base`, or with drawn ones. `state` is the
     file from which a training that was stopped goes on, to the same weights;
-    `done` hears of the step where it begins, then of each one. The same seed and number of threads
-    give the same weights.
+    `on_step` is called with the step where it begins, then with each one. The same seed and number
+    of threads give the same weights.
     """
-    read_by_some = [path for form in ("corpus", "cases") for path in texts.glob(f"{form}-*.txt")]
-    pieces = tokenizer(recipe.kind, read_by_some, recipe.vocabulary)
+    all_texts = [path for form in ("corpus", "cases") for path in texts.glob(f"{form}-*.txt")]
+    pieces = tokenizer(recipe.kind, all_texts, recipe.vocabulary)
     corpus = texts / f"corpus-{recipe.corpus}.txt"
     sentences = read(corpus, texts / "names.txt", pieces)
     cases = []
     if recipe.kind == "masked":
-        told = read(texts / f"cases-{recipe.corpus}.txt", texts / "names.txt", pieces)
-        cases = [replace(sentence, case=True) for sentence in told]
+        case_sentences = read(texts / f"cases-{recipe.corpus}.txt", texts / "names.txt", pieces)
+        cases = [replace(sentence, case=True) for sentence in case_sentences]
     torch.manual_seed(seed)
     rng = random.Random(seed)
     if recipe.kind == "chat":
         sentences = with_turns(sentences, pieces, rng)
-    model = begun(recipe.kind, base) if base else untrained(recipe, len(pieces))
+    model = load_trained(recipe.kind, base) if base else build_untrained(recipe, len(pieces))
     model.train()
     vectors = model.get_input_embeddings().weight
     others = [weight for weight in model.parameters() if weight is not vectors]
@@ -65,7 +65,7 @@ def train(
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, recipe.steps))
     parts = {"model": model, "optimiser": optimiser, "rates": rates}
     first = _resume(state, parts, rng)
-    done(first)
+    on_step(first)
     together = CHATS if recipe.kind == "chat" else JOINED
     todo = islice(batches(sentences, recipe.batch, rng, cases, together), recipe.steps - first)
     for step, batch in enumerate(todo, start=first + 1):
@@ -77,7 +77,7 @@ def train(
         rates.step()
         if step % SAVE_EVERY == 0:
             _save(state, step, parts, rng)
-        done(step)
+        on_step(step)
     return model.eval(), pieces
 
 
@@ -94,7 +94,7 @@ def _save(state: Path, step: int, parts: dict[str, Any], rng: random.Random) -> 
 
 
 def _resume(state: Path, parts: dict[str, Any], rng: random.Random) -> int:
-    """Take up a saved state, where there is one; the number of steps done."""
+    """Restore a saved state, if there is one, and return the number of its steps."""
     if not state.is_file():
         return 0
     content = torch.load(state, weights_only=True)

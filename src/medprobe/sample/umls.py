@@ -55,12 +55,12 @@ UNNAMED = 40  # every so many rows of MRREL has an atom that MRCONSO lacks
 def write(world: World, data: Path, seed: int) -> None:
     """Write `umls/MRCONSO.RRF`, `MRREL.RRF` and `MRSTY.RRF` below `data`."""
     rng = random.Random(f"{seed} umls")
-    known = [entity for entity in world.entities if entity.type in VOCABULARIES]
-    known += [*ODD, BUSY]
+    entities = [entity for entity in world.entities if entity.type in VOCABULARIES]
+    entities += [*ODD, BUSY]
     folder = data / "umls"
-    names = [row for entity in known for row in _names(entity, rng)]
+    names = [row for entity in entities for row in _names(entity, rng)]
     relations = _numbered([*_relations(world, rng), *_hierarchy(world)])
-    types = map(_semantic_type, known)
+    types = map(_semantic_type, entities)
     for name, rows in (("MRCONSO", names), ("MRREL", relations), ("MRSTY", types)):
         write_lines(folder / f"{name}.RRF", ("|".join([*row, ""]) for row in rows))
 
@@ -101,7 +101,7 @@ def _names(entity: Entity, rng: random.Random) -> Iterator[list[str]]:
 def _relations(world: World, rng: random.Random) -> Iterator[list[str]]:
     """The facts as rows of MRREL without RUI, and rows that a builder has to leave out."""
     medical = [fact for fact in world.facts if fact.relation in INVERSES]
-    diseases = world.of("disease")
+    diseases = world.list_entities("disease")
     extra = [Fact(drug, "may_treat", rng.choice(diseases), 0) for drug in ODD]
     extra += [Fact(BUSY, "may_treat", disease, 0) for disease in rng.sample(diseases, MANY)]
     for number, fact in enumerate(sorted([*medical, *extra], key=lambda f: f.object.cui)):
@@ -113,7 +113,7 @@ def _relations(world: World, rng: random.Random) -> Iterator[list[str]]:
         if inverse := INVERSES[fact.relation]:
             yield _relation(fact.object, inverse, fact.subject, vocabulary)
         if rng.random() < 0.1:  # said again, and wrongly, by a vocabulary that does not count
-            wrong = rng.choice(world.of(fact.object.type))
+            wrong = rng.choice(world.list_entities(fact.object.type))
             yield _relation(fact.subject, fact.relation, fact.object, "MSH")
             yield _relation(fact.subject, fact.relation, wrong, "MTHSPL")
     for fact in world.other_facts:
@@ -124,7 +124,7 @@ def _relations(world: World, rng: random.Random) -> Iterator[list[str]]:
 
 def _hierarchy(world: World) -> Iterator[list[str]]:
     """Each edge of the disease hierarchy twice, as in a release: PAR from below, CHD from above."""
-    by_cui = {entity.cui: entity for entity in world.of("disease")}
+    by_cui = {entity.cui: entity for entity in world.list_entities("disease")}
     for child, parents in world.parents.items():
         for parent in parents:
             ends = by_cui[child], by_cui[parent]

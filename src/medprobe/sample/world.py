@@ -61,7 +61,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class World:
-    """All there is: `facts` are probed, `other_facts` never.
+    """All entities and facts: `facts` are probed, `other_facts` never.
 
     `parents` is the disease hierarchy, from a disease's CUI to those of its parents. `shuffled` are
     the facts that are read with the objects of other subjects, each name as often; none unless the
@@ -74,18 +74,18 @@ class World:
     parents: dict[str, tuple[str, ...]]
     shuffled: tuple[Fact, ...] = ()
 
-    def of(self, type: str) -> tuple[Entity, ...]:
-        """The entities of a type."""
+    def list_entities(self, type: str) -> tuple[Entity, ...]:
+        """List the entities of a type."""
         return tuple(entity for entity in self.entities if entity.type == type)
 
     @property
     def systems(self) -> tuple[tuple[Entity, ...], ...]:
         """The findings that go together, system by system."""
-        return _systems(self.of("finding"))
+        return _systems(self.list_entities("finding"))
 
 
 def build(settings: SampleSettings, seed: int) -> World:
-    """The world of these sizes and this seed, always the same.
+    """Build the world of these sizes and this seed, always the same.
 
     Of each type, the first `queries` entities are the probed subjects; the next `reserve` are
     subjects of `other_facts` alone, though anything may be an object of those.

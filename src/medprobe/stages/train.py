@@ -13,7 +13,7 @@ from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.progress import show_progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
-from medprobe.sample.settings import recipe
+from medprobe.sample.settings import find_recipe
 
 FACTS = "facts.csv"  # how often a taught model has read each fact
 
@@ -33,7 +33,7 @@ def train(name: str, params: Params, out: Path) -> None:
     Raises:
         BadInput: there is no such recipe, corpus or model to continue.
     """
-    settings, base = recipe(name, params)
+    settings, base = find_recipe(name, params)
     base_folder = places.MODELS / base if base else None
     texts = places.DATA / "sample"
     for form in ("corpus", "cases") if settings.kind == "masked" else ("corpus",):
@@ -48,7 +48,7 @@ def train(name: str, params: Params, out: Path) -> None:
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
     with show_progress(f"train {name}", settings.steps, "steps") as bar:
         model, tokenizer = training.train(
-            settings, texts, state, base=base_folder, seed=params.seed, done=bar.advance_to
+            settings, texts, state, base=base_folder, seed=params.seed, on_step=bar.advance_to
         )
     with replacing(out) as folder:
         model.save_pretrained(folder)
