@@ -162,7 +162,7 @@ def test_licensed_text_goes_below_outputs_or_where_one_says(project: Path) -> No
     assert not Path("elsewhere").exists()
     assert exported("--out", "elsewhere", "--licensed")[0] == 0
     status, said = exported("--out", "elsewhere", "--licensed")
-    assert status == 2 and "is there already" in said
+    assert status == 2 and "already exists" in said
     status, said = exported("--out", "outputs/../away")
     assert status == 2 and not Path("away").exists()
 

@@ -80,7 +80,7 @@ def import_results(
         origin = {"tool": "table", **responses.file_hashes([path])}
     else:
         log = responses.read(path)
-        name = benchmark or _benchmark_of((one.query_id for one in log.responses), path)
+        name = benchmark or _benchmark_of((response.query_id for response in log.responses), path)
         tables = _tables(name)
         parts = {method or key: rows for key, rows in _of_log(log, tables, path).items()}
         origin = log.origin
@@ -188,10 +188,10 @@ def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str
     matcher = Matcher(tables)
     rows: dict[str, Rows] = {}
     sources: dict[tuple[str, str, str], str] = {}  # of each answer: the task
-    asked: dict[str, set[str]] = {}  # the queries of a task
+    by_task: dict[str, set[str]] = {}  # queries
     for response in log.responses:
         for query in matcher.queries(response):
-            asked.setdefault(response.task, set()).add(query)
+            by_task.setdefault(response.task, set()).add(query)
             method = RANKED if response.choices else WRITTEN
             variant, predictions = matcher.ranked(response, query)
             other = sources.setdefault((method, variant, query), response.task)
@@ -203,17 +203,15 @@ def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str
                 rows.setdefault(method, []).append({**row, "written": written})
     if not rows:
         raise BadInput(path, "no responses in it", "give a log with samples")
-    for task, queries in asked.items():
+    for task, queries in by_task.items():
         _check_hashes(log.tasks.get(task, {}), tables, queries, task)
-    return {method: pd.DataFrame(some) for method, some in rows.items()}
+    return {method: pd.DataFrame(of_method) for method, of_method in rows.items()}
 
 
-def _check_hashes(
-    about: dict[str, Any], tables: BenchmarkTables, asked: set[str], task: str
-) -> None:
+def _check_hashes(about: dict[str, Any], tables: BenchmarkTables, ids: set[str], task: str) -> None:
     """Raise BadInput where a task was exported from other queries or candidates."""
     queries = tables.queries
-    groups = queries.loc[queries["query_id"].isin(asked), ["subset", "relation"]].drop_duplicates()
+    groups = queries.loc[queries["query_id"].isin(ids), ["subset", "relation"]].drop_duplicates()
     if "queries_sha256" not in about or len(groups) != 1:
         return
     subset, relation = groups.iloc[0]
@@ -221,8 +219,8 @@ def _check_hashes(
     names = tables.candidates[tables.candidates["subset"] == subset]
     names = names.loc[names["type"] != DISTRACTOR, "name"]
     hashes = {"queries": query_hash(part), "candidates": candidate_hash(names)}
-    for what, known in hashes.items():
-        if about.get(f"{what}_sha256") != known:
+    for what, digest in hashes.items():
+        if about.get(f"{what}_sha256") != digest:
             problem = f"the task was exported from other {what} than those that are built now"
             raise BadInput(task, problem, "build the same benchmark, or export it again")
 
@@ -235,8 +233,8 @@ class Matcher:
         self.subsets: dict[str, str] = {}
         self.relations: dict[str, str] = {}
         self.beginnings: dict[str, list[str]] = {}  # the queries by the text before the slot
-        own = tables.candidates[tables.candidates["type"] != DISTRACTOR]
-        self.names = {str(name): set(part["name"]) for name, part in own.groupby("subset")}
+        candidates = tables.candidates[tables.candidates["type"] != DISTRACTOR]
+        self.names = {str(name): set(part["name"]) for name, part in candidates.groupby("subset")}
         self.answers: dict[tuple[str, str], set[str]] = {}  # by subset and relation
         for row in tables.queries.itertuples():
             self.prompts[row.query_id] = row.prompt
@@ -293,8 +291,8 @@ class Matcher:
         subset = self.subsets[query]
         if names == self.names[subset]:
             return ""
-        own = self.answers[subset, self.relations[query]] & self.names[subset]
-        return "relation" if names == own else "choices"
+        of_relation = self.answers[subset, self.relations[query]] & self.names[subset]
+        return "relation" if names == of_relation else "choices"
 
     def _name(self, response: Response, text: str, query: str) -> str | None:
         """The candidate that a choice is: its text, or what the prompt is filled with."""
@@ -313,7 +311,7 @@ class Matcher:
 
 
 def _beginnings(text: str) -> Iterator[str]:
-    """What may stand before the slot in a text: each of its beginnings, up to the end of a word."""
+    """The beginnings of a text, each up to the end of a word: what may precede the slot."""
     yield ""
     for match in re.finditer(r"\S(?=\s|$)", text):
         yield text[: match.end()].strip()

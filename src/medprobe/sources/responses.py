@@ -77,7 +77,7 @@ def _lm_eval(path: Path, samples: list[Path]) -> Log:
     """The log of lm-evaluation-harness 0.4."""
     responses = [response for file in samples for response in _lm_eval_responses(file)]
     records = sorted(
-        file for folder in {one.parent for one in samples} for file in folder.glob(RESULTS)
+        file for folder in {path.parent for path in samples} for file in folder.glob(RESULTS)
     )
     run = _json(records[-1]) if records else {}
     config = run.get("config") or {}

@@ -80,8 +80,8 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
         BadInput: A query is unknown, or a subset is answered in part only: an unanswered query
             would count as wrong. Or a rank is double, or a score is not a number.
     """
-    known = tables.queries.set_index("query_id")["subset"]
-    for query in table.loc[~table["query_id"].isin(known.index), "query_id"].head(1):
+    subsets = tables.queries.set_index("query_id")["subset"]
+    for query in table.loc[~table["query_id"].isin(subsets.index), "query_id"].head(1):
         problem = f"query {query} is not in the benchmark"
         raise BadInput(where, problem, "build the benchmark that the model was asked")
     check_scores(table, where)
@@ -89,8 +89,8 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
         raise BadInput(where, f"query {row.query_id} has two predictions of rank {row.rank}")
     for variant, rows in table.groupby("variant"):
         answered = set(rows["query_id"])
-        for subset in sorted({*known[known.index.isin(answered)]}):
-            of_subset = known[known == subset].index
+        for subset in sorted({*subsets[subsets.index.isin(answered)]}):
+            of_subset = subsets[subsets == subset].index
             if missing := [query for query in of_subset if query not in answered]:
                 problem = f"{subset}{f' ({variant})' if variant else ''} has {len(of_subset)} "
                 problem += f"queries, and {len(missing)} have no answer, the first {missing[0]}"

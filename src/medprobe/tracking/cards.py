@@ -19,10 +19,10 @@ LIMITS: Final = (
     "A value that the baseline reaches without reading the subject shows no knowledge of subjects.",
     "Intervals say how far a value moves with other queries. Whether two models differ is a"
     " question for the paired tests.",
-    "A model that ranks a fact first may still not say it, and may say the opposite elsewhere.",
+    "A model that ranks a fact first may still not say it, and may also say the opposite.",
     "Nothing here says that a model is fit for patients, diagnoses or treatments.",
 )
-ASKED_ELSEWHERE: Final = (
+IMPORTED: Final = (
     "Another program asked this model. How it put the prompts, and which weights it loaded, was not"
     " checked here; its answers were scored by the same rules as all others."
 )
@@ -40,9 +40,11 @@ def _card(file: ResultsFile, model: str) -> str:
     imported = any("imported.tool" in result.made for result in results)
     parts = [f"# {model}: what it knows, as measured\n\nKind of model: {kind}."]
     if imported:
-        parts.append(f"**Imported.** {ASKED_ELSEWHERE}")
+        parts.append(f"**Imported.** {IMPORTED}")
     for name in sorted({result.benchmark for result in results}):
-        parts.append(_section(file, name, [one for one in results if one.benchmark == name]))
+        parts.append(
+            _section(file, name, [result for result in results if result.benchmark == name])
+        )
     parts.append("## How it was made\n\n" + _origins(results))
     limits = "\n".join(f"- {limit}" for limit in LIMITS)
     parts.append(f"## What not to conclude\n\n{limits}")
@@ -56,7 +58,7 @@ def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
     about = Metadata(**{**benchmark.about, "sources": tuple(benchmark.about["sources"])})
     rows = _rows(results)
     baseline = _rows(
-        [one for one in file.results if one.benchmark == name and one.model == BASELINE]
+        [result for result in file.results if result.benchmark == name and result.model == BASELINE]
     )
     metric = primary_metric(rows, about)
     lines = [
@@ -70,12 +72,12 @@ def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
         if "/" in row.subset or sweep(row.method):
             continue
         prior = select(baseline, metric=metric, subset=row.subset, method="prior")["value"]
-        known = [row.low, row.high] if pd.notna(row.low) else []
+        interval = [row.low, row.high] if pd.notna(row.low) else []
         cells = [
             row.subset,
             row.method,
             format_value(metric, row.value),
-            " to ".join(format_value(metric, value) for value in known) or "–",
+            " to ".join(format_value(metric, value) for value in interval) or "–",
             f"{int(row.n)}" if pd.notna(row.n) else "–",
             format_value(metric, prior.iloc[0]) if len(prior) else "–",
         ]

@@ -66,11 +66,11 @@ def _record(
 def _evaluations(result: Result, benchmark: Benchmark) -> Iterator[dict[str, Any]]:
     """One entry per variant, whole subset and metric: its mean over relations."""
     about = Metadata(**{**benchmark.about, "sources": tuple(benchmark.about["sources"])})
-    known = catalog()
+    metrics = catalog()
     for variant, by_subset in result.scores.items():
         for subset, relations in by_subset.items():
             for name, numbers in relations.get(MEAN, {}).items():
-                if name not in known or subset not in benchmark.queries:
+                if name not in metrics or subset not in benchmark.queries:
                     continue
                 details = {
                     "queries_sha256": benchmark.queries[subset],
@@ -86,7 +86,7 @@ def _evaluations(result: Result, benchmark: Benchmark) -> Iterator[dict[str, Any
                         "source_type": "other",
                         "additional_details": details,
                     },
-                    "metric_config": _metric(known[name], subset, result, variant),
+                    "metric_config": _metric(metrics[name], subset, result, variant),
                     "score_details": _score(numbers),
                 }
 

@@ -48,7 +48,7 @@ def entries(file: ResultsFile, organization: str) -> Iterator[tuple[str, str, li
 
 
 def _notes(
-    method: str, variant: str, metric: str, numbers: dict[str, float], made: dict[str, Any]
+    method: str, variant: str, metric: str, numbers: dict[str, float], run: dict[str, Any]
 ) -> str:
     """How the value was made: the form has no fields for it."""
     name = method if variant == "default" else f"{method}:{variant}"
@@ -57,6 +57,6 @@ def _notes(
         parts.append(f"interval {numbers['low']:.4f} to {numbers['high']:.4f}")
     if "n" in numbers:
         parts.append(f"{int(numbers['n'])} queries")
-    if tool := made.get("imported.tool"):
+    if tool := run.get("imported.tool"):
         parts.append(f"answers from {tool}")
     return ", ".join(parts)

@@ -33,8 +33,8 @@ class Exported:
     def names(self, subset: str) -> list[str]:
         """The candidates of a subset, distractors left out, in the order of the methods."""
         table = self.tables.candidates
-        own = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
-        return sorted(set(own["name"]))
+        rows = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
+        return sorted(set(rows["name"]))
 
     def relations(self) -> list[tuple[str, str, pd.DataFrame]]:
         """`(subset, relation, its queries)`."""
@@ -57,14 +57,14 @@ def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
         name: The benchmark, as in params.yaml.
         tool: A key of TOOLS.
         out: The folder. Text that not everybody may have goes only below outputs/.
-        licensed: Such text may go elsewhere.
+        licensed: Such text may go into this folder.
 
     Raises:
         BadInput: The benchmark is not built, its text may not go there, or the tool cannot ask it.
     """
     if not (places.BENCHMARKS / name).is_dir():
-        there = sorted(path.name for path in places.BENCHMARKS.glob("*") if path.is_dir())
-        problem = f"no benchmark of this name is built{nearest(name, there)}"
+        built = sorted(path.name for path in places.BENCHMARKS.glob("*") if path.is_dir())
+        problem = f"no benchmark of this name is built{nearest(name, built)}"
         raise BadInput(name, problem, "run `medprobe repro`")
     metadata = Metadata.read(places.ABOUT / f"{name}.json")
     inside = out.resolve().is_relative_to(places.BENCHMARKS.parent.resolve())
@@ -73,7 +73,7 @@ def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
         remedy = "write below outputs/, or say --licensed where its licence allows this folder"
         raise BadInput(out, problem, remedy)
     if out.exists():
-        raise BadInput(out, "is there already", "choose another folder")
+        raise BadInput(out, "already exists", "choose another folder")
     benchmark = Exported(name, metadata, BenchmarkTables.read(places.BENCHMARKS / name))
     write: Callable[[Exported, Path], None]
     write = importlib.import_module(f"{__name__}.{TOOLS[tool]}").write

@@ -54,8 +54,8 @@ def write(benchmark: Exported, folder: Path) -> None:
         _write_queries(benchmark, queries, folder / f"{task}.jsonl")
         of_subset = benchmark.names(subset)
         named = {name for texts in queries["answers"] for name in texts}
-        own = [name for name in of_subset if name in named]
-        names |= {subset: of_subset, f"{subset}/{relation}": own}
+        of_relation = [name for name in of_subset if name in named]
+        names |= {subset: of_subset, f"{subset}/{relation}": of_relation}
         about = _about(queries, of_subset)
         tasks = {
             "": _ranking(task, subset, about),
@@ -65,7 +65,7 @@ def write(benchmark: Exported, folder: Path) -> None:
         for ending, content in tasks.items():
             _dump({"task": f"{task}{ending}", **content}, folder / f"{task}{ending}.yaml")
             group = f"{task_name(benchmark.name, subset)}{ending}"
-            metrics = [one["metric"] for one in content["metric_list"]]
+            metrics = [metric["metric"] for metric in content["metric_list"]]
             groups.setdefault(group, ([], metrics))[0].append(f"{task}{ending}")
     for group, (of_group, metrics) in groups.items():
         means = [{"metric": name, "weight_by_size": False} for name in metrics]
@@ -152,7 +152,7 @@ def _utils(benchmark: Exported) -> str:
 
     environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
     chosen = answers.find_rule(benchmark.tables.normalise)
-    rules = {one.__name__: inspect.getsource(one) for one in (answers.biolama, chosen)}
+    rules = {rule.__name__: inspect.getsource(rule) for rule in (answers.biolama, chosen)}
     return environment.from_string(UTILS.read_text(encoding="utf-8")).render(
         name=benchmark.name, slot=SLOT, rule=chosen.__name__, rules=rules.values()
     )
