@@ -103,15 +103,15 @@ def of_world(project: dict[str, Any], seed: int) -> dict[str, Any]:
         for kind, of_kind in project["models"].items()
     }
     methods = {
-        kind: {name: _of_method(name, asked) for name, asked in of_kind.items()}
+        kind: {name: _of_method(name, choices) for name, choices in of_kind.items()}
         for kind, of_kind in project["methods"].items()
     }
     for of_kind in methods.values():
         for name in LEFT_OUT:
             of_kind.pop(name, None)
-    asked = {name for some in methods.values() for on in some.values() for name in on}
+    probed = {name for of_kind in methods.values() for on in of_kind.values() for name in on}
     benchmarks = {
-        builder: {name: choice for name, choice in named.items() if name in asked}
+        builder: {name: choice for name, choice in named.items() if name in probed}
         for builder, named in project["benchmarks"].items()
     }
     return {
@@ -125,12 +125,12 @@ def of_world(project: dict[str, Any], seed: int) -> dict[str, Any]:
     }
 
 
-def _of_method(name: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _of_method(name: str, choices: dict[str, Any]) -> dict[str, Any]:
     """A method's choices by benchmark, without prompts that hold no subject."""
     sets = {"sets": [*SETS]} if name == "contrastive" else {}
     return {
-        benchmark: {key: value for key, value in choices.items() if key != "neutral"} | sets
-        for benchmark, choices in asked.items()
+        benchmark: {key: value for key, value in chosen.items() if key != "neutral"} | sets
+        for benchmark, chosen in choices.items()
     }
 
 

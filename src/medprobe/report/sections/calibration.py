@@ -86,12 +86,12 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
     subset = next(iter(results.subsets(benchmark)), "")
     every = results.rows(benchmark, subset=subset, relation="macro")
     every = without_controls(without_sweeps(every))
-    having = {str(name): set(some["method"]) for name, some in every.groupby("metric")}
+    having = {str(name): set(rows["method"]) for name, rows in every.groupby("metric")}
     every = every.set_index(["metric", "model", "method"])
     main = results.primary(benchmark)
-    known = having.get(main, set())
+    of_main = having.get(main, set())
     first = [metrics.find(family).METRICS[0].name for family in metrics.list_names()]
-    others = [name for name in first if not having.get(name, known) & known]
+    others = [name for name in first if not having.get(name, of_main) & of_main]
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys([main, *others, *(name for name in RANKED if name in having)]):
         of_metric = every.loc[name].sort_index() if name in having else every.head(0)
@@ -103,7 +103,7 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
                     continue
                 a, b = of_metric.loc[(taught, method)], of_metric.loc[(untaught, method)]
                 won = bool(a["value"] < b["value"] if lower else a["value"] > b["value"])
-                numbers = [one[key] for one in (a, b) for key in ("value", "low", "high")]
+                numbers = [row[key] for row in (a, b) for key in ("value", "low", "high")]
                 test = verdict(tests, (taught, method), (untaught, method))
                 p = float("nan") if test is None else test.p
                 keys = (benchmark, name, taught, untaught, method)
@@ -111,10 +111,10 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=PAIRS)
 
 
-def counts(found: pd.DataFrame) -> Counts:
+def counts(compared: pd.DataFrame) -> Counts:
     """Count the pairs in which one model is significantly better. Controls are left out. Variants
     of a method that have the same numbers for both models are one result."""
-    rows = found[~found["method"].str.endswith(HALF)]
+    rows = compared[~compared["method"].str.endswith(HALF)]
     base = rows["method"].map(_base)
     rows = rows[~rows.drop(columns="p").assign(method=base).duplicated()]
     better = [row for row in rows.itertuples() if _is_clear(row)]
@@ -124,8 +124,8 @@ def counts(found: pd.DataFrame) -> Counts:
 
 def main_counts(results: Results) -> Counts:
     """Count over all benchmarks, by the main metric of each."""
-    found = pd.concat([pairs(results, name) for name in results.benchmarks])
-    return counts(found[found["metric"] == found["benchmark"].map(results.primary)])
+    compared = pd.concat([pairs(results, name) for name in results.benchmarks])
+    return counts(compared[compared["metric"] == compared["benchmark"].map(results.primary)])
 
 
 def _base(method: str) -> str:
@@ -143,12 +143,12 @@ def _is_clear(row: Any) -> bool:
 def _outcome(compared: pd.DataFrame) -> str:
     """How many pairs are told apart, and which are told apart the wrong way."""
     number = counts(compared)
-    reversed_ = [
+    wrong = [
         f"{row.method} of {row.taught} ({metric(row.metric).title})"
         for row in compared.itertuples()
         if _is_clear(row) and not row.higher and not row.method.endswith(HALF)
     ]
-    names = f" {REVERSED.capitalize()}: {', '.join(reversed_)}." if reversed_ else ""
+    names = f" {REVERSED.capitalize()}: {', '.join(wrong)}." if wrong else ""
     return (
         f"Of {number.comparisons} different results, the taught model is significantly better in "
         f"{number.taught} and the untaught one in {number.untaught}.{names}"
@@ -214,7 +214,7 @@ def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[
     """Of each method's first variant: taught models and their twins by times read."""
     name = results.primary(benchmark)
     of_metric = compared[compared["metric"] == name]
-    found: list[Block] = []
+    blocks: list[Block] = []
     for method, rows in of_metric.groupby(of_metric["method"].map(_base)):
         models = [*dict.fromkeys([*rows["taught"], *rows["untaught"]])]
         read = _by_times(results, benchmark, name, models)
@@ -226,8 +226,8 @@ def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[
                 f"{metric(name).title} of {rows['method'].iloc[0]} on {benchmark} by how often the "
                 "taught model has read the fact."
             )
-            found.append(Drawing(f"{benchmark}-{method}-calibration", plot, caption))
-    return found
+            blocks.append(Drawing(f"{benchmark}-{method}-calibration", plot, caption))
+    return blocks
 
 
 def _worlds(benchmark: str) -> list[Block]:
