@@ -37,6 +37,7 @@ ROOT = Path(__file__).parent.parent
 FACTS = Path("outputs/benchmarks/facts")
 TABLE = Path("outputs/predictions/taught/contrastive/facts.parquet")
 DRAWN = 80
+RATED = frozenset({"experts"})  # the benchmark of ratings
 Truth = dict[tuple[str, str], bool]
 
 
@@ -99,12 +100,12 @@ def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
 def build_evaluation(**settings: Any) -> expert.Evaluation:
     about = {"sheets": "annotations/experts"} | settings
     build("experts", Params(benchmarks={"ratings": {"experts": about}}))
-    [one] = expert.evaluations(FACTS)
+    [one] = expert.evaluations(FACTS, ["experts"])
     return one
 
 
 def numbers(path: Path = TABLE) -> dict[str, dict[str, float]]:
-    scores = score_table(path, FACTS, Scoring(ScoreParams(bootstrap=500), 1))
+    scores = score_table(path, FACTS, Scoring(ScoreParams(bootstrap=500), 1, benchmarks=RATED))
     return scores["default"].get("full/rated:experts", {}).get("micro", {})
 
 
@@ -238,7 +239,7 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
     build_evaluation()
     untaught = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
     assert numbers(untaught) == {}
-    scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1))
+    scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1, benchmarks=RATED))
     assert [*scores["original"]] == ["full", *(s for s in scores["original"] if "answer" in s)]
 
 
@@ -383,7 +384,8 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     build_evaluation()
     params = Params.model_validate(
         {
-            "benchmarks": {"medlama": {"facts": {}}},
+            "benchmarks": {"medlama": {"facts": {}}, "ratings": {"experts": {}}},
+            "methods": {"masked": {"contrastive": {"facts": {}}}},
             "models": {"masked": {"taught": {"published": "PubMedBERT"}, "untaught": {}}},
             "score": {"bootstrap": 50},
         }

@@ -13,7 +13,7 @@ from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.testing.browser import find_missing, open_browser, set_view
-from toy_project import project
+from toy_project import NAMED, project
 
 pytestmark = [
     pytest.mark.browser,
@@ -22,7 +22,8 @@ pytestmark = [
 MODELS = {"taught": {}, "untaught": {"untaught_twin_of": "taught"}, "third": {}}
 PARAMS = Params(
     score=ScoreParams(bootstrap=100),
-    models=Models(masked={name: ModelParams(**about) for name, about in MODELS.items()}),
+    **NAMED
+    | {"models": Models(masked={name: ModelParams(**about) for name, about in MODELS.items()})},
 )
 ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
 VIEWS = ("", "#made_up", "#made_up?mean=micro", "#reading")

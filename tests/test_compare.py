@@ -26,12 +26,12 @@ from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
 from render_helpers import check_snapshot
-from toy_project import METADATA, NAMES, project
+from toy_project import METADATA, NAMED, NAMES, project
 
 MODELS = Models(
     masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
 )
-PARAMS = Params(score=ScoreParams(bootstrap=100), models=MODELS)
+PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED | {"models": MODELS})
 
 
 @pytest.fixture(scope="module")

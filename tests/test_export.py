@@ -28,11 +28,10 @@ from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import shared
-from toy_project import project
+from toy_project import NAMED, project
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
-MODELS = Models(masked={"taught": ModelParams(), "untaught": ModelParams()})
-PARAMS = Params(score=ScoreParams(bootstrap=50), models=MODELS)
+PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
 
 
 @pytest.fixture(scope="module")

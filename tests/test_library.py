@@ -17,7 +17,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.stages.score import score
 from test_contrastive import NAMES, slow
-from toy_project import project
+from toy_project import NAMED, project
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "quickstart.ipynb"
 PROMPT = "velotrine may treat [Y] ."
@@ -133,7 +133,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None
 def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyModel) -> Path:
     """A project with scores and a model."""
     project(tmp_path, monkeypatch)
-    score(Params(score=ScoreParams(bootstrap=20)))
+    score(Params(score=ScoreParams(bootstrap=20), **NAMED))
     places.MODELS.mkdir()
     (places.MODELS / "taught").symlink_to(tiny_model("bert"))
     return tmp_path

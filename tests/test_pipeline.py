@@ -215,13 +215,12 @@ def test_a_filled_sheet_is_picked_up(project: Project) -> None:
     assert (project.folder / "reports/experts-agreement.csv").is_file()
 
 
-def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> None:
-    """A table of a stranger's own: a CSV, two lines of params.yaml, `dvc repro`."""
-    before = project.params()
+def add_drugs(project: Project) -> None:
+    """Name a table of a stranger's own: a CSV, two lines of params.yaml."""
     names = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain"]
     facts = [f"drug {i},treats,{names[i % 4]}" for i in range(40)]
     folder = project.folder / "data/tables"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "drugs.csv").write_text("\n".join(["subject,relation,object", *facts, ""]))
     (folder / "prompts.csv").write_text("relation,template\ntreats,[X] might treat [Y] .\n")
     params = project.params()
@@ -229,11 +228,22 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> Non
     params["benchmarks"]["table"] = {"drugs": drugs}
     params["methods"]["masked"]["mask_average"]["drugs"] = {}
     project.write_params(params)
-    ran = re.findall(r"Running stage '([^']+)'", project.works("dvc", "repro"))
+
+
+def stages_run(project: Project) -> set[str]:
+    """Run `dvc repro`, and give the stages that it ran."""
+    return set(re.findall(r"Running stage '([^']+)'", project.works("dvc", "repro")))
+
+
+def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> None:
+    """Then only `dvc repro`."""
+    before = project.params()
+    add_drugs(project)
+    ran = stages_run(project)
     project.write_params(before)
     probed = {f"probe-mask_average@{model}-drugs" for model in ("taught", "untaught")}
     built = {"check", "build-table@drugs", "validate-table@drugs"}
-    assert built | probed | {*COMPARING} <= set(ran)
+    assert built | probed | {*COMPARING} <= ran
     costly = {name for name in ran if name.startswith(("train", "rewire", "probe"))}
     assert costly == probed
     table = pd.read_csv(project.folder / "reports/comparison.csv")
@@ -244,3 +254,50 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> Non
     assert "<td>drugs<small>full, acc@1 (%)</small></td>" in leaderboard
     output = project.works("medprobe", "export", "leaderboard", "--format", "markdown")
     assert "drugs (full), acc@1 by mask_average" in output
+
+
+def shown(project: Project) -> dict[str, str]:
+    """All that shows results, by what it is."""
+    files = [
+        path
+        for place in ("metrics", "reports", "outputs/queries")
+        for path in (project.folder / place).rglob("*.*")
+        if path.suffix in {".json", ".csv", ".html", ".svg"}
+    ]
+    commands = (
+        ("dvc", "metrics", "show"),
+        ("medprobe", "export", "leaderboard", "--format", "csv"),
+    )
+    contents = {str(path.relative_to(project.folder)): path.read_text() for path in files}
+    return contents | {" ".join(command): project.works(*command) for command in commands}
+
+
+def states(project: Project, benchmark: str) -> set[str]:
+    """The states of a benchmark's runs in MLflow."""
+    client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
+    experiment = client.get_experiment_by_name(benchmark).experiment_id
+    found = client.search_runs([experiment], "tags.`medprobe.role` = 'result'")
+    return {run.data.tags["medprobe.state"] for run in found}
+
+
+def test_what_is_taken_out_is_gone_and_returns_without_being_computed(project: Project) -> None:
+    without = project.params()
+    add_drugs(project)
+    stages_run(project)
+    with_drugs, before = project.params(), shown(project)
+    assert sum("drugs" in name + content for name, content in before.items()) > 8
+    project.write_params(without)
+    assert stages_run(project) == {"check", *COMPARING}
+    for name, content in shown(project).items():
+        assert "drugs" not in name + content, name
+    assert states(project, "drugs") == {"gone"}
+    assert "outputs/benchmarks/drugs" in project.works("medprobe", "doctor", COLUMNS="200")
+    assert "outputs/benchmarks/drugs" in project.works("medprobe", "clean", "--yes", COLUMNS="200")
+    kept = [path.name for path in (project.folder / "outputs").rglob("*") if "drugs" in path.name]
+    assert kept == []
+    project.write_params(with_drugs)
+    assert stages_run(project) == {"check", *COMPARING}
+    assert shown(project) == before
+    assert "current" in states(project, "drugs")
+    assert "gone" not in states(project, "drugs")
+    project.write_params(without)

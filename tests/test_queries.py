@@ -17,7 +17,7 @@ from medprobe.core.tables import (
 )
 from medprobe.report import queries
 from medprobe.report.queries import Answers, write
-from toy_project import project, query, ranked
+from toy_project import NAMED, project, query, ranked
 
 NAMES = [("alba", "C0", "", "full"), ("brena", "brena", "", "full")]
 
@@ -186,7 +186,7 @@ def test_one_query_and_what_two_systems_differ_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project(tmp_path, monkeypatch)
-    params = Params(benchmarks={"medlama": {"made_up": {}}})
+    params = Params(**NAMED)
     show("made_up", "full-may_treat-3", params)
     output = capsys.readouterr().out
     assert "may_treat: drug 3 might treat [Y] ." in output and output.count("/contrastive") == 4

@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,20 @@ import pytest
 
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
-from medprobe.core.params import Params, ScoreParams
+from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.results import comparison, is_compared, score_table, sweep, write_scores
+from medprobe.metrics.results import (
+    comparison,
+    is_compared,
+    prediction_tables,
+    score_table,
+    sweep,
+    write_scores,
+)
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
     average_by_query,
@@ -29,9 +37,9 @@ from medprobe.metrics.significance import (
 from medprobe.stages.score import _as_json, score
 from medprobe.tracking import runs
 from remote_executor import run_remotely
-from toy_project import METADATA, predictions, project, ranked
+from toy_project import METADATA, NAMED, predictions, project, ranked
 
-PARAMS = Params(score=ScoreParams(bootstrap=100))
+PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
 SCORES = Path("metrics/scores/taught/contrastive.json")
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
 
@@ -84,7 +92,7 @@ def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.Monke
     score(PARAMS)
     assert scored == [TABLE, *others, TABLE]
     assert SCORES.read_text() != numbers
-    score(Params(score=ScoreParams(bootstrap=50)))
+    score(Params(score=ScoreParams(bootstrap=50), **NAMED))
     assert len(scored) == 2 * len(others) + 3
 
 
@@ -198,6 +206,52 @@ def test_predictions_of_another_benchmark_are_named() -> None:
     strange.to_parquet(TABLE)
     with pytest.raises(BadInput, match=r"made_up.parquet: no prediction table"):
         score(PARAMS)
+
+
+WITHOUT_UNTAUGHT: dict[str, Any] = {"models": Models(masked={"taught": ModelParams()})}
+WITHOUT_CONTRASTIVE: dict[str, Any] = {"methods": {"masked": {"likelihood": {"made_up": {}}}}}
+RENAMED: dict[str, Any] = {
+    "benchmarks": {"medlama": {"renamed": {}}},
+    "methods": {"masked": {"contrastive": {"renamed": {}}}},
+}
+
+
+def test_what_params_no_longer_name_has_no_scores_until_it_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    score(PARAMS)
+    before = {path: path.read_bytes() for path in Path("metrics").rglob("*.*") if path.is_file()}
+    score(PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
+    assert json.loads(SUMMARY.read_text()) == {"made_up": {"taught": {"contrastive": 0.75}}}
+    assert {path.parent.name for path in Path("metrics/scores").glob("*/*")} == {"taught"}
+    assert [path.name for path in SWEEPS.iterdir()] == ["made_up-taught-contrastive-step.csv"]
+    tests = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
+    assert {*tests["model_a"], *tests["model_b"]} == {"taught"}
+    monkeypatch.setattr("medprobe.stages.score.score_table", None)  # nothing is scored anew
+    score(PARAMS)
+    assert before == {
+        path: path.read_bytes() for path in Path("metrics").rglob("*.*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("sections", [WITHOUT_CONTRASTIVE, RENAMED])
+def test_where_params_name_no_predictions_the_first_that_are_there_is_told(
+    sections: dict[str, Any],
+) -> None:
+    with pytest.raises(
+        BadInput, match=r"2 of other names .*, the first taught/contrastive/made_up"
+    ):
+        score(PARAMS.model_copy(update=sections))
+
+
+def test_a_baseline_is_named_with_its_benchmark() -> None:
+    for benchmark in ("made_up", "other"):
+        path = PREDICTIONS / f"baseline/prior/{benchmark}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TABLE, path)
+    found = [path.relative_to(PREDICTIONS) for path in prediction_tables(PREDICTIONS, PARAMS)]
+    assert found[0] == Path("baseline/prior/made_up.parquet")
+    assert len(found) == 3
 
 
 def test_no_predictions_is_said() -> None:

@@ -120,7 +120,14 @@ def world(folder: Path) -> Params:
             out = folder / "predictions" / model / "perplexity" / f"{OWN[name]}.parquet"
             write_predictions(found, out, "perplexity")
     models = {"masked": {"good": {"trained_until": "2022-05-01"}, "poor": {}}}
-    content = {"models": models, "score": {"bootstrap": 50}, "track": {"text": True}}
+    probed: dict[str, Any] = {name: {} for name in OWN.values()}
+    content = {
+        "benchmarks": {name: {own: {}} for name, own in OWN.items()},
+        "models": models,
+        "methods": {"masked": {"mask_average": probed, "perplexity": probed}},
+        "score": {"bootstrap": 50},
+        "track": {"text": True},
+    }
     return parse_section(Params, content, "params")
 
 
@@ -144,7 +151,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     scoring = Scoring(params.score, params.seed)
     rows = [
         row
-        for path in prediction_tables(predictions)
+        for path in prediction_tables(predictions, params)
         for row in to_rows(
             {path.stem: score_table(path, benchmarks / path.stem, scoring)},
             *path.parts[-3:-1],

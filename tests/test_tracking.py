@@ -40,6 +40,7 @@ PARAMS = Params(
     score=ScoreParams(bootstrap=20),
     models=Models(masked={"taught": ModelParams(), "untaught": ModelParams()}),
     fetch={"untaught": HubModel(hub="someone/untaught", revision="abc")},
+    benchmarks={"medlama": {"made_up": {}}},
     methods={"masked": {"contrastive": {"made_up": SETTINGS}}},
 )
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
@@ -380,12 +381,65 @@ def test_parameters_of_older_results_come_from_the_lock(store: Path) -> None:
     assert found["untaught"].data.params["contrastive.layer"] == "12"  # not in the lock
 
 
-def test_results_of_models_that_params_no_longer_name_are_told(store: Path) -> None:
-    shutil.rmtree("mlruns")
-    track(PARAMS.model_copy(update={"models": Models(), "methods": {}}))
-    found = by_model()
-    assert found["untaught"].data.tags["kind"] == "unknown"
-    assert found["untaught"].data.params["seed"] == "2021"
+def states() -> dict[str, str]:
+    """The state of each result's run, by the name it goes by."""
+    experiments = [one.experiment_id for one in connect().search_experiments()]
+    query = "tags.`medprobe.role` = 'result'"
+    found = connect().search_runs(experiments, query)
+    return {run.info.run_name: run.data.tags[STATE] for run in found}
+
+
+FEWER = PARAMS.model_copy(update={"models": Models(masked={"taught": ModelParams()})})
+
+
+def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: Path) -> None:
+    track(PARAMS)
+    before = {run.info.run_id for run in runs()}
+    track(FEWER)
+    assert states()["untaught · contrastive (gone)"] == "gone"
+    assert states()["taught · contrastive"] == "current"
+    assert "untaught" not in Path("outputs/tracked.json").read_text()
+    experiment = connect().get_experiment_by_name("made_up").experiment_id
+    shown = connect().search_runs([experiment], pages.CURRENT)
+    assert {run.data.tags["model"] for run in shown} == {"taught", "all"}
+    track(PARAMS)
+    assert {*states().values()} == {"current"}
+    assert {run.info.run_id for run in runs()} == before  # none was logged anew
+
+
+def test_what_returns_with_other_numbers_replaces_what_was_gone(store: Path) -> None:
+    track(PARAMS)
+    track(FEWER)
+    track(PARAMS.model_copy(update={"seed": 1}))
+    assert states()["untaught · contrastive (superseded)"] == "superseded"
+    found = [run for run in runs() if run.data.tags["model"] == "untaught"]
+    (current,) = [run for run in found if run.data.tags[STATE] == "current"]
+    assert "It replaced" in current.data.tags["mlflow.note.content"]
+
+
+def test_a_benchmark_that_is_gone_has_no_address(store: Path) -> None:
+    client = connect()
+    record(client, Result("old", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert "old" in pages.addresses(client, "http://127.0.0.1:5000")
+    track(PARAMS)
+    assert [run.data.tags[STATE] for run in runs("old")] == ["gone"]
+    assert [*pages.addresses(client, "http://127.0.0.1:5000")] == ["made_up"]
+
+
+def test_only_the_store_of_this_very_project_is_marked(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a server other projects log too; an experiment of DVC's has another params.yaml."""
+    track(PARAMS)
+    copy = store / ".dvc/tmp/exps/x"
+    shutil.copytree(store / "outputs", copy / "outputs")
+    monkeypatch.chdir(copy)
+    track(FEWER)
+    monkeypatch.chdir(store)
+    assert "untaught · contrastive" in states()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{store}/mlruns/mlflow.db")
+    track(FEWER)
+    assert "untaught · contrastive" in states()
 
 
 @pytest.mark.usefixtures("in_project")

@@ -1,10 +1,12 @@
 """A small made-up project on disk: a benchmark of known answers, and predictions of known rank."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from medprobe.core.params import ModelParams, Models
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     PREDICTION_COLUMNS,
@@ -15,6 +17,12 @@ from medprobe.core.tables import (
 )
 
 METADATA = Metadata("made-up facts", "nobody, never", "none", (), "acc_at_1", invented=True)
+METHODS = ("answering", "contrastive", "likelihood", "perplexity")
+NAMED: dict[str, Any] = {  # what `project` has, as sections of params.yaml
+    "benchmarks": {"medlama": {"made_up": {}}},
+    "models": Models(masked={"taught": ModelParams(), "untaught": ModelParams()}),
+    "methods": {"masked": {method: {"made_up": {}} for method in METHODS}},
+}
 NAMES = ["alba", "brena", "corvin", "a long name of some fever", "a very long name of an ailment"]
 
 

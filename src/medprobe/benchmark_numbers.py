@@ -22,16 +22,20 @@ TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 
-def counts(benchmarks: Path) -> dict[str, pd.DataFrame]:
-    """Each benchmark's own table of statistics: a row a subset and relation."""
-    files = sorted(benchmarks.glob("*/statistics.csv"))
-    return {path.parent.name: pd.read_csv(path) for path in files}
+def counts(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """The statistics of each of these benchmarks: a row a subset and relation."""
+    return _notes(benchmarks, names, "statistics.csv")
 
 
-def left_out(benchmarks: Path) -> dict[str, pd.DataFrame]:
-    """What each benchmark's rules left out, where its builder counts it: a row a rule."""
-    files = sorted(benchmarks.glob("*/dropped.csv"))
-    return {path.parent.name: pd.read_csv(path) for path in files}
+def left_out(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """What the rules of each of these benchmarks left out, where its builder counts it: a row a
+    rule."""
+    return _notes(benchmarks, names, "dropped.csv")
+
+
+def _notes(benchmarks: Path, names: Iterable[str], file: str) -> dict[str, pd.DataFrame]:
+    paths = {name: benchmarks / name / file for name in sorted(names)}
+    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
 
 
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
@@ -87,6 +91,5 @@ def rows(
 def of_run(benchmark: Path, model: Path) -> pd.DataFrame:
     """The numbers of a benchmark under one model's tokenizer, over all relations: with COLUMNS."""
     name = benchmark.name
-    known = {key: table for key, table in counts(benchmark.parent).items() if key == name}
-    every = rows(known, {name: tokens(benchmark, [model])})
+    every = rows(counts(benchmark.parent, [name]), {name: tokens(benchmark, [model])})
     return every[(every["relation"] == "all") & every["value"].notna()]

@@ -126,6 +126,31 @@ def doctor() -> None:
     run(params, places.DATA)
 
 
+@main.command(epilog=example("medprobe clean"))
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+def clean(yes: bool) -> None:
+    """Remove what stages made of names that params.yaml no longer has.
+
+    Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
+    cache.
+    """
+    from rich.console import Console
+
+    from medprobe import check
+    from medprobe.commands import clean as command
+    from medprobe.commands.repro import exclusive_lock
+
+    check.check(check.loaded())
+    with exclusive_lock():
+        paths = command.leftovers()
+        if not paths:
+            click.echo("outputs/ holds nothing of other names than those in params.yaml")
+            return
+        Console().print(command.table(paths))
+        if yes or click.confirm("remove them?"):
+            command.remove(paths)
+
+
 @main.command("list", epilog=example("medprobe list methods"))
 @click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "papers"]))
 def list_(what: str) -> None:

@@ -1,5 +1,6 @@
 """The stages of dvc.yaml as commands: `medprobe stages NAME`, or in short `medprobe NAME`."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,8 +102,10 @@ def check_() -> None:
     from medprobe import check
     from medprobe.core.files import replacing
 
-    check.check(check.loaded())
+    check.check(params := check.loaded())
     click.echo("params.yaml is valid")
+    with replacing(places.NAMED) as scratch:
+        scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 

@@ -10,7 +10,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from medprobe import benchmarks
-from medprobe.commands import pipeline
+from medprobe.commands import clean, pipeline
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import IMPORTED, HubModel, Params
@@ -20,7 +20,7 @@ SENTENCES: Final = places.SENTENCES.name
 
 
 def doctor(params: Params, data: Path) -> None:
-    """Print two tables: the sources in `data`, and the models of params.yaml.
+    """Print the sources in `data`, the models of params.yaml, and what other names left on disk.
 
     Raises:
         BadInput: if dvc.yaml does not match the code.
@@ -31,6 +31,9 @@ def doctor(params: Params, data: Path) -> None:
     for path, content in pipeline.files().items():
         if not path.is_file() or path.read_text(encoding="utf-8") != content:
             raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
+    if paths := clean.leftovers():
+        console.print(clean.table(paths))
+        console.print("No result counts these. `medprobe clean` removes them.")
 
 
 def sources_table(params: Params, data: Path) -> Table:
@@ -56,8 +59,8 @@ def sources_table(params: Params, data: Path) -> Table:
 
 def _size(path: Path) -> str:
     """The size of a file, or of all files of a folder."""
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return decimal(sum(file.stat().st_size for file in files)) if files else "missing"
+    there = path.is_file() or (path.is_dir() and any(path.iterdir()))
+    return decimal(clean.size(path)) if there else "missing"
 
 
 def models_table(params: Params) -> Table:

@@ -19,7 +19,7 @@ from medprobe.core.code import PACKAGE, ROOT, closure, closure_candidates
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
-from medprobe.core.places import CHECKED, EXPECTATIONS
+from medprobe.core.places import CHECKED, EXPECTATIONS, NAMED
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
@@ -87,6 +87,7 @@ def text() -> str:
         checking=CHECKING if _is_clone() else [],
         tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
+        named=NAMED.as_posix(),
         code=code,
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,

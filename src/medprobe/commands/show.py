@@ -7,6 +7,7 @@ from rich.table import Table
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
+from medprobe.metrics.results import prediction_tables
 from medprobe.report.queries import Answers, read_answers
 
 
@@ -69,7 +70,8 @@ def diff(benchmark: str, a: str, b: str, params: Params) -> None:
 
 def _read(benchmark: str, params: Params) -> Answers:
     params.builder(benchmark)
-    tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
+    tables = prediction_tables(places.PREDICTIONS, params)
+    tables = [path for path in tables if path.stem == benchmark]
     answers = read_answers(places.BENCHMARKS / benchmark, tables)
     if answers is None:
         remedy = "run `medprobe repro` to probe the models"

@@ -290,6 +290,38 @@ class Params(Section):
     track: TrackParams = TrackParams()
     """What is written into MLflow."""
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """The benchmarks, models and methods, by name alone: what results there are to be."""
+        return {
+            "benchmarks": {builder: sorted(names) for builder, names in self.benchmarks.items()},
+            "models": {kind: sorted(names) for kind, names in self.models.by_kind().items()},
+            "methods": {
+                kind: {method: sorted(benchmarks) for method, benchmarks in methods.items()}
+                for kind, methods in self.methods.items()
+            },
+        }
+
+    @property
+    def benchmark_names(self) -> frozenset[str]:
+        """The names of all benchmarks."""
+        return frozenset(name for names in self.benchmarks.values() for name in names)
+
+    def names_result(self, model: str, method: str, benchmark: str) -> bool:
+        """Return whether a model is to be probed by a method on a benchmark.
+
+        Args:
+            model: Any name, as one of a prediction table's path.
+            method: Likewise.
+            benchmark: Likewise.
+        """
+        if model not in self.models.all() or benchmark not in self.benchmark_names:
+            return False
+        if model in self.models.imported:  # whatever the other program called its method
+            return True
+        methods = self.methods.get(self.models.kind(model), {})
+        return benchmark in methods.get(method, {})
+
     def builder(self, benchmark: str) -> str:
         """Return the builder of a benchmark.
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
+NAMED = Path("outputs/named.json")  # the benchmarks, models and methods that params.yaml names
 SENTENCES = Path("data/sentences")
 IMPORTED = Path("data/imported")  # results of models that other programs asked
 BENCHMARKS = Path("outputs/benchmarks")

@@ -100,12 +100,15 @@ class Scoring:
         cluster: column whose equal values are resampled together (`Metadata.cluster`).
         facts: CSV file with the columns `subject_cui, relation, object_cui, times`, where `times`
             is how often the model read the fact in training; None if unknown.
+        benchmarks: names of the project's benchmarks, some of which may hold experts' ratings of
+            the predictions.
     """
 
     params: ScoreParams
     seed: int
     cluster: str = "query_id"
     facts: Path | None = None
+    benchmarks: frozenset[str] = frozenset()
 
     @classmethod
     def for_model(cls, model: Path, metadata: Metadata, params: Params) -> "Scoring":
@@ -118,7 +121,7 @@ class Scoring:
         """
         facts = model / FACTS
         known = facts if metadata.invented and facts.is_file() else None
-        return cls(params.score, params.seed, metadata.cluster, known)
+        return cls(params.score, params.seed, metadata.cluster, known, params.benchmark_names)
 
 
 class Scorer(Protocol):

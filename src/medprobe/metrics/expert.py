@@ -56,7 +56,7 @@ class Expert(Scorer):
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score each variant by each evaluation of the benchmark, named as a part of its subset."""
         scores: Scores = {}
-        for evaluation in find_prediction_evaluations(benchmark):
+        for evaluation in find_prediction_evaluations(benchmark, scoring.benchmarks):
             for variant, rows in predictions.groupby("variant", sort=True):
                 if numbers := _scores(evaluation, rows, benchmark, scoring):
                     part = f"{evaluation.subset}/{RATED}:{evaluation.name}"
@@ -65,7 +65,7 @@ class Expert(Scorer):
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """One row a rated query, a cluster of its own: the queries were drawn at random."""
-        rated = find_prediction_evaluations(benchmark)
+        rated = find_prediction_evaluations(benchmark, scoring.benchmarks)
         parts = [
             judge_queries(evaluation, predictions).assign(subset=evaluation.subset)
             for evaluation in rated
@@ -92,19 +92,24 @@ class Evaluation:
         return str(self.queries["subset"].iloc[0])
 
 
-def folders(benchmark: Path) -> list[Path]:
-    """The folders that hold ratings of the benchmark in this folder."""
-    tables = sorted(benchmark.parent.glob("*/ratings.parquet"))
+def folders(benchmark: Path, names: Iterable[str]) -> list[Path]:
+    """List the folders that hold ratings of a benchmark.
+
+    Args:
+        benchmark: The folder of the benchmark; those of ratings lie beside it.
+        names: Of the benchmarks that hold ratings, of this or of others.
+    """
+    tables = [benchmark.parent / name / "ratings.parquet" for name in sorted(names)]
     return [
         path.parent
         for path in tables
-        if set(read_table(path, ["benchmark"])["benchmark"]) == {benchmark.name}
+        if path.is_file() and set(read_table(path, ["benchmark"])["benchmark"]) == {benchmark.name}
     ]
 
 
-def evaluations(benchmark: Path) -> list[Evaluation]:
-    """What was rated of the benchmark in this folder."""
-    return [_read_evaluation(folder) for folder in folders(benchmark)]
+def evaluations(benchmark: Path, names: Iterable[str]) -> list[Evaluation]:
+    """What was rated of a benchmark; `folders` says what the arguments are."""
+    return [_read_evaluation(folder) for folder in folders(benchmark, names)]
 
 
 def _read_evaluation(folder: Path) -> Evaluation:
@@ -120,11 +125,10 @@ def _read_evaluation(folder: Path) -> Evaluation:
     )
 
 
-def find_prediction_evaluations(benchmark: Path) -> Iterator[Evaluation]:
+def find_prediction_evaluations(benchmark: Path, names: Iterable[str]) -> Iterator[Evaluation]:
     """Those of predictions: what systems are scored by."""
-    return (
-        evaluation for evaluation in evaluations(benchmark) if evaluation.asked == "predictions"
-    )
+    found = evaluations(benchmark, names)
+    return (evaluation for evaluation in found if evaluation.asked == "predictions")
 
 
 def add_verdicts(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:

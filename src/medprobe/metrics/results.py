@@ -11,12 +11,12 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
+from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.progress import report_progress
-from medprobe.core.tables import Metadata, metric_of_predictions, read_predictions
-from medprobe.metrics import Scores, Scoring, catalog
-from medprobe.metrics.expert import folders as rated
+from medprobe.core.tables import BASELINE, Metadata, metric_of_predictions, read_predictions
+from medprobe.metrics import Scores, Scoring, catalog, expert
 
 COMPARISON: Final = [
     "benchmark",
@@ -34,16 +34,38 @@ COMPARISON: Final = [
 PREDICTIONS: Final = "predictions"  # what scoring counts
 
 
-def prediction_tables(folder: Path) -> Iterator[Path]:
-    """All `<model>/<method>/<benchmark>.parquet` below a folder, in order.
+def prediction_tables(folder: Path, params: Params) -> list[Path]:
+    """List the prediction tables of the results that `params.yaml` names.
+
+    Tables of other names stay on disk when a model, method or benchmark is taken out of
+    `params.yaml`. They are not listed.
+
+    Args:
+        folder: Holds the tables `<model>/<method>/<benchmark>.parquet`.
+        params: All of `params.yaml`.
+
+    Returns:
+        Their paths, sorted; those of the baseline are among them.
 
     Raises:
         BadInput: there are none.
     """
     paths = sorted(folder.glob("*/*/*.parquet"))
-    if not paths:
-        raise BadInput(folder, "no predictions", "run `dvc repro` to probe the models")
-    yield from paths
+    named = [path for path in paths if _is_named(path, params)]
+    if not named:
+        problem = "no predictions of what params.yaml names"
+        if paths:
+            first = "/".join(paths[0].with_suffix("").parts[-3:])
+            problem += f"; {len(paths)} of other names are there, the first {first}"
+        raise BadInput(folder, problem, "run `dvc repro` to probe the models")
+    return named
+
+
+def _is_named(path: Path, params: Params) -> bool:
+    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+    if model == BASELINE:
+        return benchmark in params.benchmark_names
+    return params.names_result(model, method, benchmark)
 
 
 def families(path: Path) -> list[str]:
@@ -73,9 +95,8 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     Predictions, benchmark, what experts said of it, rules of scoring.
     """
     facts = [scoring.facts] if scoring.facts else []
-    tables = [
-        table for source in (folder, *rated(folder)) for table in sorted(source.glob("*.parquet"))
-    ]
+    rated = expert.folders(folder, scoring.benchmarks)
+    tables = [table for source in (folder, *rated) for table in sorted(source.glob("*.parquet"))]
     code = code_fingerprint(__name__, {"metrics": families(path)})
     settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
     text = f"{fingerprint([path, *tables, *facts])} {code} {settings}"

@@ -195,7 +195,7 @@ def paired_tests(
     `metadata_folder` holds what is known of each benchmark; `now` counts readings of tables.
     """
     paths: dict[str, list[Path]] = {}
-    for path in prediction_tables(predictions):
+    for path in prediction_tables(predictions, params):
         paths.setdefault(path.stem, []).append(path)
     jobs = []
     for name, benchmark_paths in sorted(paths.items()):

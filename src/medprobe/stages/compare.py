@@ -1,6 +1,6 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -55,13 +55,16 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
     Raises:
         BadInput: there are no scores or no paired tests.
     """
-    tables = len(list(prediction_tables(places.PREDICTIONS)))
-    with show_progress("compare", tables, READINGS) as bar:
+    paths: dict[str, list[Path]] = {}
+    for path in prediction_tables(places.PREDICTIONS, params):
+        if path.parent.parent.name != BASELINE:
+            paths.setdefault(path.stem, []).append(path)
+    with show_progress("compare", sum(map(len, paths.values())), READINGS) as bar:
         bar.advance_to(0)
-        _write(_collect_results(params), out, bar)
+        _write(_collect_results(params, paths), paths, out, bar)
 
 
-def _write(results: Results, out: Path, bar: Progress) -> None:
+def _write(results: Results, paths: Mapping[str, list[Path]], out: Path, bar: Progress) -> None:
     page_chapters = chapters(results, in_processes)
     page = render(results, page_chapters)
     svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
@@ -86,17 +89,17 @@ def _write(results: Results, out: Path, bar: Progress) -> None:
         for name, svg in svgs.items():
             (folder / "figures" / name).write_text(svg, encoding="utf-8")
         (folder / "index.html").write_text(page, encoding="utf-8")
-        runs = _make_nonempty(
-            [*results.benchmarks], lambda name: _collect_provenance(_prediction_tables(name))
-        )
+        runs = _make_nonempty([*results.benchmarks], lambda name: _collect_provenance(paths[name]))
         (folder / provenance.NAME).write_text(
             provenance.script(_describe_state(), runs), encoding="utf-8"
         )
         pages = [(folder / "queries", "../index.html"), (texts, f"../../{out}/index.html")]
-        _write_query_pages(results, pages, bar)
+        _write_query_pages({name: paths[name] for name in results.benchmarks}, pages, bar)
 
 
-def _write_query_pages(results: Results, pages: list[tuple[Path, str]], bar: Progress) -> None:
+def _write_query_pages(
+    paths: Mapping[str, list[Path]], pages: list[tuple[Path, str]], bar: Progress
+) -> None:
     """Write two query pages for each benchmark that has queries to show.
 
     `pages` are two pairs of a folder and the report's address, seen from it: the pages of the first
@@ -104,47 +107,45 @@ def _write_query_pages(results: Results, pages: list[tuple[Path, str]], bar: Pro
     """
     for folder, _ in pages:
         folder.mkdir(parents=True)
-    names = sorted(results.benchmarks)
-    jobs = [Job(f"the queries of {name}", name) for name in names]
-    sizes = [len(_prediction_tables(name)) for name in names]
+    jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
+    sizes = [len(tables) for _, tables in sorted(paths.items())]
     for _ in with_progress(
         in_processes(partial(_write_pages_of_benchmark, pages), jobs), sizes, bar
     ):
         pass
 
 
-def _write_pages_of_benchmark(pages: list[tuple[Path, str]], name: str) -> None:
-    """Write the two pages of one benchmark."""
-    if answers := queries.read_answers(places.BENCHMARKS / name, _prediction_tables(name)):
+def _write_pages_of_benchmark(
+    pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
+) -> None:
+    """Write the two pages of one benchmark, from its name and its prediction tables."""
+    name, tables = benchmark
+    if answers := queries.read_answers(places.BENCHMARKS / name, tables):
         for text, (folder, home) in enumerate(pages):
             page = answers.label(text=bool(text))
             queries.write(name, page, folder, home, text=bool(text))
 
 
-def _prediction_tables(benchmark: str) -> list[Path]:
-    """The prediction tables of a benchmark's models."""
-    paths = [path for path in prediction_tables(places.PREDICTIONS) if path.stem == benchmark]
-    return [path for path in paths if path.parent.parent.name != BASELINE]
-
-
-def _collect_results(params: Params) -> Results:
-    """Everything that the page shows, as tables."""
+def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
+    """Everything that the page shows, as tables; `paths` are each benchmark's prediction tables."""
     all_scores = comparison(places.SCORES)
-    scores = all_scores[all_scores["model"] != BASELINE]
+    is_prior = all_scores["model"] == BASELINE
+    scores = all_scores[~is_prior & all_scores["benchmark"].isin(paths)]
+    priors = all_scores[is_prior & all_scores["benchmark"].isin(params.benchmark_names)]
     models = params.models.all()
     probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
     numbers, priors = (
-        with_names(table, builders, text=params.track.text)
-        for table in (scores, all_scores[all_scores["model"] == BASELINE])
+        with_names(table, builders, text=params.track.text) for table in (scores, priors)
     )
-    statistics = benchmark_numbers.counts(places.BENCHMARKS)
+    statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
     folders = [places.MODELS / name for name in models]
-    tables = {name: systems(_prediction_tables(name)) for name in probed}
+    tables = {name: systems(paths[name]) for name in probed}
     pages = {name: layouts.find_layout(paths.values()) for name, paths in tables.items()}
     listed_tables = {name: page[1] if page else {} for name, page in pages.items()}
     evaluations_by_benchmark = {
-        name: expert.evaluations(places.BENCHMARKS / name) for name in probed
+        name: expert.evaluations(places.BENCHMARKS / name, params.benchmark_names)
+        for name in probed
     }
     return Results(
         comparison=numbers,
@@ -153,7 +154,7 @@ def _collect_results(params: Params) -> Results:
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,
-        left_out=benchmark_numbers.left_out(places.BENCHMARKS),
+        left_out=benchmark_numbers.left_out(places.BENCHMARKS, params.benchmark_names),
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
         },

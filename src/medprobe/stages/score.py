@@ -1,4 +1,4 @@
-"""Stage `score`: every number of the project, from the predictions on disk."""
+"""Stage `score`: every number of the results that `params.yaml` names, from their predictions."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import Metadata
-from medprobe.metrics import Scores, Scoring
+from medprobe.metrics import Scores, Scoring, expert
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
@@ -51,7 +51,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     """
     scores: dict[Path, dict[str, Scores]] = {}
     values: list[pd.DataFrame] = []
-    paths = list(prediction_tables(places.PREDICTIONS))
+    paths = prediction_tables(places.PREDICTIONS, params)
     metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
     inputs = [_scoring_input(path, metadata[path.stem], params) for path in paths]
     parts = [scores_part(*scoring_input) for scoring_input in inputs]
@@ -91,7 +91,8 @@ def _scoring_input(path: Path, metadata: Metadata, params: Params) -> ScoringInp
 
 
 def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
-    return (path, folder, *([scoring.facts] if scoring.facts else []))
+    rated = expert.folders(folder, scoring.benchmarks)
+    return (path, folder, *rated, *([scoring.facts] if scoring.facts else []))
 
 
 def _score_input(scoring_input: ScoringInput) -> Scores:

@@ -24,7 +24,7 @@ def significance(
     Raises:
         BadInput: a prediction table has queries that its benchmark lacks.
     """
-    tables = len(list(prediction_tables(places.PREDICTIONS)))
+    tables = len(prediction_tables(places.PREDICTIONS, params))
     with show_progress("significance", tables, READINGS) as bar:
         bar.advance_to(0)
         tests = paired_tests(

@@ -1,4 +1,4 @@
-"""Stage `track`: log all results on disk to MLflow; running it again adds no second copy.
+"""Stage `track`: log all results to MLflow; running it again adds no second copy.
 
 Each probing stage ends with `track_one`, which logs its result. Results that DVC restored from its
 cache ran no code and logged nothing: only `medprobe track` logs them, fills a lost or moved store
@@ -39,14 +39,15 @@ def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
 def track(params: Params) -> None:
     """Log all results.
 
-    These are every prediction table on disk with its drawings, each benchmark's paired tests, and
-    the comparison of template-based and template-free data sets. Writes `outputs/tracked.json`, the
-    keys of all results, for DVC.
+    These are every prediction table that params.yaml names with its drawings, each benchmark's
+    paired tests, and the comparison of template-based and template-free data sets. The runs of
+    other results are marked as gone. Writes `outputs/tracked.json`, the keys of all results, for
+    DVC.
     """
     from medprobe.tracking import comparisons
 
     client = store.connect()
-    paths = prediction_tables(places.PREDICTIONS)
+    paths = prediction_tables(places.PREDICTIONS, params)
     models = [path for path in paths if path.parent.parent.name != BASELINE]
     single = comparisons.above_prior([runs.of(path, params, fresh=False) for path in models])
     results = [*single, *comparisons.results(single, params)]
@@ -54,5 +55,12 @@ def track(params: Params) -> None:
         for number, result in enumerate(results):
             bar.advance_to(number, result.name)
             store.record(client, result, figures=True)
+    logged = {(result.benchmark, result.model, result.method) for result in results}
+
+    def is_named(benchmark: str, model: str, method: str) -> bool:
+        named = params.names_result(model, method, benchmark)
+        return named or (benchmark, model, method) in logged
+
+    store.mark_gone(client, is_named)
     with replacing(TRACKED) as path:
         path.write_text(runs.keys(single), encoding="utf-8")

@@ -16,7 +16,13 @@ from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
 from medprobe.core.tables import BASELINE, Metadata, read_about
 from medprobe.metrics import expert
-from medprobe.metrics.results import comparison, primary_metric, select, subsets
+from medprobe.metrics.results import (
+    comparison,
+    prediction_tables,
+    primary_metric,
+    select,
+    subsets,
+)
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
@@ -37,9 +43,9 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         content = partial(_tests, str(benchmark), table, params)
         entries.append(Result(str(benchmark), "all", "paired-tests", key, content))
     for benchmark in sorted({result.benchmark for result in single}):
-        for folder in expert.folders(places.BENCHMARKS / benchmark):
+        for folder in expert.folders(places.BENCHMARKS / benchmark, params.benchmark_names):
             key = _key(_keys(single, {benchmark}), fingerprint([folder]))
-            content = partial(_ratings, benchmark, folder.name)
+            content = partial(_ratings, benchmark, folder.name, params)
             entries.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
     builders = _template_free_builders(single)
     if builders:
@@ -115,10 +121,9 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     return Content(metrics, params=settings, files=files)
 
 
-def _ratings(benchmark: str, name: str) -> Content:
+def _ratings(benchmark: str, name: str, params: Params) -> Content:
     """The agreement of raters, their ratings, and ratings against answers; items by number."""
-    evaluations = expert.evaluations(places.BENCHMARKS / benchmark)
-    evaluation = next(item for item in evaluations if item.name == name)
+    (evaluation,) = expert.evaluations(places.BENCHMARKS / benchmark, [name])
     metrics = {
         legal(f"ratings/agreement/{row['of']}/{row['measure']}/{row['raters']}"): row["value"]
         for row in evaluation.agreement.dropna(subset="value").to_dict("records")
@@ -126,7 +131,9 @@ def _ratings(benchmark: str, name: str) -> Content:
     for row in evaluation.rated.to_dict("records"):
         place = f"ratings/rated/{row['subset']}/{row['rater']}"
         metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
-    tables = sorted(places.PREDICTIONS.glob(f"*/*/{benchmark}.parquet"))
+    tables = [
+        path for path in prediction_tables(places.PREDICTIONS, params) if path.stem == benchmark
+    ]
     folder = f"outputs/benchmarks/{name}"
     files = {
         "agreement": evaluation.agreement,

@@ -69,6 +69,18 @@ def hashes(
     return {path: md5 for path, md5 in known.items() if paths is None or path in paths}
 
 
+def outs(file: Path) -> list[str]:
+    """The outputs that DVC's records in a file name: in dvc.lock, or one of its cache of runs."""
+    try:
+        content = _mapping(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    stages = content.get("stages", {"": content})
+    records = stages.values() if isinstance(stages, dict) else ()
+    listed = [out for stage in records if isinstance(stage, dict) for out in _list(stage, "outs")]
+    return [str(out["path"]) for out in listed if "path" in out]
+
+
 def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
     """The hashes of what probing a model on a benchmark reads, its checkpoints rewired on sentence
     `sets` too where the method probes those; `unknown` where DVC has none."""

@@ -29,9 +29,11 @@ def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
     for one in sorted(client.search_experiments(), key=lambda one: one.name):
         if one.experiment_id == EMPTY:
             continue
-        shown = view(client.search_runs([one.experiment_id], CURRENT))
+        runs = client.search_runs([one.experiment_id], CURRENT)
+        if not runs:  # params.yaml no longer names its results
+            continue
         client.set_experiment_tag(
-            one.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(shown)
+            one.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(view(runs))
         )
         place = f"{server}/#/experiments/{one.experiment_id}/runs"
         found[one.name] = f"{place}?workflowType=machine_learning&viewStateShareKey={VIEW}"

@@ -4,7 +4,6 @@ from. All of it is read off the files of the result, so that it can be told agai
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.benchmark_numbers import of_run
 from medprobe.core import places
-from medprobe.core.errors import BadInput
 from medprobe.core.params import IMPORTED, Params
 from medprobe.core.tables import (
     Metadata,
@@ -133,8 +131,7 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
     if recorded is None:
         _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
-        with suppress(BadInput):  # of what params.yaml no longer names
-            recorded |= lineage.flat(params.choices(*names(path)), method)
+        recorded |= lineage.flat(params.choices(*names(path)), method)
     kept: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")
@@ -146,9 +143,7 @@ def _tags(
     path: Path, params: Params, commit: str, made: dict[str, Any], inputs: dict[str, str]
 ) -> dict[str, str]:
     model, _, benchmark = names(path)
-    revision, kind = f"dvc:{inputs[f'outputs/models/{model}']}", lineage.UNKNOWN
-    if model in params.models.all():
-        kind = params.models.kind(model)
+    kind, revision = params.models.kind(model), f"dvc:{inputs[f'outputs/models/{model}']}"
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
     about = {name: str(value) for name, value in made.items() if name not in ("begin", "end")}

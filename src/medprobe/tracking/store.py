@@ -3,7 +3,8 @@
 One experiment a benchmark; one run a model and method; below it a child run for each variant and
 replicate. The tag `medprobe.key` of a run is a hash of what the run was made from. A result is
 skipped where a finished run has its key; else it is a new run. Of the runs of a model and method,
-the tag `medprobe.state` is `current` for one and `superseded` for those before it.
+the tag `medprobe.state` is `current` for one and `superseded` for those before it. Where
+params.yaml no longer names a result, its run is `gone`, until the result comes back.
 """
 
 import os
@@ -110,6 +111,29 @@ def _first_use() -> FileLock:
     return FileLock(folder() / ".lock")
 
 
+def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool]) -> None:
+    """Mark the current runs whose results params.yaml no longer names.
+
+    Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
+    copy of the project, whose params.yaml is another one.
+
+    Args:
+        client: Of the store, from `connect`.
+        is_named: Says of a benchmark, a model and a method whether there is such a result.
+    """
+    if os.environ.get(URI) or folder().parent != Path.cwd():
+        return
+    prefix = os.environ.get(PREFIX, "")
+    query = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
+    for experiment in client.search_experiments():
+        if not experiment.name.startswith(prefix):
+            continue
+        for run in client.search_runs([experiment.experiment_id], query):
+            model, method = run.data.tags["model"], run.data.tags["method"]
+            if not is_named(experiment.name.removeprefix(prefix), model, method):
+                _mark(client, run, "gone")
+
+
 def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
@@ -125,7 +149,8 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
         experiment = _experiment(client, result.benchmark)
     runs = _runs(client, experiment, result)
     same = next((run for run in runs if run.data.tags.get(KEY) == result.key), None)
-    earlier = next((run for run in runs if run.data.tags.get(STATE) == "current"), None)
+    latest = [run for run in runs if run.data.tags.get(STATE) in ("current", "gone")]
+    earlier = next(iter(latest), None)
     current = same.info.run_id if same else _log(client, experiment, result, earlier)
     if figures and not (same and FIGURES in same.data.tags):
         for path, svg in result.figures().items():
@@ -139,8 +164,7 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     for run in runs:
         state = "current" if run.info.run_id == current else "superseded"
         if run.data.tags.get(STATE) != state:
-            client.set_tag(run.info.run_id, STATE, state)
-            client.update_run(run.info.run_id, name=_name(result, state))
+            _mark(client, run, state)
     return same is None
 
 
@@ -173,9 +197,16 @@ def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]
     return list(client.search_runs([experiment], f"{query} and attributes.status = 'FINISHED'"))
 
 
-def _name(result: Result, state: str = "current") -> str:
+def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
+    """Give a run its state as a tag, and in its name."""
+    name = _name(run.data.tags["model"], run.data.tags["method"], state)
+    client.set_tag(run.info.run_id, STATE, state)
+    client.update_run(run.info.run_id, name=name)
+
+
+def _name(model: str, method: str, state: str = "current") -> str:
     """What a run goes by in lists."""
-    return f"{result.model} · {result.method}" + ("" if state == "current" else f" ({state})")
+    return f"{model} · {method}" + ("" if state == "current" else f" ({state})")
 
 
 def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run | None") -> str:
@@ -183,7 +214,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
     from mlflow.entities import Param
 
     content = result.content()
-    name = _name(result)
+    name = _name(result.model, result.method)
     system = {"model": result.model, "method": result.method}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
     tags |= {KEY: result.key, STATE: "current"}

@@ -25,7 +25,8 @@ def analyses(
         predictions: the folder of prediction tables.
         benchmarks: the folder of benchmarks.
         builders: each benchmark's builder.
-        params: `track.text` says whether names of entities, which may be licensed, are kept.
+        params: names the results; `track.text` says whether names of entities, which may be
+            licensed, are kept.
 
     Returns:
         Tables by name, without the empty ones.
@@ -34,7 +35,7 @@ def analyses(
     left_out = [name for name, model in params.models.all().items() if not model.averaged]
     by_set = scores.per_data_set(comparison, sets)
     ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set, left_out)
-    named = predicted.count_by_data_set(predictions, benchmarks, sets)
+    named = predicted.count_by_data_set(predictions, benchmarks, sets, params)
     tables = {
         "rankings": ranks,
         "displacement": scores.displacement(ranks),

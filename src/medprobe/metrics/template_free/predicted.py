@@ -11,6 +11,7 @@ from medprobe.core.params import Params
 from medprobe.core.tables import read_table
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
+from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.summary import read_queries
 from medprobe.metrics.template_free.data_sets import METHOD, PARALLEL, DataSet, home
 from medprobe.metrics.template_free.scores import sizes
@@ -40,7 +41,7 @@ def parallel(
     """
     rows = []
     folder = benchmarks / home(sets, PARALLEL[0][1])
-    for model, table in _predictions(predictions, folder.name):
+    for model, table in _predictions(predictions, folder.name, params):
         queries = read_queries(folder, "subject_id")
         scores = queries[["query_id", "pair_id"]].merge(values(table, queries, ties=False))
         for name, based, free in PARALLEL:
@@ -118,13 +119,13 @@ def frequent(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
 
 
 def count_by_data_set(
-    predictions: Path, benchmarks: Path, sets: list[DataSet]
+    predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
 ) -> list[PredictedEntities]:
     """Count what each model named for each data set, in the paper's order."""
     predicted_entities: list[PredictedEntities] = []
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
         folder = benchmarks / benchmark
-        for model, table in _predictions(predictions, benchmark):
+        for model, table in _predictions(predictions, benchmark, params):
             queries = read_table(folder / "queries.parquet", ["query_id", "subset"])
             subset = table["query_id"].map(queries.set_index("query_id")["subset"])
             for data in (data for data in sets if data.benchmark == benchmark):
@@ -151,14 +152,15 @@ def _count_entities(
     )
 
 
-def _predictions(predictions: Path, benchmark: str) -> Iterator[tuple[str, pd.DataFrame]]:
+def _predictions(
+    predictions: Path, benchmark: str, params: Params
+) -> Iterator[tuple[str, pd.DataFrame]]:
     """`(model, its predictions)` of entity ranking over a benchmark's own entities.
 
     One model's are in memory at a time.
     """
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
-    for path in sorted(predictions.glob(f"*/{METHOD}/{benchmark}.parquet")):
-        yield (
-            path.parent.parent.name,
-            pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")]),
-        )
+    for path in prediction_tables(predictions, params):
+        if (path.parent.name, path.stem) == (METHOD, benchmark):
+            table = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
+            yield path.parent.parent.name, table
