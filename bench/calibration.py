@@ -107,7 +107,7 @@ def _values(folder: Path) -> pd.DataFrame:
     facts = pd.read_csv(folder / places.DATA / "sample" / metrics.FACTS)
     read: dict[str, pd.Series] = {}
     parts = []
-    for path in prediction_tables(folder / places.PREDICTIONS):
+    for path in prediction_tables(folder / places.PREDICTIONS, params):
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         about = Metadata.read(folder / places.ABOUT / f"{benchmark}.json")
         built = folder / places.BENCHMARKS / benchmark
