@@ -85,12 +85,13 @@ def slow_masked(folder, queries, scope):
                 low, high = len(text[:start].rstrip()), start + len(name)
                 spans = tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
                 places = [i for i in places if spans[i][1] > low and spans[i][0] < high]
-            for variant, alone in (("", True), ("whole_word", False)):
+            for variant in ("", "whole_word", "within_word_l2r"):
                 total = 0.0
                 for place in places:
                     copy = list(ids)
                     for i in places:
-                        if i == place or (not alone and words[i] == words[place]):
+                        together = variant == "whole_word" or (variant and i > place)
+                        if i == place or (together and words[i] == words[place]):
                             copy[i] = tokenizer.mask_token_id
                     total += probing.log_probs(model, copy)[place, ids[place]].item()
                 both(found, (query.query_id, name), total, len(places), variant)
@@ -120,7 +121,7 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
 )
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
-    predictions = method(tiny_model(arch), masked=scope).predict(
+    predictions = method(tiny_model(arch), masked=scope, within_word_l2r=True).predict(
         probing.task(queries, probing.candidates(NAMES), 5), ""
     )
     ranked = predictions[predictions["rank"] <= 5].reset_index(

@@ -4,8 +4,8 @@ The head runs at these positions only (`heads`), whatever the architecture.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
 
 Rows = Sequence[Sequence[int]]  # one a text: of token ids, or of positions in it
+Word = tuple[int, ...]  # the positions of what the tokenizer splits into tokens as a whole
+Masking = Literal["token", "whole_word", "within_word_l2r"]
 Result = TypeVar("Result")
 
 CHUNK: Final = 4096  # masked copies of texts that exist at a time
@@ -108,6 +110,86 @@ def pseudo_log_likelihood(
         for (key, _), group_scores in zip(chunk, scores, strict=True):
             scores_by_row[index[key]] += group_scores
     return [scores_by_row[index[key]] for key in keys]
+
+
+def group_by_word(positions: Iterable[tuple[int, int]]) -> list[Word]:
+    """Return the words of a text.
+
+    Args:
+        positions: Positions in the order of the text, each with the number of its word.
+
+    Example:
+        >>> group_by_word([(1, 0), (2, 1), (3, 1)])
+        [(1,), (2, 3)]
+    """
+    words: dict[int, list[int]] = {}
+    for position, word in positions:
+        words.setdefault(word, []).append(position)
+    return [tuple(word_positions) for word_positions in words.values()]
+
+
+def masked_groups(word: Word, masking: Masking) -> list[tuple[int, ...]]:
+    """Return for each token of a word the positions that are masked while it is scored.
+
+    Args:
+        word: The positions of the word.
+        masking: `token` masks the token alone, `whole_word` the word, and `within_word_l2r` the
+            token and all later tokens of the word.
+
+    Example:
+        >>> masked_groups((2, 3, 4), "within_word_l2r")
+        [(2, 3, 4), (3, 4), (4,)]
+
+    Source:
+        `token`: Salazar et al., ACL 2020. `within_word_l2r`: Kauf and Ivanova, ACL 2023.
+    """
+    match masking:
+        case "token":
+            return [(position,) for position in word]
+        case "whole_word":
+            return [word] * len(word)
+        case "within_word_l2r":
+            return [word[i:] for i in range(len(word))]
+
+
+def distinct_groups(words: Sequence[Word], maskings: Sequence[Masking]) -> list[tuple[int, ...]]:
+    """Return the groups of positions to mask in a text. The model reads the text once per group."""
+    groups = [
+        group for masking in maskings for word in words for group in masked_groups(word, masking)
+    ]
+    return list(dict.fromkeys(groups))
+
+
+def token_log_probs(
+    model: Model, rows: Rows, words: Sequence[Sequence[Word]], maskings: Sequence[Masking]
+) -> dict[Masking, list[list[float]]]:
+    """Return the log-probabilities of masked tokens by each masking.
+
+    Maskings share the passes in which they mask the same tokens.
+
+    Args:
+        model: A masked model.
+        rows: Token ids of each text.
+        words: The words to score in each text.
+        maskings: What is masked.
+
+    Returns:
+        For each masking and row one number per token, in the order of the row's words.
+    """
+    groups = [distinct_groups(row_words, maskings) for row_words in words]
+    group_scores = pseudo_log_likelihood(model, rows, groups, model.token_budget)
+    log_probs: dict[Masking, list[list[float]]] = {masking: [] for masking in maskings}
+    for row_words, row_groups, scores in zip(words, groups, group_scores, strict=True):
+        masks = [(group, position) for group in row_groups for position in group]
+        score_by_mask = dict(zip(masks, scores, strict=True))
+        for masking in maskings:
+            row_log_probs = [
+                score_by_mask[group, position]
+                for word in row_words
+                for position, group in zip(word, masked_groups(word, masking), strict=True)
+            ]
+            log_probs[masking].append(row_log_probs)
+    return log_probs
 
 
 def mean_log_probs(

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from medprobe.core.errors import BadInput
 from medprobe.engine import causal, masked
 from medprobe.engine.load import Model
+from medprobe.engine.masked import Masking, Word
 
 
-def pseudo_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
-    """Return for each text the log-probability of each token given all others.
+def pseudo_log_probs(
+    model: Model, texts: Sequence[str], where: Sequence[str], maskings: Sequence[Masking]
+) -> dict[Masking, list[list[float]]]:
+    """Return by each masking, for each text, the log-probability of each token given all others.
 
     Special tokens have none.
 
@@ -16,21 +19,33 @@ def pseudo_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -
         model: A masked model.
         texts: The texts.
         where: Names each text in errors.
+        maskings: Which tokens are masked while one is scored.
 
     Raises:
         BadInput: A text is longer than the model's window, or has no token.
     """
-    encoded = model.tokenizer(list(texts), return_special_tokens_mask=True, verbose=False)
-    rows = _check_lengths(model, encoded["input_ids"], where)
-    groups = [
-        [[position] for position, special in enumerate(marks) if not special]
-        for marks in encoded["special_tokens_mask"]
-    ]
+    encoded_rows, words = masked_rows(model, texts)
+    rows = _check_lengths(model, encoded_rows, where)
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
-    log_probs = masked.pseudo_log_likelihood(
-        model, [rows[i] for i in order], [groups[i] for i in order], model.token_budget
+    log_probs = masked.token_log_probs(
+        model, [rows[i] for i in order], [words[i] for i in order], maskings
     )
-    return [row for _, row in sorted(zip(order, log_probs, strict=True))]
+    return {
+        masking: [row for _, row in sorted(zip(order, ordered_rows, strict=True))]
+        for masking, ordered_rows in log_probs.items()
+    }
+
+
+def masked_rows(model: Model, texts: Sequence[str]) -> tuple[list[list[int]], list[list[Word]]]:
+    """Return the token ids of each text, and its words without special tokens."""
+    encoded = model.tokenizer(list(texts), verbose=False)
+    rows: list[list[int]] = encoded["input_ids"]
+    words = []
+    for i in range(len(rows)):
+        positions = enumerate(encoded.word_ids(i))
+        word_tokens = [(position, word) for position, word in positions if word is not None]
+        words.append(masked.group_by_word(word_tokens))
+    return rows, words
 
 
 def causal_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:

@@ -4,8 +4,8 @@ Source: Li et al. 2025, Medical Knowledge Judgment.
 
 Each query gives two statements, one with its first answer, one with a wrong one. Causal and chat
 models are asked in words, and P(true) is the probability of the word for true among the two words
-they may answer by (Kadavath et al. 2022, section 3). A further variant, the only one of masked
-models, compares the likelihoods of the two statements.
+they may answer by (Kadavath et al. 2022, section 3). Further variants, the only ones of masked
+models, compare the likelihoods of the two statements.
 """
 
 import random
@@ -25,11 +25,13 @@ from medprobe.core.tables import QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.engine import causal, prompt_texts, texts
 from medprobe.engine.inspection import Head, inspect
 from medprobe.engine.load import load
+from medprobe.engine.masked import Masking
 from medprobe.engine.slots import answer_ids, check_window
 from medprobe.methods import Method, Task
 
 FACTS: Final = "facts"  # a table of the task: all facts of its relation
 LIKELIHOOD: Final = "likelihood"
+WITHIN_WORD_L2R: Final = "within_word_l2r"
 FIRST, SECOND = "[1]", "[2]"  # where the two words stand in a question
 
 Wording = tuple[str, str, str]  # a question with both words' places, the word for true, for false
@@ -43,11 +45,14 @@ class Judgment(Method):
     """Scores a true and a wrong statement of each query by P(true).
 
     Variants: `none` and `chat` ask the model in words, without and with its chat template;
-    `likelihood` compares the likelihoods of the two statements.
+    `likelihood` compares the likelihoods of the two statements. Masked models also have
+    `within_word_l2r`: it compares likelihoods where a token is masked with the later tokens of its
+    word.
     """
 
     KINDS = ("chat", "causal", "masked")
     METRIC = "judgment"
+    SELECTING = frozenset({WITHIN_WORD_L2R})
 
     class Settings(Section):
         """How it is asked in words: P(true) is the mean over wordings and both orders of words."""
@@ -57,6 +62,9 @@ class Judgment(Method):
         false. P(true) is the mean over wordings and both orders of the words."""
         separator: str = Field("\n", min_length=1)
         """Text before and after the question."""
+        within_word_l2r: bool = False
+        """Masked models: also compare likelihoods where each token is masked with the later tokens
+        of its word (Kauf and Ivanova, ACL 2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -70,7 +78,7 @@ class Judgment(Method):
     def passes(self) -> list[str]:
         """The variants."""
         if self.head == "masked":
-            return [LIKELIHOOD]
+            return [LIKELIHOOD, *([WITHIN_WORD_L2R] if self.settings.within_word_l2r else [])]
         template = ["chat"] if prompt_texts.has_template(self.model) else []
         return [*template, "none", LIKELIHOOD]
 
@@ -109,7 +117,9 @@ class Judgment(Method):
         ]
         labels = [query for query in task.query_labels for _ in range(2)]
         if pass_ == LIKELIHOOD:
-            probabilities = self._compare_likelihoods(statements, labels)
+            probabilities = self._compare_likelihoods(statements, labels, "token")
+        elif pass_ == WITHIN_WORD_L2R:
+            probabilities = self._compare_likelihoods(statements, labels, WITHIN_WORD_L2R)
         else:
             probabilities = self._ask_in_words(statements, labels, chat=pass_ == "chat")
         rows = pd.DataFrame(
@@ -125,10 +135,15 @@ class Judgment(Method):
         ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
         return rows.assign(rank=ranks.astype(int))
 
-    def _compare_likelihoods(self, statements: list[str], labels: list[str]) -> list[float]:
+    def _compare_likelihoods(
+        self, statements: list[str], labels: list[str], masking: Masking
+    ) -> list[float]:
         """The share of each statement in the likelihood of both, or the pseudo-likelihood."""
-        log_probs = texts.pseudo_log_probs if self.head == "masked" else texts.causal_log_probs
-        totals = np.array([sum(row) for row in log_probs(self.model, statements, labels)])
+        if self.head == "masked":
+            log_probs = texts.pseudo_log_probs(self.model, statements, labels, [masking])[masking]
+        else:
+            log_probs = texts.causal_log_probs(self.model, statements, labels)
+        totals = np.array([sum(row) for row in log_probs])
         true_totals, wrong_totals = totals[::2], totals[1::2]
         return list(
             np.stack(

@@ -1,9 +1,10 @@
 """Likelihood: a candidate is scored by the log-likelihood of the prompt filled with it.
 
-Causal models read what stands before the slot once for all candidates. Encoder-decoder models read
+Causal models read what is before the slot once for all candidates. Encoder-decoder models read
 the prompt once and are scored by what their decoder writes (`engine.seq2seq`): T5's family the
 answer, BART's the filled prompt. Masked models are scored by pseudo-log-likelihood (Salazar et al.,
-ACL 2020), each token masked in turn, and in a variant each whole word.
+ACL 2020), each token masked in turn. Variants also mask other tokens of its word
+(`engine.masked`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,14 +27,15 @@ from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
 NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
-Groups = list[tuple[int, ...]]  # positions that are masked together
 
 
 class Likelihood(Method):
     """Ranks candidates by log-likelihood.
 
     Variants: "" is the total, "per_token" its mean over tokens. Masked models also have
-    "whole_word" and "whole_word_per_token", where each word is masked as a whole.
+    "whole_word" and "whole_word_per_token", where each word is masked as a whole, and
+    "within_word_l2r" and "within_word_l2r_per_token", where a token is masked with the later tokens
+    of its word.
     """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
@@ -48,7 +50,7 @@ class Likelihood(Method):
         candidates, or the first rank after them if no answer is a candidate.
 
         Causal and encoder-decoder models are searched (`engine.best_first`); the ranking is exact.
-        With `most_nodes` a search ends after that many nodes. Each row then tells whether it is
+        With `most_nodes` a search ends after that many nodes. Each row then records whether it is
         `certain` that no unread name ranks before it, and the same for the answer
         (`answer_rank_certain`), whose rank is otherwise the best possible one.
 
@@ -72,6 +74,9 @@ class Likelihood(Method):
         `prompt`."""
         whole_word: bool = True
         """Masked models: score words masked as a whole, too."""
+        within_word_l2r: bool = False
+        """Masked models: also score each token with the later tokens of its word masked (Kauf and
+        Ivanova, ACL 2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -177,27 +182,25 @@ class Likelihood(Method):
         self, prompts: list[str], labels: list[str], names: list[str]
     ) -> Iterator[NamedScores]:
         """Scores under a masked model, prompt by prompt."""
+        maskings: list[masked.Masking] = ["token"]
+        if self.settings.whole_word:
+            maskings.append("whole_word")
+        if self.settings.within_word_l2r:
+            maskings.append("within_word_l2r")
         for prompt, label in zip(prompts, labels, strict=True):
             scored_names = self._shortlist(prompt, label, names)
             rows, positions = _fill_and_locate(
                 self.model, prompt, label, scored_names, self.settings.masked
             )
-            tokens: list[Groups] = [[(position,) for position, _ in row] for row in positions]
-            variants = {"": tokens}
-            if self.settings.whole_word:
-                variants["whole_word"] = [_group_by_word(row) for row in positions]
-            groups = [
-                list(dict.fromkeys(group for kind in name_groups for group in kind))
-                for name_groups in zip(*variants.values(), strict=True)
-            ]
-            budget = self.model.token_budget
-            log_probs = masked.pseudo_log_likelihood(self.model, rows, groups, budget)
-            counts = np.array([len(row) for row in tokens])
-            scores = {}
-            for variant, groups_of_variant in variants.items():
-                totals = np.array(list(map(_sum_groups, groups, log_probs, groups_of_variant)))
+            words = [masked.group_by_word(row) for row in positions]
+            log_probs = masked.token_log_probs(self.model, rows, words, maskings)
+            scores: dict[str, np.ndarray] = {}
+            for masking, name_log_probs in log_probs.items():
+                variant = "" if masking == "token" else masking
+                totals = np.array([sum(row) for row in name_log_probs])
                 scores[variant] = totals
                 if self.settings.per_token:
+                    counts = np.array([len(row) for row in name_log_probs])
                     scores[f"{variant}_per_token".lstrip("_")] = totals / counts
             yield scored_names, scores
 
@@ -236,24 +239,3 @@ def _fill_and_locate(
             raise no_tokens_error(name)
         positions.append(answer_tokens if scope == "answer" else word_tokens)
     return encoded["input_ids"], positions
-
-
-def _group_by_word(positions: list[tuple[int, int]]) -> Groups:
-    """The positions of each word."""
-    words: dict[int, list[int]] = {}
-    for position, word in positions:
-        words.setdefault(word, []).append(position)
-    return [tuple(word_positions) for word_positions in words.values()]
-
-
-def _sum_groups(groups: Groups, scores: list[float], counted_groups: Groups) -> float:
-    """The sum of the scores of the chosen groups.
-
-    Args:
-        groups: groups of positions that were masked together.
-        scores: one score per position of each group, in order.
-        counted_groups: the groups to sum over.
-    """
-    remaining_scores = iter(scores)
-    total = {group: sum(next(remaining_scores) for _ in group) for group in groups}
-    return sum(total[group] for group in counted_groups)

@@ -16,55 +16,85 @@ from medprobe.core.tables import SLOT
 from medprobe.engine import texts
 from medprobe.engine.inspection import Head, inspect
 from medprobe.engine.load import load
+from medprobe.engine.masked import Masking, distinct_groups
 from medprobe.methods import Method, Task
 
 
 class Perplexity(Method):
-    """Gives each query one row: its first answer, with the perplexity of the filled prompt."""
+    """Gives each query one row: its first answer, with the perplexity of the filled prompt.
+
+    Variants: "" is the perplexity. Masked models also have "within_word_l2r", where a token is
+    masked with the later tokens of its word.
+    """
 
     KINDS = ("masked", "causal", "chat")
     WHY = "an encoder-decoder model gives a text no probability of its own, only beside another"
     METRIC = "perplexity"
 
     class Settings(Section):
-        """Nothing to choose."""
+        """How masked models are scored."""
+
+        within_word_l2r: bool = False
+        """Masked models: also score each token with the later tokens of its word masked (Kauf and
+        Ivanova, ACL 2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        kind: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
-        self.model = load(checkpoint, kind, engine)
-        self.log_probs = texts.pseudo_log_probs if kind == "masked" else texts.causal_log_probs
+        self.head: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
+        self.model = load(checkpoint, self.head, engine)
+        self.maskings: list[Masking] = ["token"]
+        if settings.within_word_l2r:
+            self.maskings.append("within_word_l2r")
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """One row a query; `score` is the mean log-probability of its `tokens` tokens.
+        """One row per query and variant: `score` is the mean log-probability of `tokens` tokens.
 
         Raises BadInput for a sentence that does not fit into the model's window.
         """
-        queries = task.queries
-        token_log_probs = self.log_probs(self.model, filled_prompts(queries), task.query_labels)
-        return pd.DataFrame(
-            {
-                "variant": "",
-                "replicate": "",
-                "query_id": queries["query_id"].to_numpy(),
-                "rank": 1,
-                "prediction": queries["answers"].str[0].to_numpy(),
-                "score": [sum(row) / len(row) for row in token_log_probs],
-                "tokens": [len(row) for row in token_log_probs],
-                "perplexity": [perplexity(row) for row in token_log_probs],
-            }
+        sentences, labels = filled_prompts(task.queries), task.query_labels
+        if self.head == "causal":
+            causal_log_probs = texts.causal_log_probs(self.model, sentences, labels)
+            return _build_table(task.queries, "", causal_log_probs)
+        log_probs = texts.pseudo_log_probs(self.model, sentences, labels, self.maskings)
+        return pd.concat(
+            [
+                _build_table(task.queries, "" if masking == "token" else masking, rows)
+                for masking, rows in log_probs.items()
+            ],
+            ignore_index=True,
         )
 
     def reads(self, task: Task, pass_: str) -> list[int]:
-        """Of masked models a copy of each sentence for each of its tokens."""
+        """Of masked models a copy of each sentence per group of tokens to mask."""
         sentences = filled_prompts(task.queries)
-        if self.log_probs is texts.causal_log_probs:
+        if self.head == "causal":
             return [len(row) - 1 for row in texts.causal_rows(self.model, sentences)]
-        encoded = self.model.tokenizer(sentences, return_special_tokens_mask=True, verbose=False)
-        marks = encoded["special_tokens_mask"]
-        return [len(row) for row in marks for special in row if not special]
+        rows, words = texts.masked_rows(self.model, sentences)
+        return [
+            len(row)
+            for row, row_words in zip(rows, words, strict=True)
+            for _ in distinct_groups(row_words, self.maskings)
+        ]
+
+
+def _build_table(
+    queries: pd.DataFrame, variant: str, token_log_probs: Sequence[Sequence[float]]
+) -> pd.DataFrame:
+    """The predictions of a variant, from the log-probabilities of each sentence's tokens."""
+    return pd.DataFrame(
+        {
+            "variant": variant,
+            "replicate": "",
+            "query_id": queries["query_id"].to_numpy(),
+            "rank": 1,
+            "prediction": queries["answers"].str[0].to_numpy(),
+            "score": [sum(row) / len(row) for row in token_log_probs],
+            "tokens": [len(row) for row in token_log_probs],
+            "perplexity": [perplexity(row) for row in token_log_probs],
+        }
+    )
 
 
 def perplexity(log_probs: Sequence[float]) -> float:
