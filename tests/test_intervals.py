@@ -44,7 +44,7 @@ def test_blocks_do_not_change_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> 
     whole = resampled_sums(np.eye(10), 33, 5)
     assert whole.sum(axis=1) == pytest.approx(np.full(33, 10))
     monkeypatch.setattr("medprobe.metrics.intervals.BLOCK", 25)
-    monkeypatch.setattr("medprobe.metrics.intervals.KEPT", 1)
+    monkeypatch.setattr("medprobe.metrics.intervals.MOST_COUNTS", 1)
     again = resampled_sums(np.eye(10), 33, 5)
     assert again.shape == (33, 10)
     assert (again == whole).all()

@@ -291,7 +291,7 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     table = reliability.table({"taught": path})
     assert table["said"].tolist() == pytest.approx([0.1, 0.9])
     assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
-    (drawing,) = reliability.drawn(table, "toy")
+    (drawing,) = reliability.draw(table, "toy")
     assert drawing.file == "toy-reliability-taught.svg"
     assert "none" in drawing.svg and "as it says" in drawing.svg
     other = tmp_path / "taught/likelihood/toy.parquet"

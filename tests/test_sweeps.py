@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from medprobe.figures.sweeps import by_relation, drawn
+from medprobe.figures.sweeps import by_relation, draw
 from medprobe.metrics.results import COMPARISON
 from toy_project import METADATA
 
@@ -24,7 +24,7 @@ def rows(std: float | None = 0.02) -> pd.DataFrame:
 
 
 def test_a_sweep_is_a_curve() -> None:
-    [one] = drawn(rows(), METADATA)
+    [one] = draw(rows(), METADATA)
     assert one.caption == "acc@1 by mask ratio of probe (made_up, full)."
 
 

@@ -13,7 +13,7 @@ from medprobe.core.places import PARTS
 from medprobe.core.tables import BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
-ANY: Final = "any"  # stands for the model where a number is the benchmark's own
+ANY: Final = "any"  # the model of a number that is the benchmark's own
 COUNTED: Final = (
     *("queries", "answers_per_query", "answer_characters", "effective_answers", "uncommon"),
     *(f"chance_at_{k}" for k in CHANCES),
@@ -23,13 +23,15 @@ DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, we
 
 
 def counts(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """The statistics of each of these benchmarks: a row a subset and relation."""
+    """Read the statistics of each of these benchmarks: one row per subset and relation."""
     return _notes(benchmarks, names, "statistics.csv")
 
 
 def left_out(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """What the rules of each of these benchmarks left out, where its builder counts it: a row a
-    rule."""
+    """Read what the rules of each of these benchmarks left out, one row per rule.
+
+    A benchmark whose builder does not count it has no table.
+    """
     return _notes(benchmarks, names, "dropped.csv")
 
 
@@ -39,9 +41,12 @@ def _notes(benchmarks: Path, names: Iterable[str], file: str) -> dict[str, pd.Da
 
 
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
-    """One row a subset and model: the share of a relation's distinct answers that are a single
-    token inside a sentence, in the mean over relations; the tokens of all distinct answers in the
-    mean, and the shares of those of each length. Models without a checkpoint are left out."""
+    """Count the tokens of a benchmark's answers, one row per subset and model.
+
+    The columns are the share of a relation's distinct answers that are a single token inside a
+    sentence, in the mean over relations; the tokens of all distinct answers in the mean; and the
+    shares of those of each length. Models without a checkpoint are left out.
+    """
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
     for folder in models:
@@ -64,15 +69,17 @@ def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
     def lengths(names: list[str]) -> list[int]:
         return [len(ids) for ids in tokenize_inside(tokenizer, names, f"{ANCHOR} ")]
 
-    found = token_statistics(BenchmarkTables.read(benchmark), lengths)
-    return found.rename(columns={"single_token": TOKENS[0]})
+    statistics = token_statistics(BenchmarkTables.read(benchmark), lengths)
+    return statistics.rename(columns={"single_token": TOKENS[0]})
 
 
 def rows(
     statistics: Mapping[str, pd.DataFrame], by_tokenizer: Mapping[str, pd.DataFrame]
 ) -> pd.DataFrame:
-    """All of it as one tidy table with `COLUMNS`, by benchmark: the tables of `counts` under model
-    `any`, those of `tokens` under each model."""
+    """Combine the numbers of all benchmarks into one tidy table with `COLUMNS`.
+
+    The tables of `counts` are under the model `any`, those of `tokens` under each model.
+    """
     numbers: list[tuple] = []
     for benchmark, table in statistics.items():
         relations = table.loc[table["relation"] != "all", "subset"].value_counts()
@@ -89,7 +96,10 @@ def rows(
 
 
 def of_run(benchmark: Path, model: Path) -> pd.DataFrame:
-    """The numbers of a benchmark under one model's tokenizer, over all relations: with COLUMNS."""
+    """Return the numbers of a benchmark under one model's tokenizer, over all relations.
+
+    The columns are `COLUMNS`.
+    """
     name = benchmark.name
     every = rows(counts(benchmark.parent, [name]), {name: tokens(benchmark, [model])})
     return every[(every["relation"] == "all") & every["value"].notna()]

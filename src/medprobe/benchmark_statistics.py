@@ -20,52 +20,58 @@ SHARES: Final = {  # the columns of answers by their number of tokens, and what 
 
 
 def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
-    """One row a subset and relation, and one (`relation` = `all`) a subset.
+    """Count what a benchmark has: one row per subset and relation, and one `all` per subset.
 
     Columns: subset, relation, queries, subjects (distinct), answers (sum over queries),
     distinct_answers, answers_per_query (mean), answer_characters (mean over queries of their
     answers' mean length), effective_answers (as many equally frequent ones would repeat as often as
     the first answers do), uncommon (queries with no answer among the relation's ten commonest),
     candidates (distinct names of its own that are ranked), chance_at_<k>
-    (mean over queries of acc@k where these names stand in random order).
+    (mean over queries of acc@k where these names are in random order).
     """
     rows = []
-    for subset, asked, candidates in benchmark.subsets():
-        own = candidates[candidates["type"] != DISTRACTOR]
-        of_queries = _chances(asked, own, benchmark.normalise)
-        queries = asked.assign(**of_queries, common=has_common_answer(asked))
+    for subset, subset_queries, candidates in benchmark.subsets():
+        ranked_candidates = candidates[candidates["type"] != DISTRACTOR]
+        of_queries = _chances(subset_queries, ranked_candidates, benchmark.normalise)
+        queries = subset_queries.assign(**of_queries, common=has_common_answer(subset_queries))
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
-            names = own["name"].nunique() if relation == "all" else len(_ranked(own, relation))
+            names = (
+                ranked_candidates["name"].nunique()
+                if relation == "all"
+                else len(_ranked(ranked_candidates, relation))
+            )
             chances = {name: part[name].mean() for name in of_queries}
             counts = {**_counts(part), "candidates": names, **chances}
             rows.append({"subset": subset, "relation": relation, **counts})
     return pd.DataFrame(rows).astype({"candidates": "Int64"})
 
 
-def _ranked(own: pd.DataFrame, relation: str) -> set[str]:
-    """The names that are ranked for a relation: those of its type, all where there are none."""
-    typed = own[own["type"] == relation]
-    return set((typed if len(typed) else own)["name"])
+def _ranked(candidates: pd.DataFrame, relation: str) -> set[str]:
+    """Return the names that are ranked for a relation: those of its type, or all if none has it."""
+    typed = candidates[candidates["type"] == relation]
+    return set((typed if len(typed) else candidates)["name"])
 
 
-def _chances(queries: pd.DataFrame, own: pd.DataFrame, normalise: str) -> dict[str, pd.Series]:
-    """For each query the chance of an answer among the first k of its names in random order."""
+def _chances(
+    queries: pd.DataFrame, candidates: pd.DataFrame, normalise: str
+) -> dict[str, pd.Series]:
+    """Compute for each query the chance of an answer among the first k names in random order."""
     same = find_rule(normalise)
     right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
     for relation, part in queries.groupby("relation"):
-        names = _ranked(own, str(relation))
+        names = _ranked(candidates, str(relation))
         texts = Counter(map(same, names))
         size[part.index] = len(names)
         right[part.index] = [
             sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
         ]
-    found = {}
+    chances = {}
     for k in CHANCES:
         missed = pd.Series(1.0, queries.index)
         for drawn in range(k):
             missed *= ((size - right - drawn) / (size - drawn).where(size > drawn)).clip(lower=0)
-        found[f"chance_at_{k}"] = (1 - missed.fillna(0)).where(size > 0, np.nan)
-    return found
+        chances[f"chance_at_{k}"] = (1 - missed.fillna(0)).where(size > 0, np.nan)
+    return chances
 
 
 def _counts(queries: pd.DataFrame) -> dict[str, float]:
@@ -102,10 +108,12 @@ def weak_relations(statistics: pd.DataFrame, subset: str) -> list[str]:
 def token_statistics(
     benchmark: BenchmarkTables, count: Callable[[list[str]], list[int]]
 ) -> pd.DataFrame:
-    """One row a subset: `tokens_per_answer` (mean over distinct answers), SHARES
-    (of distinct answers with so many tokens), and `single_token` (the
-    share of a relation's distinct answers that are one token, in the mean over relations: so comes
-    MedLAMA's published 2.6 %), by a tokenizer's `count` of each text's tokens."""
+    """Count the tokens of answers by a tokenizer's `count` of each text's tokens.
+
+    One row per subset has `tokens_per_answer` (mean over distinct answers), SHARES (of distinct
+    answers with so many tokens), and `single_token`: the share of a relation's distinct answers
+    that are one token, in the mean over relations, as in MedLAMA's published 2.6 %.
+    """
 
     def lengths(queries: pd.DataFrame) -> pd.Series:
         return pd.Series(count(sorted({name for names in queries["answers"] for name in names})))

@@ -1,7 +1,7 @@
 """The drawings: what is drawn of one benchmark's rows of the comparison (`metrics/results.py` has
 its columns), whether they are of one result or of all.
 
-`plots.py` has the kinds of drawings, each file beside it one drawing and the table it needs.
+`plots.py` has the kinds of drawings. Each other file has one drawing and the table that it needs.
 """
 
 from pathlib import Path
@@ -15,22 +15,24 @@ from medprobe.figures import losses, relations, reliability, sweeps, trajectory,
 def of_result(
     rows: pd.DataFrame, metadata: Metadata, path: Path, folder: Path, *, names: bool
 ) -> dict[str, str]:
-    """The drawings of one result, `figures/<name>.svg` -> SVG, from its rows of the comparison, its
-    prediction table at `path` with the notes beside it, and its benchmark's folder.
+    """Draw the figures of one result, `figures/<name>.svg` -> SVG.
+
+    They are drawn from its rows of the comparison, its prediction table at `path` with the notes
+    in the same folder, and its benchmark's folder.
 
     `names`: entities go by their names, which may be licensed, not by their identifiers.
     """
     if rows.empty:
         return {}
     benchmark, system = path.stem, {path.parent.parent.name: path}
-    asked = ucm.asked(rows)
-    drawn = [
-        *relations.drawn(rows, metadata),
-        *sweeps.drawn(rows, metadata),
-        *ucm.shares_drawn(asked),
-        *ucm.accuracy_drawn(asked),
-        *trajectory.drawn(trajectory.table(system, folder, names), benchmark),
-        *losses.drawn(losses.table(system), benchmark),
-        *reliability.drawn(reliability.table(system), benchmark),
+    ucm_rows = ucm.select_variants(rows)
+    drawings = [
+        *relations.draw(rows, metadata),
+        *sweeps.draw(rows, metadata),
+        *ucm.draw_shares(ucm_rows),
+        *ucm.draw_accuracy(ucm_rows),
+        *trajectory.draw(trajectory.table(system, folder, names), benchmark),
+        *losses.draw(losses.table(system), benchmark),
+        *reliability.draw(reliability.table(system), benchmark),
     ]
-    return {f"figures/{one.file}": one.svg for one in drawn}
+    return {f"figures/{drawing.file}": drawing.svg for drawing in drawings}

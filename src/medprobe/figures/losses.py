@@ -1,4 +1,4 @@
-"""How classifiers learn: losses by epoch, from the notes beside prediction tables."""
+"""How classifiers learn: losses by epoch, from the notes of prediction tables."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +14,10 @@ KEYS: Final = ["model", "variant", "loss", "epoch"]
 
 
 def table(systems: Mapping[str, Path]) -> pd.DataFrame:
-    """Losses by epoch: columns `model, variant, loss` (train or validation), `epoch, value, low,
-    high, n`; no rows where nothing was fine-tuned.
+    """Read losses by epoch: columns `model, variant, loss` (train or validation), `epoch, value,
+    low, high, n`; no rows where nothing was fine-tuned.
 
-    `systems` are prediction tables by model; one of fine-tuning has the note `curves` beside it.
+    `systems` are prediction tables by model; one of fine-tuning has a note `curves`.
     `value` is the median over diseases and seeds, `low` and `high` the quartiles, `n` how many of
     them trained that long.
     """
@@ -36,8 +36,8 @@ def table(systems: Mapping[str, Path]) -> pd.DataFrame:
     return pd.concat(parts[1:], ignore_index=True) if len(parts) > 1 else parts[0]
 
 
-def drawn(losses: pd.DataFrame, benchmark: str) -> list[Drawing]:
-    """For each model: a line a variant and loss."""
+def draw(losses: pd.DataFrame, benchmark: str) -> list[Drawing]:
+    """Draw for each model one line per variant and loss."""
     drawings = []
     for model, rows in losses.groupby("model", sort=True):
         named = rows.assign(name=rows["variant"].replace("", "default") + ", " + rows["loss"])

@@ -35,13 +35,13 @@ POINT: Final = 4
 
 
 def label(metric: str, *about: str) -> str:
-    """What an axis says of a metric.
+    """Return the label of an axis for a metric.
 
     >>> label("acc_at_1", "macro"), label("perplexity")
     ('acc@1, macro, per cent', 'perplexity')
     """
-    one = catalog()[metric]
-    return ", ".join([one.title, *about, *(["per cent"] if one.share else [])])
+    definition = catalog()[metric]
+    return ", ".join([definition.title, *about, *(["per cent"] if definition.share else [])])
 
 
 def intervals(
@@ -98,10 +98,10 @@ def _places(
     middles: dict[str, float] = {}
     height = 0.0
     for line, part in rows.groupby(by, sort=False):
-        there = sorted(set(part[series]), key=order.index)
-        room = 0.8 + max(len(there), 1 + wrapped(line).count("\n"))
-        first = height + (room - len(there) + 1) / 2
-        places |= {(line, name): first + place for place, name in enumerate(there)}
+        names = sorted(set(part[series]), key=order.index)
+        room = 0.8 + max(len(names), 1 + wrapped(line).count("\n"))
+        first = height + (room - len(names) + 1) / 2
+        places |= {(line, name): first + place for place, name in enumerate(names)}
         middles[line] = height + room / 2
         height += room
     return places, middles, height
@@ -134,7 +134,7 @@ def curves(
 
     Args:
         rows: with the columns value, low, high.
-        x: a column of numbers, or of words, which stand in the order of the rows.
+        x: a column of numbers, or of words, which keep the order of the rows.
         series: a column of names.
         labels: of x and y.
         percent: are values shares, to be shown in per cent?
@@ -166,8 +166,10 @@ def curves(
 
 
 def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
-    """A point a row, its colour by the column `series`, its name (column `name`) beside it; `x` on
-    a logarithmic scale."""
+    """Draw one point per row, its colour by the column `series`, with its name (column `name`).
+
+    `x` has a logarithmic scale.
+    """
     from matplotlib.ticker import LogLocator
 
     rows = rows.dropna(subset=[x, y])
@@ -191,9 +193,11 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
 
 
 def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
-    """Put each point's name in the nearest place beside it where it meets no point and no other
-    name, with a line to it where that is far; the axes are laid out before. A name for which there
-    is no such place is left out."""
+    """Put each point's name in the nearest place where it meets no point and no other name.
+
+    A line leads to it if that place is far. The axes are laid out before. A name without such a
+    place is left out.
+    """
     from matplotlib.transforms import Bbox
 
     places = axes.transData.transform([point[:2] for point in points])
@@ -220,19 +224,19 @@ def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
 
 
 def stacked(shares: pd.DataFrame, label: str) -> str:
-    """A bar a row, named by the row's index, made of the row's shares, a colour a column."""
+    """Draw one bar per row, named by its index, of the row's shares, one colour per column."""
     lines = range(len(shares))
     texts = {}
     with drawing(0.7 + 0.36 * max(1, len(shares))) as (axes, finish):
-        left = 0 * shares.iloc[:, 0].to_numpy(float)
+        start = 0 * shares.iloc[:, 0].to_numpy(float)
         for index, name in enumerate(shares):
             width = 100 * shares[name].to_numpy(float)
-            bars = axes.barh(lines, width, 0.7, left, color=_colour(index), label=name)
+            bars = axes.barh(lines, width, 0.7, start, color=_colour(index), label=name)
             for bar in bars:
                 bar.set_gid(f"{VALUES}: {name}")
             pairs = zip(shares.index, width, strict=True)
             texts[str(name)] = [f"{name}\n{line}\n{share:.1f}" for line, share in pairs]
-            left = left + width
+            start = start + width
         axes.set_yticks(lines, map(wrapped, shares.index))
         axes.set_ylim(len(shares) - 0.5, -0.5)
         axes.set_xlim(0, 100)
@@ -242,8 +246,10 @@ def stacked(shares: pd.DataFrame, label: str) -> str:
 
 
 def _scaled(rows: pd.DataFrame, percent: bool) -> pd.DataFrame:
-    """The rows that have a value, in per cent where asked; one without an interval has its value
-    at both ends."""
+    """Return the rows that have a value, scaled if `percent`.
+
+    A row without an interval has its value at both ends.
+    """
     rows = rows.dropna(subset="value")
     value = rows["value"].astype(float)
     ends = {key: rows[key].astype(float).fillna(value) for key in ("low", "high")}
@@ -252,7 +258,7 @@ def _scaled(rows: pd.DataFrame, percent: bool) -> pd.DataFrame:
 
 
 def _texts(rows: pd.DataFrame, at: str, series: str, percent: bool) -> dict[str, list[str]]:
-    """For each series what its marks say: series, place, value and interval, a line each."""
+    """Return the texts of each series' marks: series, place, value and interval, one line each."""
     digits = ".1f" if percent else ".4g"
 
     def text(row: dict[str, Any]) -> str:

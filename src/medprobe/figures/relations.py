@@ -14,23 +14,25 @@ from medprobe.metrics.summary import MEANS
 
 
 def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Rows of single relations in the main metric, on the main subset; none where relations are too
-    many to be read at a glance, or fewer than two."""
+    """Select rows of single relations in the main metric, on the main subset.
+
+    No rows are selected if relations are too many to be read at a glance, or fewer than two.
+    """
     rows = _judged(rows, metadata)
-    found = rows[~rows["relation"].isin(MEANS)]
-    few = metadata.many_relations or found["relation"].nunique() < 2
-    return found.head(0) if few else found
+    relations = rows[~rows["relation"].isin(MEANS)]
+    few = metadata.many_relations or relations["relation"].nunique() < 2
+    return relations.head(0) if few else relations
 
 
-def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
-    """Relations by models, under the method that leads; `models` are all that there are."""
+def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """Draw relations by models, under the best method. `models` are all models."""
     macro = select(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
     macro = macro[~macro["method"].map(is_control).astype(bool)]
     relations = single(rows, metadata)
     if relations.empty or macro.empty:
         return []
-    one = macro.iloc[0]
-    benchmark, subset, metric = one["benchmark"], one["subset"], catalog()[one["metric"]]
+    main = macro.iloc[0]
+    benchmark, subset, metric = main["benchmark"], main["subset"], catalog()[main["metric"]]
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
     points = select(relations, method=method).sort_values(["relation", "model"])
     points = points.assign(relation=points["relation"].str.replace("_", " "))

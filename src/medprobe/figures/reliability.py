@@ -29,8 +29,8 @@ def table(systems: Mapping[str, Path]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[COLUMNS] if parts else pd.DataFrame(columns=COLUMNS)
 
 
-def drawn(bins: pd.DataFrame, benchmark: str) -> list[Drawing]:
-    """For each model: a line a variant, and the diagonal, on which all would be as it says."""
+def draw(bins: pd.DataFrame, benchmark: str) -> list[Drawing]:
+    """Draw for each model one line per variant, and the diagonal of a perfectly calibrated one."""
     drawings = []
     for model, rows in bins.groupby("model", sort=True):
         even = pd.DataFrame({"variant": "as it says", "said": [0.0, 1.0], "true": [0.0, 1.0]})

@@ -21,7 +21,7 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The drawing as it stands on the page and in its file."""
+        """The drawing as it is on the page and in its file."""
         return self.plot.replace("<svg ", f"<svg aria-label={quoteattr(self.caption)} ", 1)
 
     @property

@@ -82,7 +82,7 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
 
 
 def compact(svg: str, values: Mapping[str, Sequence[str]]) -> str:
-    """matplotlib's SVG made small, and fit to stand in a page: ink is the page's text colour.
+    """Make matplotlib's SVG small, and fit for a page: ink is the page's text colour.
 
     Args:
         svg: what matplotlib wrote. What belongs to a series has the identifier SERIES or VALUES
@@ -95,7 +95,7 @@ def compact(svg: str, values: Mapping[str, Sequence[str]]) -> str:
     etree.strip_attributes(root, "clip-path", "height", "version")
     for element in [*root.iter("{*}path", "{*}use", "{*}text")]:
         _shorten(element)
-    texts = {name: iter(some) for name, some in values.items()}
+    texts = {name: iter(marks) for name, marks in values.items()}
     for group in [*root.iter("{*}g")]:
         kind, _, name = group.attrib.pop("id", "").partition(": ")
         if kind not in (SERIES, VALUES):
@@ -120,8 +120,10 @@ def _shorten(element: Any) -> None:
         element.set(key, " ".join(value.split()))
     if element.get("transform", "").startswith(("rotate(-0 ", "rotate(0 ")):
         del element.attrib["transform"]
-    style = [one for one in element.attrib.pop("style", "").split("; ") if one]
-    style = [one for one in style if not one.startswith(COMMON)]
+    style = [
+        declaration for declaration in element.attrib.pop("style", "").split("; ") if declaration
+    ]
+    style = [declaration for declaration in style if not declaration.startswith(COMMON)]
     if style == ["fill: none"]:
         element.getparent().remove(element)
     elif style and "id" not in element.attrib:
@@ -138,7 +140,7 @@ def _rounded(number: float) -> str:
 
 
 def _join(parent: Any) -> None:
-    """Make one path of the lines beside each other that look alike, such as those of a grid."""
+    """Make one path of adjacent lines that look alike, such as those of a grid."""
     first: dict[str, Any] = {}
     for path in parent.findall("{*}path"):
         style = path.get("style", parent.get("style", ""))

@@ -16,9 +16,11 @@ HIGHEST: Final = 9  # relations that are drawn, as in the paper
 START: Final = "original"  # the variant of a model that is not rewired: step 0
 
 
-def drawn(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
-    """For each subset, each sweep: lines over its settings, a model each; `models` are all that
-    there are."""
+def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """Draw for each subset and sweep one line per model over the settings.
+
+    `models` are all models.
+    """
     drawings = []
     for subset in subsets(rows, metadata):
         chosen = select(
@@ -39,30 +41,32 @@ def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) ->
     points = _points(rows, method, name)
     if points["at"].nunique() < 2:
         return []
-    one = points.iloc[0]
-    metric = catalog()[one["metric"]]
+    first = points.iloc[0]
+    metric = catalog()[first["metric"]]
     words = name.replace("-", " ").replace("_", " ")
     axes = (words, plots.label(metric.name))
     plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
-    caption = f"{metric.title} by {words} of {method} ({one['benchmark']}, {one['subset']})"
+    caption = f"{metric.title} by {words} of {method} ({first['benchmark']}, {first['subset']})"
     note = "; 0 is the model before rewiring." if 0.0 in set(points["at"]) else "."
-    title = f"{one['benchmark']}-{one['subset']}-{method}-{name}"
+    title = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
     return [Drawing(title, plot, caption + note)]
 
 
 def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
     """The rows of a sweep, with the place `at` of each."""
-    of_method = [one for one in rows["method"].unique() if one.startswith(f"{method}:")]
-    places = {one: at[1] for one in of_method if (at := sweep(one)) and at[0] == name}
+    of_method = [variant for variant in rows["method"].unique() if variant.startswith(f"{method}:")]
+    places = {variant: at[1] for variant in of_method if (at := sweep(variant)) and at[0] == name}
     if name == "step":
         places[f"{method}:{START}"] = 0.0
     return rows.assign(at=rows["method"].map(places)).dropna(subset="at")
 
 
 def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
-    """For each sweep and model, on the main subset: a line a relation over the settings, those that
-    reach highest, and the micro mean. Bands are the deviation over replicates where there are
-    several (Meng et al., ACL 2022, Figure 4), else intervals."""
+    """Draw for each sweep and model, on the main subset, one line per relation over the settings.
+
+    These are the relations with the highest values, and the micro mean. Bands are the deviation
+    over replicates if there are several (Meng et al., ACL 2022, Figure 4), otherwise intervals.
+    """
     if metadata.many_relations or rows.empty:
         return []
     subset = subsets(rows, metadata)[0]
@@ -84,8 +88,8 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
 
 
 def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Drawing:
-    one = points.iloc[0]
-    metric = catalog()[one["metric"]]
+    first = points.iloc[0]
+    metric = catalog()[first["metric"]]
     words = name.replace("-", " ").replace("_", " ")
     deviation = points.get("std", pd.Series(float("nan"), points.index)).astype(float)
     points = points.assign(
@@ -95,6 +99,6 @@ def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Dr
     )
     plot = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
     bands = "deviation over replicates" if deviation.notna().any() else "intervals"
-    where_ = f"{one['benchmark']}, {one['subset']}"
+    where_ = f"{first['benchmark']}, {first['subset']}"
     caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
-    return Drawing(f"{one['benchmark']}-{model}-{method}-{name}-relations", plot, caption)
+    return Drawing(f"{first['benchmark']}-{model}-{method}-{name}-relations", plot, caption)

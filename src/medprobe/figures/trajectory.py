@@ -13,7 +13,7 @@ from medprobe.figures.rows import Drawing
 COLUMNS: Final = ["model", "step", "added", "entity", "role", "rank"]
 CONTEXT: Final = [*("context_id", "kind", "centre", "step"),
                   *("added", "added_id", "added_role", "target")]  # fmt: skip
-SHOWN: Final = 7  # entities drawn, the target included
+MOST_ENTITIES: Final = 7  # entities drawn, the target included
 
 
 def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFrame:
@@ -31,19 +31,21 @@ def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFram
         return pd.DataFrame(columns=COLUMNS)
     steps = _chosen(read_table(folder / "queries.parquet", [*QUERY_COLUMNS, *CONTEXT]))
     target = steps["target"].iloc[0]
-    added = list(dict.fromkeys([target, *steps["added"].iloc[1:]]))[:SHOWN]
+    added = list(dict.fromkeys([target, *steps["added"].iloc[1:]]))[:MOST_ENTITIES]
     parts = []
     for model, path in used.items():
-        asked = [("variant", "==", ""), ("query_id", "in", [*steps["query_id"]])]
-        ranks = pd.read_parquet(path, filters=[*asked, ("prediction", "in", added)])
+        filters = [("variant", "==", ""), ("query_id", "in", [*steps["query_id"]])]
+        ranks = pd.read_parquet(path, filters=[*filters, ("prediction", "in", added)])
         part = ranks.merge(steps[["query_id", "step", "added", "added_id"]], on="query_id")
         role = part["hit"].map({True: "correct", False: "incorrect"})
         role = role.mask(part["prediction"] == target, "target")
         parts.append(part.assign(model=model, role=role))
-    found = pd.concat(parts).rename(columns={"prediction": "entity"})
+    ranks_of_all = pd.concat(parts).rename(columns={"prediction": "entity"})
     if not names:
-        found = found.assign(entity=found["prediction_id"], added=found["added_id"])
-    return found.sort_values(["model", "entity", "step"], ignore_index=True)[COLUMNS]
+        ranks_of_all = ranks_of_all.assign(
+            entity=ranks_of_all["prediction_id"], added=ranks_of_all["added_id"]
+        )
+    return ranks_of_all.sort_values(["model", "entity", "step"], ignore_index=True)[COLUMNS]
 
 
 def _chosen(queries: pd.DataFrame) -> pd.DataFrame:
@@ -55,8 +57,8 @@ def _chosen(queries: pd.DataFrame) -> pd.DataFrame:
     return real[real["context_id"] == first].sort_values("step")
 
 
-def drawn(ranks: pd.DataFrame, benchmark: str) -> list[Drawing]:
-    """For each model: the rank of each entity by step."""
+def draw(ranks: pd.DataFrame, benchmark: str) -> list[Drawing]:
+    """Draw for each model the rank of each entity by step."""
     drawings = []
     for model, part in ranks.groupby("model", sort=True):
         lines = part.assign(

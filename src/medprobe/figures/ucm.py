@@ -1,4 +1,4 @@
-"""Understand, Confuse, Misunderstand: shares by model, and accuracy with context beside them."""
+"""Understand, Confuse, Misunderstand: shares by model, and accuracy with and without context."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ from medprobe.metrics.rank_changes import SHARES
 COPY: Final = "copy"  # the variant that ranks what the context holds first, and asks no model
 CONTROL: Final = "copy control"
 ACC: Final = "acc@5 with context"
-COLUMNS: Final = {  # subset, relation, metric: what it is called beside the others
+COLUMNS: Final = {  # subset, relation, metric: its label
     ("alone", "micro", "acc_at_1"): "acc@1 alone",
     ("alone", "micro", "acc_at_5"): "acc@5 alone",
     ("full", "micro", "acc_at_1"): "acc@1 with context",
@@ -24,9 +24,12 @@ COLUMNS: Final = {  # subset, relation, metric: what it is called beside the oth
 DRAWN: Final = ["acc@5 alone", ACC, "Understand", "Confuse", "Misunderstand"]
 
 
-def asked(rows: pd.DataFrame) -> pd.DataFrame:
-    """A benchmark's rows of methods that are scored by UCM: their main variants, by model, and the
-    control once, as the model `CONTROL`; `asked` is the model itself."""
+def select_variants(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select a benchmark's rows of methods that are scored by UCM.
+
+    These are their main variants, by model, and the control once, as the model `CONTROL`. The
+    column `asked` is the model itself.
+    """
     method = rows["method"].str.split(":").str[0]
     variant = rows["method"].str.split(":").str[1].fillna("")
     scored = set(method[rows["metric"].isin(SHARES)])
@@ -37,14 +40,16 @@ def asked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def micro(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows that `asked` gives: UCM_m around target and negative target."""
+    """Select UCM_m around target and negative target from the rows of `select_variants`."""
     of_all = (rows["relation"] == "micro") & rows["metric"].isin(SHARES)
     return rows[of_all & rows["subset"].isin(["target", "negative"])]
 
 
-def beside(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows that `asked` gives: acc@k without and with context and UCM_k, in this order, each
-    with what it is called in the column `what`."""
+def label_columns(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select acc@k without and with context and UCM_k from the rows of `select_variants`.
+
+    They are in this order, each with its label in the column `what`.
+    """
     keys = zip(rows["subset"], rows["relation"], rows["metric"], strict=True)
     named = rows.assign(what=[COLUMNS.get(key, "") for key in keys])
     place = {name: number for number, name in enumerate(COLUMNS.values())}
@@ -52,8 +57,8 @@ def beside(rows: pd.DataFrame) -> pd.DataFrame:
     return named.sort_values("what", key=lambda what: what.map(place), kind="stable")
 
 
-def shares_drawn(rows: pd.DataFrame) -> list[Drawing]:
-    """UCM_m as a bar for each model and centre (the paper's Table 3)."""
+def draw_shares(rows: pd.DataFrame) -> list[Drawing]:
+    """Draw UCM_m as a bar for each model and centre (the paper's Table 3)."""
     if (chosen := micro(rows)).empty:
         return []
     wide = chosen.pivot(index=["model", "subset"], columns="metric", values="value")[SHARES]
@@ -64,9 +69,12 @@ def shares_drawn(rows: pd.DataFrame) -> list[Drawing]:
     return [Drawing(f"{chosen['benchmark'].iloc[0]}-ucm", plot, caption)]
 
 
-def accuracy_drawn(rows: pd.DataFrame, models: Sequence[str] = ()) -> list[Drawing]:
-    """acc@5 without and with context beside UCM_k (the paper's Table 2); `models` are all."""
-    chosen = beside(rows)
+def draw_accuracy(rows: pd.DataFrame, models: Sequence[str] = ()) -> list[Drawing]:
+    """Draw acc@5 without and with context, and UCM_k (the paper's Table 2).
+
+    `models` are all models.
+    """
+    chosen = label_columns(rows)
     chosen = chosen[chosen["what"].isin(DRAWN)]
     if chosen.empty:
         return []

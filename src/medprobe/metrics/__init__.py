@@ -120,8 +120,10 @@ class Scoring:
             params: all of `params.yaml`.
         """
         facts = model / FACTS
-        known = facts if metadata.invented and facts.is_file() else None
-        return cls(params.score, params.seed, metadata.cluster, known, params.benchmark_names)
+        sample_facts = facts if metadata.invented and facts.is_file() else None
+        return cls(
+            params.score, params.seed, metadata.cluster, sample_facts, params.benchmark_names
+        )
 
 
 class Scorer(Protocol):

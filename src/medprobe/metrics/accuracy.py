@@ -74,7 +74,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     is_foreign = ~predictions["query_id"].isin(queries["query_id"])
     for query in predictions.loc[is_foreign, "query_id"].head(1):
         problem = "a prediction's query is not in the benchmark"
-        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark anew")
+        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
     has_scores = ties and bool(predictions["score"].notna().all())
     runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
     tables = [_values_of_run(rows, queries, has_scores) for rows in runs or [predictions]]
@@ -135,7 +135,7 @@ def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.
 
 
 def share_ties(predictions: pd.DataFrame, k: int) -> pd.Series:
-    """The chance of a hit among the first k where equal scores stand in random order, by query.
+    """The chance of a hit among the first k where equal scores are in random order, by query.
 
     With a scores above the k-th, g equal to it and h hits among these g, it is 1 where a score
     above is a hit, else 1 - C(g-h, k-a) / C(g, k-a). Ties are seen as far as the table goes:

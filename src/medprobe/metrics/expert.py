@@ -79,7 +79,7 @@ class Evaluation:
     """The ratings of a benchmark's predictions, or prompts, as the builder `ratings` made them."""
 
     name: str
-    asked: str  # predictions or prompts
+    target: str  # predictions or prompts
     queries: pd.DataFrame
     items: pd.DataFrame
     ratings: pd.DataFrame
@@ -127,8 +127,8 @@ def _read_evaluation(folder: Path) -> Evaluation:
 
 def find_prediction_evaluations(benchmark: Path, names: Iterable[str]) -> Iterator[Evaluation]:
     """Those of predictions: what systems are scored by."""
-    found = evaluations(benchmark, names)
-    return (evaluation for evaluation in found if evaluation.asked == "predictions")
+    all_evaluations = evaluations(benchmark, names)
+    return (item for item in all_evaluations if item.target == "predictions")
 
 
 def add_verdicts(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
@@ -240,7 +240,7 @@ def _numbers(
 def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
     """The confusion tables of the systems whose prediction tables these are, columns CONFUSION."""
     parts = [pd.DataFrame(columns=CONFUSION)]
-    for path in paths if evaluation.asked == "predictions" else ():
+    for path in paths if evaluation.target == "predictions" else ():
         if metric_of_predictions(path) == "accuracy":
             table = confusion(evaluation, next(read_predictions(path)))
             columns = {"model": path.parent.parent.name, "method": path.parent.name}

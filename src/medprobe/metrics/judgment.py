@@ -116,9 +116,10 @@ def calibration_error(score: np.ndarray, true: np.ndarray, weights: np.ndarray) 
 
 
 def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
-    """A row a variant and bin of P(true) that any statement is in.
+    """Compute one row per variant and bin of P(true) that any statement is in.
 
-    `variant, said` (the mean of P(true)), `true` (the share of true statements), `n`.
+    The columns are `variant, said` (the mean of P(true)), `true` (the share of true statements)
+    and `n`.
     """
     rows = predictions.assign(bin=bins(predictions["score"].to_numpy()))
     groups = rows.groupby(["variant", "bin"], sort=True)

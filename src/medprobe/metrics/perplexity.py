@@ -1,10 +1,10 @@
 """Perplexity of filled prompts: how strange a model finds the sentences that it is probed with.
 
 exp of the negative mean log-probability of a sentence's tokens. Each token is predicted from what
-stands before it by causal models (Jurafsky and Martin, ch. 3), from all the rest by masked ones
+precedes it by causal models (Jurafsky and Martin, ch. 3), from all the rest by masked ones
 (pseudo-perplexity: Salazar et al. 2020, section 2). A data set's value is the mean over its
 prompts (Shaier et al., section 5.5). A few prompts with names that a model never read can make most
-of that mean, so that the geometric mean and the median stand beside it.
+of that mean, so that the geometric mean and the median are given too.
 """
 
 from dataclasses import replace

@@ -69,7 +69,7 @@ def _is_named(path: Path, params: Params) -> bool:
 
 
 def families(path: Path) -> list[str]:
-    """The families that score a prediction table: its own, and experts' ratings beside accuracy."""
+    """List the families that score a prediction table: for accuracy also experts' ratings."""
     family = metric_of_predictions(path)
     return [family, "expert"] if family == "accuracy" else [family]
 

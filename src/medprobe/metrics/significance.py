@@ -338,7 +338,7 @@ def _compare_pairs(
 
 
 def contrast_name(first: str, second: str) -> str:
-    """What stands as subset where a system is compared with itself on two."""
+    """Return the subset's name for a comparison of a system with itself on two subsets."""
     return f"{first} - {second}"
 
 

@@ -1,4 +1,4 @@
-"""The papers' settings and published numbers: a YAML file beside this one for each, typed.
+"""The papers' settings and published numbers: one YAML file of this folder per paper, typed.
 
 A file is one version of one paper. Where versions differ, the one in print stands (`stands: true`),
 the other can be asked for by its name.
@@ -14,7 +14,7 @@ from pydantic import Field
 from medprobe.core.params import Choices, ModelKind, Name, Section, parse_section
 
 
-class Row(Section):
+class PublishedRow(Section):
     """Published numbers of one model under one method. Shares are in per cent, as printed."""
 
     model: str
@@ -27,11 +27,11 @@ class Row(Section):
     std: dict[str, float] = Field({})
 
 
-class Table(Section):
+class PublishedTable(Section):
     """A table of the paper: its results by model, or any other numbers by name."""
 
     about: str
-    rows: list[Row] = Field([])
+    rows: list[PublishedRow] = Field([])
     numbers: dict[str, dict[str, float]] = Field({})
 
 
@@ -48,8 +48,8 @@ class PaperModel(Section):
     note: str = ""
 
 
-class Adopted(Section):
-    """Sections of `params.yaml` as the paper has them; each takes the place of one's own."""
+class PaperSections(Section):
+    """Sections of `params.yaml` as the paper has them; each replaces your own."""
 
     sentence_sets: dict[Name, Choices] = Field({})
     rewire: Choices = Field({})
@@ -68,10 +68,10 @@ class Paper(Section):
     details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     models: dict[str, PaperModel]  # by their names in the tables
-    adopted: Adopted  # for `medprobe adopt`
+    adopted: PaperSections  # for `medprobe adopt`
     open: tuple[str, ...] = ()  # what the paper leaves open, and what is taken instead
     notes: tuple[str, ...] = ()  # where what is printed contradicts itself
-    tables: dict[str, Table] = Field({})
+    tables: dict[str, PublishedTable] = Field({})
 
 
 @cache
@@ -94,7 +94,7 @@ def concepts() -> dict[str, str]:
 
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
-) -> list[tuple[Paper, str, Row]]:
+) -> list[tuple[Paper, str, PublishedRow]]:
     """List what is published of a model, in the versions of papers that stand.
 
     Args:

@@ -144,7 +144,7 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
     return Content(
         {key: float(value) for key, value in metrics.items()},
         params={
-            "asked": evaluation.asked,
+            "asked": evaluation.target,
             "queries": len(evaluation.queries),
             "items": len(evaluation.items),
         },

@@ -25,10 +25,10 @@ def cut_off(models: Models, folder: Path, probed: list[str]) -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     day = str(read_table(path, [*QUERY_COLUMNS, "cut_off"])["cut_off"].max())
-    known = models.all()
+    all_models = models.all()
     rows = []
     for name in probed:
-        until = known.get(name, ModelParams()).trained_until
+        until = all_models.get(name, ModelParams()).trained_until
         verdict = _verdict(name, until, date.fromisoformat(day))
         rows.append((name, until or "not declared", day, verdict))
     return pd.DataFrame(rows, columns=["model", "trained_until", "cut_off", "verdict"])

@@ -39,9 +39,9 @@ PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
 def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
     """The data sets that these benchmarks hold, in the paper's order.
 
-    The name of a second form of a benchmark stands behind those of its data sets.
+    The names of data sets end with the name of a second form of their benchmark.
 
-    >>> [one.name for one in data_sets({"lipid": "lipid", "newer": "lipid"})]
+     data_sets({"lipid": "lipid", "newer": "lipid"})]
     ['LIPID-Chem', 'LIPID-Chem, newer', 'LIPID-Gene', 'LIPID-Gene, newer']
     """
     sets = []
@@ -69,4 +69,4 @@ def forms(builders: Mapping[str, str], benchmark: str) -> list[str]:
 
 def home(sets: list[DataSet], subset: str) -> str:
     """The first benchmark that holds this subset, or "" where none does."""
-    return next((one.benchmark for one in sets if one.subset == subset), "")
+    return next((data_set.benchmark for data_set in sets if data_set.subset == subset), "")

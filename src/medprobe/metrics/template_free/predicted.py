@@ -109,10 +109,19 @@ def frequent(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
     Columns: `name, kind, model, place, entity, share`, where `share` is of the queries.
     """
     rows = []
-    for one in predicted_entities:
-        order = sorted(one.counts.items(), key=lambda item: (-item[1], str(item[0])))[:FREQUENT]
+    for predicted in predicted_entities:
+        order = sorted(predicted.counts.items(), key=lambda item: (-item[1], str(item[0])))[
+            :FREQUENT
+        ]
         rows += [
-            (one.data.name, one.data.kind, one.model, place, entity, count / one.queries)
+            (
+                predicted.data.name,
+                predicted.data.kind,
+                predicted.model,
+                place,
+                entity,
+                count / predicted.queries,
+            )
             for place, (entity, count) in enumerate(order, start=1)
         ]
     return pd.DataFrame(rows, columns=["name", "kind", "model", "place", "entity", "share"])
@@ -155,7 +164,7 @@ def _count_entities(
 def _predictions(
     predictions: Path, benchmark: str, params: Params
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """`(model, its predictions)` of entity ranking over a benchmark's own entities.
+    """Yield each model with its predictions of entity ranking over a benchmark's own entities.
 
     One model's are in memory at a time.
     """

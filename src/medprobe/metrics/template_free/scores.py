@@ -25,10 +25,10 @@ FEWEST: Final = 5  # models: a ranking of fewer says nothing
 
 
 def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
-    """One row a data set and model.
+    """Return one row per data set and model.
 
-    `acc_at_1, acc_at_5, acc_at_10, perplexity`, as means over all queries, beside the data set's
-    `name, kind, domain`.
+    Its columns are `acc_at_1, acc_at_5, acc_at_10, perplexity`, as means over all queries, and the
+    data set's `name, kind, domain`.
     """
     accuracy = (comparison["method"] == METHOD) & comparison["metric"].str.fullmatch(r"acc_at_\d+")
     perplexity = (comparison["method"] == "perplexity") & (comparison["metric"] == "perplexity")
@@ -130,7 +130,7 @@ def _pearson(points: pd.DataFrame) -> dict[str, float]:
 def templates(
     comparison: pd.DataFrame, sets: list[DataSet], left_out: Collection[str] = ()
 ) -> pd.DataFrame:
-    """acc@10 of each template of Google-RE by model, with its interval.
+    """Select acc@10 of each template of Google-RE by model, with its interval.
 
     `model` is `mean` for the mean over models (the paper's section 5.2), without those that are
     `left_out`.
@@ -155,15 +155,17 @@ def distractors(comparison: pd.DataFrame, benchmarks: Path, sets: list[DataSet])
         (comparison["relation"] == "micro") & comparison["metric"].str.fullmatch(r"acc_at_\d+")
     ]
     keys = ["benchmark", "subset", "model", "metric"]
-    own, more = (
+    plain, more = (
         rows[rows["method"] == method].set_index(keys)[["value", "low", "high"]]
         for method in (METHOD, WITH_DISTRACTORS)
     )
-    both = own.join(more, how="inner", rsuffix="_more").reset_index()
+    both = plain.join(more, how="inner", rsuffix="_more").reset_index()
     named = pd.DataFrame(sets, columns=DataSet._fields)[["name", "benchmark", "subset"]]
     table = named.merge(both, on=["benchmark", "subset"])
-    found = [sizes(benchmarks / row.benchmark, row.subset) for row in table.itertuples()]
-    return table.assign(entities=[a for a, _ in found], entities_more=[b for _, b in found])
+    subset_sizes = [sizes(benchmarks / row.benchmark, row.subset) for row in table.itertuples()]
+    return table.assign(
+        entities=[a for a, _ in subset_sizes], entities_more=[b for _, b in subset_sizes]
+    )
 
 
 def sizes(folder: Path, subset: str) -> tuple[int, int]:

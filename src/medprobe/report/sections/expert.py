@@ -29,7 +29,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         [
             Tag(one.name),
             _progress(one),
-            _facts(one.rated) if one.asked == "prompts" else _scores(results, benchmark, one),
+            _facts(one.rated) if one.target == "prompts" else _scores(results, benchmark, one),
             *_agreement(one),
             *_confusion(table),
         ]
@@ -44,10 +44,10 @@ def _progress(one: Evaluation) -> Table:
         [str(rater), count(rows["rated"].sum()), count(rows["items"].sum())]
         for rater, rows in one.rated.groupby("rater", sort=True)
     ]
-    size = f"{len(one.items):,} {one.asked}"
-    if one.asked == "predictions":
+    size = f"{len(one.items):,} {one.target}"
+    if one.target == "predictions":
         size += f" of {len(one.queries):,} queries"
-    return Table(["rater", "rated", "given"], body, f"{size}. {ASKED[one.asked]}")
+    return Table(["rater", "rated", "given"], body, f"{size}. {ASKED[one.target]}")
 
 
 def _scores(results: Results, benchmark: str, one: Evaluation) -> Table:

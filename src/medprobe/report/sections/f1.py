@@ -38,7 +38,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         *part("F1 by category", _means(results, rows[is_mean], heads), ranked),
         *part("F1 by disease", diseases),
         *part(
-            "How the classifiers learn", [] if learnt is None else losses.drawn(learnt, benchmark)
+            "How the classifiers learn", [] if learnt is None else losses.draw(learnt, benchmark)
         ),
     ]
 

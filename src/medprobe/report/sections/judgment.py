@@ -16,7 +16,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     There is nothing where nothing was judged.
     """
     bins = results.judged.get(benchmark)
-    drawings = [] if bins is None else reliability.drawn(bins, benchmark)
+    drawings = [] if bins is None else reliability.draw(bins, benchmark)
     sentences = paragraph(*constant_verdicts(results, benchmark))
     return part("True or false", [*sentences, *drawings[:1]], folded("Others", drawings[1:]))
 

@@ -42,7 +42,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         inside += _all_metrics(results, benchmark, subset)
         inside += _drawn(results, benchmark, some, subset, main[subset])
         if place == 0:
-            inside += relations.drawn(every, about, results.models)
+            inside += relations.draw(every, about, results.models)
         for by, table in breakdowns(results, benchmark, subset).items():
             drawings = lengths.drawn(results, benchmark) if not place and by == lengths.BY else []
             inside += folded(f"By {by}, {subset}", [table, *drawings])

@@ -1,6 +1,6 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
-from medprobe.figures.sweeps import START, by_relation, drawn
+from medprobe.figures.sweeps import START, by_relation, draw
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import cell, metric
 from medprobe.report.results import Results
@@ -13,7 +13,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     return part(
         "By setting of the method",
         _rewiring(results, benchmark),
-        drawn(rows, about, results.models),
+        draw(rows, about, results.models),
         folded("By relation", by_relation(rows, about)),
     )
 

@@ -35,7 +35,7 @@ ACCURACY_TEXT: Final = (
 
 def section(results: Results, benchmark: str) -> list[Part]:
     """All of it, or nothing where the benchmark has no rank changes."""
-    rows = ucm.asked(results.rows(benchmark))
+    rows = ucm.select_variants(results.rows(benchmark))
     if rows.empty:
         return []
     moves = results.trajectories.get(benchmark)
@@ -43,21 +43,21 @@ def section(results: Results, benchmark: str) -> list[Part]:
         *part(
             "Understand, confuse, misunderstand",
             paragraph(SHARES_TEXT),
-            ucm.shares_drawn(rows),
+            ucm.draw_shares(rows),
             _understood(results, benchmark, rows),
             _shares(ucm.micro(rows), ["model", "subset"]),
         ),
         *part(
             "Accuracy with context, and understanding",
             paragraph(ACCURACY_TEXT),
-            ucm.accuracy_drawn(rows, results.models),
+            ucm.draw_accuracy(rows, results.models),
             _accuracy(rows),
             _told_apart(results, benchmark, rows),
         ),
         *part(
             "How ranks move",
             _changes(rows),
-            [] if moves is None else trajectory.drawn(moves, benchmark),
+            [] if moves is None else trajectory.draw(moves, benchmark),
         ),
         *part(
             "Where models understand",
@@ -98,7 +98,7 @@ def _systems(rows: pd.DataFrame) -> dict[str, System]:
 
 def _accuracy(rows: pd.DataFrame) -> list[Block]:
     """acc@k without and with context beside UCM_k (Table 2)."""
-    chosen = ucm.beside(rows)
+    chosen = ucm.label_columns(rows)
     wide = chosen.pivot(index="model", columns="what", values="value")
     wide = wide[list(dict.fromkeys(chosen["what"]))]
     body: list[list[str | Cell]] = [
@@ -111,7 +111,7 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
 
 def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """How many pairs of models accuracy with context and each share tell apart."""
-    known = ucm.beside(rows[rows["model"] != CONTROL])
+    known = ucm.label_columns(rows[rows["model"] != CONTROL])
     pairs = [*combinations(sorted({*_systems(known).values()}), 2)]
     body: list[list[str | Cell]] = []
     for what, (subset, name) in TESTED.items():
