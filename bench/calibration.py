@@ -33,7 +33,7 @@ from medprobe.metrics.significance import Differences, paired_table, split_by_va
 from medprobe.metrics.splits import TIMES, bins
 from medprobe.metrics.summary import summarise
 from medprobe.report.worlds import ALL, COLUMNS, NEVER, READ, SYSTEM, TWINS, WORLDS, read_table
-from medprobe.sample.settings import recipe
+from medprobe.sample.settings import find_recipe
 
 FIRST: Final = 2021  # the seed of the first world
 METRICS: Final = ("acc_at_1", "judged_right", "perplexity")  # by which a method is judged
@@ -130,7 +130,7 @@ def _values(folder: Path) -> pd.DataFrame:
                         "taught": _taught(model, params),
                         "method": name,
                         "world": str(params.seed),
-                        "corpus": recipe(model, params)[0].corpus,
+                        "corpus": find_recipe(model, params)[0].corpus,
                         "query": prefix + part["query_id"],
                         "read": part["query_id"].map(read[benchmark]),
                         "cluster": prefix + part["cluster"],

@@ -12,7 +12,7 @@ from bench import calibration, worlds
 from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
 from medprobe.core.params import Params, load_params
 from medprobe.report.worlds import DOSES, WORLDS, Evidence, evidence, read_table, seeds
-from medprobe.sample.settings import SampleSettings, recipe
+from medprobe.sample.settings import SampleSettings, find_recipe
 from medprobe.sample.world import Fact, World, build
 
 measured = pytest.mark.skipif(not WORLDS.is_file(), reason="no world is measured")
@@ -107,7 +107,7 @@ def test_a_world_has_three_models_of_a_kind_and_no_more_steps_than_it_needs(
     params: Params,
 ) -> None:
     for of_kind in params.models.by_kind().values():
-        corpora = [recipe(model, params)[0].corpus for model in of_kind]
+        corpora = [find_recipe(model, params)[0].corpus for model in of_kind]
         assert sorted(corpora) == (["shuffled", "taught", "untaught"] if of_kind else [])
     steps = [step for step, _ in worlds.steps(params)]
     assert len({*steps}) == len(steps)
