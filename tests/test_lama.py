@@ -120,7 +120,7 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("rule", lama.RULES)
-def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.Rule) -> None:
+def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.DropRule) -> None:
     denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
     benchmark = build(write(tmp_path, [BIRTH, denied]), drop=[rule])
     name = "t-rex" if rule == "object_twice" else "google-re"

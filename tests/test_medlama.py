@@ -288,7 +288,7 @@ def write_released(folder: Path, **changes: str) -> Path:
 def test_sound_released_files_are_imported_and_built(tmp_path: Path) -> None:
     report = import_files("medlama", write_released(tmp_path / "released"), tmp_path / "data")
     assert report[["columns", "hard_set"]].all(axis=None)
-    settings = medlama_released.Choices(relations=("may_treat",))
+    settings = medlama_released.MedlamaSettings(relations=("may_treat",))
     benchmark = medlama_released.build(tmp_path / "data", settings, 2021)
     assert benchmark.queries["answers"].tolist() == [["fever", "pain"]] * 2
     assert benchmark.queries["answer_ids"].tolist() == [["C2", "C3"]] * 2
@@ -344,7 +344,9 @@ def test_the_released_relations_come_out_identical(
     assert report["columns"].all()
     assert report["hard_set"].all()
     assert report["hard"].tolist() == [158, 984, 821, 983, 861, 977, 623]
-    benchmark = medlama_released.build(tmp_path, medlama_released.Choices(relations=SEVEN), 2021)
+    benchmark = medlama_released.build(
+        tmp_path, medlama_released.MedlamaSettings(relations=SEVEN), 2021
+    )
     assert (benchmark.candidates["subset"] == "full").sum() == 11_799
     for relation, count in zip(SEVEN, report["hard"], strict=True):
         for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:

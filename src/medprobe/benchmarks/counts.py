@@ -22,12 +22,12 @@ CountRow = tuple[str, str, str, int]
 
 
 def table(rows: Iterable[CountRow]) -> pd.DataFrame:
-    """The table of these counts."""
+    """Return the table of these counts."""
     return pd.DataFrame(list(rows), columns=COLUMNS).astype({"rows": "int64"})
 
 
 def by_name(source: str, what: str, names: Iterable[str]) -> list[CountRow]:
-    """How often each name occurs, in the order in which they first do.
+    """Count how often each name occurs, in the order of their first occurrence.
 
     >>> by_name("umls", "triples", ["may_treat", "may_treat"])
     [('umls', 'triples', 'may_treat', 2)]
@@ -39,7 +39,7 @@ def by_name(source: str, what: str, names: Iterable[str]) -> list[CountRow]:
 
 
 def by_rule(dropped: Counter[str]) -> pd.DataFrame:
-    """The note `dropped`: how many things each rule left out, without rules that left out none.
+    """Return the note `dropped`: how many things each rule left out, if any.
 
     >>> by_rule(Counter({"no mention": 2, "no mask": 0})).to_numpy().tolist()
     [['no mention', 2]]
@@ -49,7 +49,7 @@ def by_rule(dropped: Counter[str]) -> pd.DataFrame:
 
 
 def lines(data: Path, *sources: str) -> list[CountRow]:
-    """How many lines each of these files has."""
+    """Count the lines of each of these files."""
     return [(source, "rows", Path(source).name, _lines(data / source)) for source in sources]
 
 

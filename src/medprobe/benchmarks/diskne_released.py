@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, counts, diskne
-from medprobe.benchmarks.diskne.examples import UMLS, Choices, read_pairs, tables, with_texts
+from medprobe.benchmarks.diskne.examples import UMLS, DiskneSettings, read_pairs, tables, with_texts
 from medprobe.benchmarks.diskne.negatives import KINDS
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -25,20 +25,20 @@ from medprobe.sources.hierarchy import Hierarchy
 
 METADATA = replace(diskne.METADATA, sources=("mednli", "mediqa", *UMLS, "diskne"))
 LOOSE: Final = ["pair_id", "category"]
-Way = Literal["drop", "keep"]
+RowRule = Literal["drop", "keep"]
 NegativeKind = Literal["similar", "random"]
 
 
-class Settings(Choices):
+class Settings(DiskneSettings):
     """Which released files are read, and what is done with what is odd in them."""
 
     kinds: tuple[NegativeKind, ...] = Field(KINDS, min_length=1)
     """Kinds of negatives to read. Kinds without a file are skipped."""
-    without_negatives: Way = "drop"
+    without_negatives: RowRule = "drop"
     """Positives that have no negatives. The paper's counts leave them out."""
-    duplicates: Way = "drop"
+    duplicates: RowRule = "drop"
     """Rows that repeat an earlier row."""
-    orphans: Way = "drop"
+    orphans: RowRule = "drop"
     """Negatives whose disease differs from that of their pair."""
 
 
@@ -67,7 +67,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def _annotated(folder: Path, settings: Settings) -> pd.DataFrame:
-    """The rows of the released files that are asked for, in their order.
+    """Read the rows of the released files that the settings name, in their order.
 
     `kind` is positive, similar or random.
     """

@@ -34,10 +34,10 @@ METADATA = Metadata(
 
 # Rules of ours: the sentence gives its object away; most raters denied the fact; the prompt, or the
 # fact of a parallel pair, is there already.
-Rule = Literal["object_twice", "denied", "prompt_twice", "fact_twice"]
-RULES: Final[tuple[Rule, ...]] = get_args(Rule)
-Set = Literal["google-re", "t-rex", "conceptnet", "squad"]
-SETS: Final[tuple[Set, ...]] = get_args(Set)
+DropRule = Literal["object_twice", "denied", "prompt_twice", "fact_twice"]
+RULES: Final[tuple[DropRule, ...]] = get_args(DropRule)
+DataSetName = Literal["google-re", "t-rex", "conceptnet", "squad"]
+SETS: Final[tuple[DataSetName, ...]] = get_args(DataSetName)
 ANOTHER: Final = "another sentence of the fact is asked"
 COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
@@ -50,14 +50,14 @@ class Settings(SampledSettings):
     `data/lama`: the subset is ranked with and without them (the paper's Table 6).
     """
 
-    sets: tuple[Set, ...] = SETS
+    sets: tuple[DataSetName, ...] = SETS
     """The data sets to build. Leave out those whose files you do not have."""
     sentences: Literal["single", "joined"] = "single"
     """Sentences of a fact: one query per sentence (`single`), or the list as one text (`joined`).
     """
     evidences: Literal["all", "one"] = "all"
     """Query `all` sentences of a fact, or `one`: the first that no rule drops."""
-    drop: tuple[Rule, ...] = ()
+    drop: tuple[DropRule, ...] = ()
     """Rules that drop a sentence: its object is in the sentence twice, most raters denied the fact,
     its prompt or its fact already occurred. The paper drops none."""
     distractors: dict[str, Path] = Field({})

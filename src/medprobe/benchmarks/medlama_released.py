@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.benchmarks import Benchmark, medlama
-from medprobe.benchmarks.medlama.queries import Choices, tables
+from medprobe.benchmarks.medlama.queries import MedlamaSettings, tables
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import medlama as files
@@ -21,8 +21,8 @@ METADATA = replace(
 )
 
 
-def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
-    """The queries of the released files, in their order.
+def build(data: Path, settings: MedlamaSettings, seed: int) -> BenchmarkTables:
+    """Build the queries of the released files, in their order.
 
     They are samples already, and drawn from only where fewer are asked for.
 
@@ -43,4 +43,4 @@ def build(data: Path, settings: Choices, seed: int) -> BenchmarkTables:
     return tables(queries, settings, seed, read, keep_order=True)
 
 
-BENCHMARK = Benchmark(METADATA, Choices, build)
+BENCHMARK = Benchmark(METADATA, MedlamaSettings, build)

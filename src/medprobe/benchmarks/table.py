@@ -41,7 +41,7 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The facts as queries.
+    """Build queries from the facts.
 
     Raises:
         BadInput: with file and line for a row without a prompt, or with one that has not one slot.
@@ -93,7 +93,7 @@ def tables(
 
 
 def _prompt(where: str, fact: Fact, templates: Mapping[str, str]) -> str:
-    """The row's own prompt, or its relation's template filled with its subject."""
+    """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
         raise BadInput(where, problem, "add it to the prompts, or a column prompt to the facts")

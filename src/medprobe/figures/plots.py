@@ -271,7 +271,7 @@ def _texts(rows: pd.DataFrame, at: str, series: str, percent: bool) -> dict[str,
 
 
 def _looks(names: Iterable[str], order: Sequence[str]) -> dict[str, int]:
-    """The place of each series' colour and mark.
+    """Return the place of each series' colour and mark.
 
     >>> _looks(["c", "b"], ["a", "b", "c"]), _looks(["c", "b"], [])
     ({'b': 1, 'c': 2}, {'c': 0, 'b': 1})

@@ -53,7 +53,7 @@ def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) ->
 
 
 def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
-    """The rows of a sweep, with the place `at` of each."""
+    """Select the rows of a sweep, with the place `at` of each."""
     of_method = [variant for variant in rows["method"].unique() if variant.startswith(f"{method}:")]
     places = {variant: at[1] for variant in of_method if (at := sweep(variant)) and at[0] == name}
     if name == "step":

@@ -17,7 +17,7 @@ MOST_ENTITIES: Final = 7  # entities drawn, the target included
 
 
 def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFrame:
-    """The ranks of a context's entities from step to step, for every model.
+    """Read the ranks of a context's entities from step to step, for every model.
 
     `systems` are prediction tables of the benchmark in `folder`, by model; those of other metrics
     than UCM are passed over. Columns `model, step, added, entity, role, rank`; no rows where
@@ -49,7 +49,7 @@ def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFram
 
 
 def _chosen(queries: pd.DataFrame) -> pd.DataFrame:
-    """The steps of the context to draw, in their order."""
+    """Return the steps of the context to draw, in their order."""
     real = queries[(queries["kind"] == "real") & (queries["centre"] == "target")]
     correct = real["added_role"].eq("correct").groupby(real["context_id"]).sum()
     order = pd.DataFrame({"correct": correct, "steps": real.groupby("context_id")["step"].max()})

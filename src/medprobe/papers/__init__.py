@@ -76,7 +76,7 @@ class Paper(Section):
 
 @cache
 def papers() -> dict[str, Paper]:
-    """All papers by the names of their files.
+    """Return all papers by the names of their files.
 
     Raises:
         BadInput: a file that is amiss.
@@ -88,7 +88,7 @@ def papers() -> dict[str, Paper]:
 
 
 def concepts() -> dict[str, str]:
-    """What the papers print for a concept, by its CUI."""
+    """Return what the papers print for a concept, by its CUI."""
     return {cui: name for paper in papers().values() for name, cui in paper.names.items()}
 
 

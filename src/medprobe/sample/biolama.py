@@ -41,7 +41,7 @@ def write(world: World, data: Path, seed: int) -> None:
 
 
 def _split(world: World, relation: str, rng: random.Random) -> dict[str, list[list[Fact]]]:
-    """The facts of each subject, by split."""
+    """Divide the facts of each subject by split."""
     by_subject: dict[str, list[Fact]] = {}
     for fact in world.facts:
         if fact.relation == relation:
@@ -56,7 +56,7 @@ def _split(world: World, relation: str, rng: random.Random) -> dict[str, list[li
 
 
 def _row(identifier: str, source: str, code: str, facts: list[Fact]) -> dict[str, Any]:
-    """One row a subject, with all its objects."""
+    """Return the row of a subject, with all its objects."""
     subject, objects = facts[0].subject, [fact.object for fact in facts]
     typed = source != "ctd"
     return {

@@ -103,7 +103,7 @@ def choose_name(entity: Entity, rng: random.Random) -> str:
 
 
 def _note(number: int, text: str, rng: random.Random) -> list[str | int]:
-    """A row of NOTEEVENTS.csv; every twentieth is marked as an error."""
+    """Return a row of NOTEEVENTS.csv; every twentieth is marked as an error."""
     day = f"2150-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
     error = "1" if number % 20 == 0 else ""
     patient = 90_000 + number

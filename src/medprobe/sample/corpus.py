@@ -90,7 +90,7 @@ WORDINGS = {
 
 
 def write(world: World, data: Path, seed: int) -> None:
-    """Write all of it below `data`."""
+    """Write all files of the corpus below `data`."""
     sample = data / "sample"
     rng = random.Random(seed)
     write_lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
@@ -113,7 +113,7 @@ def write(world: World, data: Path, seed: int) -> None:
 
 
 def state(fact: Fact) -> list[str]:
-    """All wordings of a fact."""
+    """List all wordings of a fact."""
     return [fill(words, fact.subject.name, fact.object.name) for words in WORDINGS[fact.relation]]
 
 
@@ -127,7 +127,7 @@ def fill(wording: str, subject: str, object: str) -> str:
 
 
 def plain(sentence: str) -> str:
-    """A sentence as the released sets have it."""
+    """Return a sentence as the released sets have it."""
     return "".join(c for c in sentence.lower() if c.isalnum() or c == " ").strip() + " "
 
 
@@ -180,6 +180,6 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
 
 
 def _row(fact: Fact) -> tuple[object, ...]:
-    """A fact as a row of `facts.csv`."""
+    """Return a fact as a row of `facts.csv`."""
     subject, object = fact.subject, fact.object
     return (subject.cui, subject.name, fact.relation, object.cui, object.name, fact.times)

@@ -112,7 +112,7 @@ def _other(premise: str, disease: Entity, rng: random.Random) -> Pair:
 
 
 def _mediqa(folder: Path, rows: list[dict[str, str]]) -> None:
-    """The shared task's form: labels apart from the pairs."""
+    """Write the shared task's form: labels apart from the pairs."""
     unlabelled = [{k: row[k] for k in ("pairID", "sentence1", "sentence2")} for row in rows]
     write_jsonl(folder / "mednli_bionlp19_shared_task.jsonl", unlabelled)
     labels = [[row["pairID"], row["gold_label"]] for row in rows]
@@ -121,7 +121,7 @@ def _mediqa(folder: Path, rows: list[dict[str, str]]) -> None:
 
 
 def _annotation(path: Path, ids: list[str], pairs: list[Pair]) -> None:
-    """The sheet as a person would have filled it in."""
+    """Write the sheet as a person would have filled it in."""
     rows: list[list[str]] = []
     for name, pair in zip(ids, pairs, strict=True):
         start = pair.hypothesis.find(pair.disease.name)

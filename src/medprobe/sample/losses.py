@@ -48,7 +48,7 @@ def masked_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Rand
 
 
 def _hidden(sentence: Sentence, rng: random.Random) -> set[int]:
-    """The pieces to fill in: half of the names, and a few of the rest; a case's last name."""
+    """Draw the pieces to fill in: half of the names and a few others, or a case's last name."""
     if sentence.case:
         return set(range(*sentence.names[-1]))
     spans = rng.sample(sentence.names, (len(sentence.names) + 1) // 2)

@@ -108,5 +108,5 @@ NAMERS: dict[str, Callable[[str, random.Random], tuple[str, tuple[str, ...]]]] =
 
 
 def _letters(stem: str) -> str:
-    """The consonants of a stem, as symbols and abbreviations are made: velort → VLRT."""
+    """Return the consonants of a stem, for symbols and abbreviations: velort → VLRT."""
     return "".join(letter for letter in stem if letter not in "aeiou").upper()[:4]

@@ -66,7 +66,7 @@ def write(world: World, data: Path, seed: int) -> None:
 
 
 def atom(entity: Entity) -> str:
-    """The AUI of an entity's preferred name."""
+    """Return the AUI of an entity's preferred name."""
     return f"A{entity.cui[1:]}00"
 
 
@@ -99,7 +99,7 @@ def _names(entity: Entity, rng: random.Random) -> Iterator[list[str]]:
 
 
 def _relations(world: World, rng: random.Random) -> Iterator[list[str]]:
-    """The facts as rows of MRREL without RUI, and rows that a builder has to leave out."""
+    """Yield the facts as rows of MRREL without RUI, and rows that a builder must leave out."""
     medical = [fact for fact in world.facts if fact.relation in INVERSES]
     diseases = world.list_entities("disease")
     extra = [Fact(drug, "may_treat", rng.choice(diseases), 0) for drug in ODD]
@@ -135,7 +135,7 @@ def _hierarchy(world: World) -> Iterator[list[str]]:
 def _relation(
     head: Entity, relation: str, tail: Entity, vocabulary: str, kind: str = "RO"
 ) -> list[str]:
-    """A row of MRREL, which holds from its second concept to its first."""
+    """Return a row of MRREL, which holds from its second concept to its first."""
     return [
         *(tail.cui, atom(tail), "SCUI", kind, head.cui, atom(head), "SCUI", relation),
         *("", "", vocabulary, vocabulary, "", "Y", "N", ""),

@@ -150,7 +150,7 @@ def _hierarchy(
 def _facts(
     pools: dict[str, list[Entity]], settings: SampleSettings, rng: random.Random
 ) -> Iterator[Fact]:
-    """The probed facts. All facts of a subject and relation are read equally often."""
+    """Draw the probed facts. All facts of a subject and relation are read equally often."""
     count = settings.queries
     for relation, (type, kind, fewest, most) in RELATIONS.items():
         times = [settings.times[i % len(settings.times)] for i in range(count)]
@@ -203,7 +203,7 @@ def _other_facts(
 
 
 def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
-    """The facts that are read, with the objects of another subject that is read as often.
+    """Give the facts that are read the objects of another subject that is read as often.
 
     Names and sentences are the same and as frequent, but they state other facts.
     """
@@ -221,7 +221,7 @@ def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
 def _hands(
     relation: str, cards: list[Entity], hands: int, settings: SampleSettings, rng: random.Random
 ) -> list[list[Entity]]:
-    """The objects of so many subjects of a relation.
+    """Draw the objects of so many subjects of a relation.
 
     Each as likely as any other, or as the settings say.
     """
@@ -233,7 +233,7 @@ def _hands(
 
 
 def _weights(relation: str, cards: Sequence[Entity], settings: SampleSettings) -> dict[Entity, int]:
-    """How often each object of a relation is right, where the settings say so."""
+    """Return how often each object of a relation is right, if the settings set it."""
     order = random.Random(relation).sample(cards, len(cards))
     return dict(zip(order, settings.answers.get(relation, ()), strict=False))
 

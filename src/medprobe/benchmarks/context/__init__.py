@@ -156,7 +156,7 @@ def _queries(
     indexes: dict[str, Index],
     settings: Settings,
 ) -> pd.DataFrame:
-    """The steps with the names of their entities and what splits them.
+    """Return the steps with the names of their entities and what splits them.
 
     `objects`, how many the subject has, and `frequency`, how many documents of all resources
     mention the fact's object.
@@ -182,7 +182,7 @@ def _queries(
 
 
 def _candidates(queries: pd.DataFrame, knowledge: Knowledge) -> pd.DataFrame:
-    """The candidates of each relation, with the relation as their type.
+    """Return the candidates of each relation, with the relation as their type.
 
     They are its objects and all entities of their types that its contexts mention.
     """
@@ -204,7 +204,7 @@ def _documents(indexes: dict[str, Index], settings: Settings) -> Iterator[counts
 
 
 def _evidence_tables(used: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
-    """The documents that gave contexts, and their mentions: what the gate checks contexts by."""
+    """Return the documents of contexts and their mentions, which the gate checks contexts by."""
     texts = [(*key, evidence.document.text) for key, evidence in sorted(used.items())]
     spans = [(*key, *span) for key, evidence in sorted(used.items()) for span in evidence.mentions]
     key = ["resource", "document"]
@@ -215,7 +215,7 @@ def _evidence_tables(used: dict[tuple[str, str], Evidence]) -> dict[str, pd.Data
 
 
 def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
-    """How many documents were read and kept, how many mentions these hold, and what was skipped."""
+    """Count the documents that were read and kept, their mentions, and what was skipped."""
     counts = ["documents", "kept", "mentions"]
     rows = [
         {"resource": name}

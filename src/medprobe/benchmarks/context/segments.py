@@ -37,7 +37,7 @@ class Segment(NamedTuple):
 
 
 def nearest(targets: Sequence[Mention], subjects: Sequence[Mention]) -> Mention:
-    """The target mention with the fewest characters between it and a mention of the subject.
+    """Return the target mention with the fewest characters between it and the subject.
 
     The first one of equals.
 

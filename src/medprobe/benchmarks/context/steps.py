@@ -57,7 +57,7 @@ class Limits:
 
 
 def words(passage: str) -> int:
-    """How many words and marks a text has.
+    """Count the words and marks of a text.
 
     >>> words("No fever, no cough.")
     6
@@ -127,7 +127,7 @@ def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:
 
 
 def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limits) -> list[Segment]:
-    """The segments around a mention, as many as fit into the window with the prompt."""
+    """Return the segments around a mention that fit into the window with the prompt."""
     document = evidence.document.text
     parts = segments(pool, centre, len(document), limits.segments)
     room = limits.words - words(evidence.prompt)

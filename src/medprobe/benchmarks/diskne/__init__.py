@@ -14,7 +14,7 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
-from medprobe.benchmarks.diskne.examples import UMLS, Choices, read_pairs, tables, with_texts
+from medprobe.benchmarks.diskne.examples import UMLS, DiskneSettings, read_pairs, tables, with_texts
 from medprobe.benchmarks.diskne.negatives import choose, replaceable
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -38,7 +38,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(Choices, SampledSettings):
+class Settings(DiskneSettings, SampledSettings):
     """Which diseases are annotated, and how many negatives each positive has."""
 
     diseases: tuple[str, ...] = Field(DISEASES, min_length=1)

@@ -30,7 +30,7 @@ SIGNS: Final = {
 
 
 def candidates(pairs: pd.DataFrame, umls: Path, diseases: tuple[str, ...]) -> pd.DataFrame:
-    """One row for each disease that an entailed hypothesis mentions, the columns of SHEET.
+    """Find the diseases that entailed hypotheses mention, one per row, with the columns of SHEET.
 
     `diseases` are the semantic types (TUI) that count. `end` is exclusive. The category is a
     suggestion: terminological where the premise names the disease too, else what kind of concept
@@ -56,7 +56,7 @@ def _suggest(premise: str, disease: str, finder: Mentions, signs: Mentions) -> s
 
 
 def _names(umls: Path, types: tuple[str, ...], by_type: bool = False) -> list[tuple[str, str]]:
-    """`(name, CUI)`, or `(name, TUI)`, of all English names of concepts of these types."""
+    """Read all English names of concepts of these types as `(name, CUI)`, or `(name, TUI)`."""
     kinds = rrf.read_mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types))
     key = "TUI" if by_type else "CUI"
     named = rrf.read_english_names(umls, kinds.select("CUI").unique())

@@ -24,10 +24,10 @@ from medprobe.sources.annotation import CATEGORIES, Category, is_premise
 from medprobe.sources.hierarchy import Hierarchy
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
-Unknown = Literal["error", "leave out"]
+MissingRule = Literal["error", "leave out"]
 
 
-class Choices(Section):
+class DiskneSettings(Section):
     """Settings of both builders.
 
     Where the paper and its released code differ, the defaults are the paper's.
@@ -54,10 +54,10 @@ class Choices(Section):
     hypothesis: Literal["preferred", "surface"] = "preferred"
     """Name of the disease in the hypothesis: the UMLS `preferred` name, or the `surface` form in
     the text, as the released code has it."""
-    unknown_pairs: Unknown = "error"
+    unknown_pairs: MissingRule = "error"
     """Pair ids that are in no file of MedNLI or MEDIQA-NLI: stop with an `error`, or `leave out`.
     """
-    unnamed: Unknown = "error"
+    unnamed: MissingRule = "error"
     """Diseases without a name in the UMLS and in the annotated text: stop with an `error`, or
     `leave out`."""
 
@@ -75,7 +75,7 @@ def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.CountRow]]:
 def with_texts(
     rows: pd.DataFrame,
     pairs: pd.DataFrame,
-    unknown_pairs: Unknown,
+    unknown_pairs: MissingRule,
     source: str,
     dropped: Counter[str],
 ) -> pd.DataFrame:
@@ -126,7 +126,7 @@ def _by_premise(rows: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
 
 def tables(
     data: Path,
-    settings: Choices,
+    settings: DiskneSettings,
     seed: int,
     *,
     positives: pd.DataFrame,
@@ -177,7 +177,7 @@ def tables(
 
 
 def _split(
-    examples: pd.DataFrame, targets: dict[str, list[str]], settings: Choices, seed: int
+    examples: pd.DataFrame, targets: dict[str, list[str]], settings: DiskneSettings, seed: int
 ) -> pd.DataFrame:
     if settings.split == "released":
         return split_as_released(examples, targets, settings.validation, settings.match)
@@ -186,8 +186,8 @@ def _split(
     return split(examples, targets, share, seed, match, shared_premises=shared)
 
 
-def _targets(examples: pd.DataFrame, settings: Choices) -> list[str]:
-    """The diseases with enough positives in a category; of these, the ones that are asked for.
+def _targets(examples: pd.DataFrame, settings: DiskneSettings) -> list[str]:
+    """List the diseases with enough positives in a category that the settings name.
 
     The released split counts rows alike once.
     """
@@ -205,7 +205,7 @@ def _targets(examples: pd.DataFrame, settings: Choices) -> list[str]:
 
 
 def _queries(examples: pd.DataFrame) -> pd.DataFrame:
-    """The positives as prompts: the hypothesis after its premise, the disease a slot."""
+    """Make prompts of the positives: the hypothesis after its premise, the disease a slot."""
     rows = examples[examples["label"] == 1]
     prompts = [
         f"{row.premise} {row.full_hypothesis[: row.start]}{SLOT}{row.full_hypothesis[row.end :]}"
@@ -227,7 +227,7 @@ def _queries(examples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _candidates(examples: pd.DataFrame, preferred: dict[str, str]) -> pd.DataFrame:
-    """The diseases of the examples, in each category."""
+    """List the diseases of the examples, in each category."""
     cuis = sorted(set(examples["cui"]))
     diseases = pd.DataFrame({"name": [preferred[cui] for cui in cuis], "id": cuis})
     return pd.concat(

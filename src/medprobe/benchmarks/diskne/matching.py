@@ -88,7 +88,7 @@ def fold(text: str) -> str:
 
 
 def _bag(words: list[str]) -> list[str]:
-    """The words that count, without the endings by which singular and plural differ."""
+    """Return the words that count, without the endings of singular and plural."""
     return [
         ENDING.sub("", word) if len(word) >= STEMMED else word
         for word in words

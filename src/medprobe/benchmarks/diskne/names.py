@@ -45,12 +45,12 @@ def read(
 
 
 def preferred(names: pd.DataFrame) -> dict[str, str]:
-    """The preferred name of each disease."""
+    """Return the preferred name of each disease."""
     return names[names["preferred"]].set_index("cui")["name"].to_dict()
 
 
 def labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
-    """What a vocabulary calls these concepts: its first preferred term (TTY=PT) in the file."""
+    """Read a vocabulary's names of concepts: the first preferred term (TTY=PT) of each."""
     is_label = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
     rows = rrf.read_mrconso(umls, ["CUI", "STR"], is_label, wanted)

@@ -25,7 +25,7 @@ def replaceable(
     n: int,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """The positives that can have `n` negatives.
+    """Select the positives that can have `n` negatives.
 
     Their disease has a vector, and so have `n` others that are neither above nor below it. What is
     left out is counted in `dropped`.
@@ -43,7 +43,7 @@ def replaceable(
 
 
 def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
-    """By disease, the others that may take its place: neither above nor below it, sorted."""
+    """List for each disease those that can replace it: neither above nor below it, sorted."""
     pool = sorted(set(diseases))
     others_of = {}
     for cui in pool:
@@ -128,13 +128,13 @@ def assemble(
 
 
 def surfaces(positives: pd.DataFrame) -> pd.Series:
-    """What the hypotheses of positives call their diseases."""
+    """Return what the hypotheses of positives call their diseases."""
     spans = zip(positives["full_hypothesis"], positives["start"], positives["end"], strict=True)
     return pd.Series([text[a:b].strip() for text, a, b in spans], positives.index, dtype=str)
 
 
 def replace_disease(hypothesis: str, start: int, end: int, disease: str) -> str:
-    """The hypothesis with another disease at `[start:end]`.
+    """Return the hypothesis with another disease at `[start:end]`.
 
     An article before it follows the new disease's first letter.
 

@@ -105,7 +105,7 @@ def split(
 def split_as_released(
     examples: pd.DataFrame, names: Names, share: float, match: Match
 ) -> pd.DataFrame:
-    """The same as the authors' released code splits one annotation file, its rows in their order.
+    """Divide the examples as the authors' released code divides one annotation file.
 
     Of rows alike in premise and disease the first stays, in each category's test set and in what
     trains; what trains is mixed, always in the same way, and its last rows validate, so that a pair

@@ -188,7 +188,7 @@ def harvest(
 
 
 def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, str]], list[str]]:
-    """The prompts of an abstract, and the rules that drop its other sentences."""
+    """Return the prompts of an abstract, and the rules that drop its other sentences."""
     rows, dropped = [], []
     texts = [sentence for section in article.abstract for sentence in sentences(section)]
     for number, sentence in enumerate(texts, start=1):
@@ -213,7 +213,7 @@ def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, 
 
 
 def _queries(prompts: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
-    """The query table. Of prompts that are alike the first stays, with the answers of all."""
+    """Return the query table. Of equal prompts the first stays, with the answers of all."""
     columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
     rows = [row for pmid in sorted(prompts, key=int) for row in prompts[pmid]]
     table = pd.DataFrame(rows, columns=columns)
@@ -232,7 +232,7 @@ def _queries(prompts: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]
 
 
 def appearances(queries: pd.DataFrame) -> pd.DataFrame:
-    """How often an entity is the answer, as the paper reports it.
+    """Count how often an entity is the answer, as the paper reports it.
 
     One row per subset with the columns subset, prompts, entities, and mean, std, max, min of the
     prompts of an entity.

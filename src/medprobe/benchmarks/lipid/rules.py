@@ -45,7 +45,7 @@ class Prompt(NamedTuple):
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text. Abbreviations and initials, "U.S." too, end none.
+    """Divide a text into sentences. Abbreviations and initials, "U.S." too, end none.
 
     >>> sentences("E. coli was grown, e.g. In vitro. p53 fell! Why?")
     ['E. coli was grown, e.g. In vitro.', 'p53 fell!', 'Why?']
@@ -60,7 +60,7 @@ def sentences(text: str) -> list[str]:
 
 
 def prompt(sentence: str, entities: Mentions) -> Prompt | str:
-    """The sentence as a prompt, or the rule that drops it.
+    """Return the sentence as a prompt, or the rule that drops it.
 
     A sentence must hold exactly one mention of any listed entity, as whole words, and none of the
     filter's words.

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.benchmarks.medlama.queries import Choices, tables
+from medprobe.benchmarks.medlama.queries import MedlamaSettings, tables
 from medprobe.core.errors import BadInput
 from medprobe.core.params import SampledSettings
 from medprobe.core.tables import BenchmarkTables
@@ -30,7 +30,7 @@ METADATA: Final = Metadata(
 )
 
 
-class Settings(Choices, SampledSettings):
+class Settings(MedlamaSettings, SampledSettings):
     """How to read the UMLS; the defaults give the released benchmark."""
 
     vocabularies: tuple[str, ...] = ("SNOMEDCT_US", "NCI", "MED-RT")
@@ -42,7 +42,7 @@ class Settings(Choices, SampledSettings):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """All queries of a UMLS release, drawn by relation.
+    """Build the queries of a UMLS release, drawn by relation.
 
     Raises:
         BadInput: a source is missing or amiss, or a relation has no query.

@@ -8,10 +8,12 @@ the one that gives the released columns to the last bit.
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-Rule = Literal["released", "rouge_score"]
+HardnessRule = Literal["released", "rouge_score"]
 
 
-def hardness(subject: str, answers: Sequence[str], rule: Rule = "released") -> tuple[float, float]:
+def hardness(
+    subject: str, answers: Sequence[str], rule: HardnessRule = "released"
+) -> tuple[float, float]:
     """Measure how much of the answers the subject's name gives away: `(avg_match, avg_rouge_l)`.
 
     These are the share of answers that are part of the subject's name, and the mean ROUGE-L F of
@@ -75,7 +77,7 @@ def _sentences(text: str) -> list[list[str]]:
 
 
 def _common_words(first: list[str], second: list[str]) -> set[str]:
-    """The words of a longest common subsequence.
+    """Return the words of a longest common subsequence.
 
     Among equals, the one that goes on longest in `first`.
     """

@@ -38,7 +38,7 @@ RELATIONS: Final = tuple(HUMAN_PROMPTS)[:19]  # in the order of the paper's Tabl
 
 
 def default_prompt(relation: str) -> str:
-    """The prompt made of the relation's own name.
+    """Return the prompt made of the relation's own name.
 
     (One released default prompt, that of associated_morphology_of, has a stray second blank before
     its slot; this one has not.)

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from medprobe.benchmarks import counts
-from medprobe.benchmarks.medlama.hardness import Rule, hardness
+from medprobe.benchmarks.medlama.hardness import HardnessRule, hardness
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
@@ -19,7 +19,7 @@ from medprobe.core.tables import BenchmarkTables
 UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
 
 
-class Choices(Section):
+class MedlamaSettings(Section):
     """Settings of both builders; the defaults give the released benchmark."""
 
     relations: tuple[str, ...] = RELATIONS
@@ -28,7 +28,7 @@ class Choices(Section):
     """Queries drawn per relation; all if the relation has fewer."""
     prompts: Literal["human", "default"] = "human"
     """Prompts written by `human` authors, or the `default` ones made of the relation's name."""
-    hardness: Rule = "released"
+    hardness: HardnessRule = "released"
     """How overlap of subject and answers is measured: as `released`, or by the package
     `rouge_score`."""
     max_match: float = 0.1
@@ -51,7 +51,7 @@ class Choices(Section):
 
 def tables(
     all_queries: pd.DataFrame,
-    settings: Choices,
+    settings: MedlamaSettings,
     seed: int,
     read: list[counts.CountRow],
     *,
@@ -94,12 +94,12 @@ def tables(
 
 
 def _natural(queries: pd.DataFrame) -> pd.Series:
-    """Which queries have no karyotype-like name."""
+    """Find the queries without a karyotype-like name."""
     names = queries["subject"] + "\n" + queries["answers"].map("\n".join)
     return ~names.str.contains(UNNATURAL, regex=True)
 
 
-def _with_prompts(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
+def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
     """Number the queries in each relation and fill their subjects into the prompts."""
     number = queries.groupby("relation").cumcount() + 1
     human = settings.prompts == "human"
@@ -117,7 +117,7 @@ def _with_prompts(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
     )
 
 
-def _with_hardness(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
+def _with_hardness(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
     measured = [
         hardness(row.subject, row.answers, settings.hardness) for row in queries.itertuples()
     ]
@@ -126,7 +126,7 @@ def _with_hardness(queries: pd.DataFrame, settings: Choices) -> pd.DataFrame:
 
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
-    """All names of each subset, each once and with the first of its CUIs in alphabetical order.
+    """List all names of each subset once, with the first of their CUIs in alphabetical order.
 
     Sorted by name. A name's type is `answer` where any query has it as one, else `subject`.
     """

@@ -38,7 +38,7 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """The queries drawn, and the names rated.
+    """Build the queries that were drawn, and the names that were rated.
 
     The tables `items` (`item, asked, benchmark, query_id, prediction`, where `benchmark` is the one
     that is rated) and `ratings` (these, and `rater, rating, right`); the notes `agreement` and

@@ -60,6 +60,6 @@ def analyses(
 
 
 def _notes(folder: Path) -> dict[str, pd.DataFrame]:
-    """How often LIPID's entities appear, and how far its annotators agree."""
+    """Read how often LIPID's entities appear, and how far its annotators agree."""
     paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
     return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}

@@ -37,7 +37,7 @@ PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
 
 
 def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
-    """The data sets that these benchmarks hold, in the paper's order.
+    """List the data sets that these benchmarks hold, in the paper's order.
 
     The names of data sets end with the name of a second form of their benchmark.
 
@@ -53,7 +53,7 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
 
 
 def family(builder: str) -> str:
-    """The benchmark that a builder builds in some form.
+    """Return the benchmark that a builder builds in some form.
 
     >>> family("medlama_released"), family("medlama")
     ('medlama', 'medlama')
@@ -62,11 +62,11 @@ def family(builder: str) -> str:
 
 
 def forms(builders: Mapping[str, str], benchmark: str) -> list[str]:
-    """The project's benchmarks that are this one in some form, the one of its name first."""
+    """List the project's benchmarks that are a form of this one, the one of its name first."""
     names = [name for name, builder in builders.items() if family(builder) == benchmark]
     return sorted(names, key=lambda name: (name != benchmark, name))
 
 
 def home(sets: list[DataSet], subset: str) -> str:
-    """The first benchmark that holds this subset, or "" where none does."""
+    """Return the first benchmark that holds this subset, or "" if none does."""
     return next((data_set.benchmark for data_set in sets if data_set.subset == subset), "")

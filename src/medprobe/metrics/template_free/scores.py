@@ -40,7 +40,7 @@ def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
 
 
 def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
-    """The rank of each model in each data set, 1 the best, ties shared.
+    """Rank the models in each data set, 1 the best, ties shared.
 
     `name, kind, domain, model, value, rank`. Only data sets with two models or more.
     """
@@ -169,7 +169,7 @@ def distractors(comparison: pd.DataFrame, benchmarks: Path, sets: list[DataSet])
 
 
 def sizes(folder: Path, subset: str) -> tuple[int, int]:
-    """The number of a subset's own candidates, and of all with its distractors."""
+    """Count a subset's own candidates, and all with its distractors."""
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
     names = candidates[candidates["subset"] == subset]
     return int((names["type"] != DISTRACTOR).sum()), len(names)
