@@ -159,7 +159,7 @@ def polars_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_path_outside_of_the_sources_is_refused(
     builder: str, settings: dict[str, Any], key: str
 ) -> None:
-    says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* none of the sources"
+    says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* is not in a source"
     with pytest.raises(BadInput, match=says):
         build_tables(builder, settings)
 
