@@ -184,7 +184,7 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     values = [float(text.split()[0]) for text in page.cells(3)]
     assert values == sorted(values, reverse=True)
     page.open("index.html#made_up/query-by-query")
-    page.tabs_to(".open ul a", "Which facts")
+    page.tabs_to(".open ul a", "Show single queries")
     page.types(ENTER)
     page.tabs_to("#groups button", "A right, B not")
     page.types(ENTER)
@@ -198,7 +198,7 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
 
 def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     page.open("index.html#made_up/query-by-query")
-    page.clicks("a", "Which facts did one model answer")
+    page.clicks("a", "Show single queries")
     page.clicks("button", "A right, B not")
     assert "show=only-a" in page.window.current_url
     page.finds("input[type=search]")[0].send_keys("may_treat-3")

@@ -35,7 +35,7 @@ LATEX: Final = {
     "–": "--",
     "†": DAGGER,
 }
-SOME: Final = " Not every model is tested against the best."
+PARTLY_TESTED: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
 
 
@@ -68,7 +68,7 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
         title = f"{about(row['metric']).title} on {row['benchmark']} ({row['subset']})."
     marks = UNTESTED if results.significance.empty else TESTED
     if marks == TESTED and any(column.untested for column in columns):
-        marks += SOME
+        marks += PARTLY_TESTED
     return FORMS[form](columns, f"{title} {BEST} {marks}")
 
 

@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 
 NEAR_ZERO: Final = 0.1  # smaller numbers may change as much as this one
 ROUNDING: Final = 1e-6  # of recorded numbers
-SHOWN: Final = 10  # differences of each kind
+LISTED: Final = 10  # differences of each kind
 
 Place = tuple[str, ...]  # the names that lead to a number
 Numbers = dict[Place, float]
@@ -57,7 +57,7 @@ class Comparison(NamedTuple):
     def __str__(self) -> str:
         count = f"{len(self.differences):,} of {self.numbers:,} numbers differ"
         head = f"{self.path}: {count}, {self.moved:,} by more than the tolerance"
-        return "\n".join([head, *map(str, self.differences[:SHOWN])])
+        return "\n".join([head, *map(str, self.differences[:LISTED])])
 
 
 def compare_with(since: str, tolerance: float) -> tuple[Comparison, Comparison]:

@@ -76,7 +76,7 @@ Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter of the page; `name` is its anchor, `about` stands below its title, line by line."""
+    """A chapter of the page: `name` is its anchor, `about` the lines printed below its title."""
 
     name: str
     title: str
@@ -101,16 +101,16 @@ def folded(summary: str, blocks: Sequence[Block]) -> list[Block]:
 
 def part(title: str, *blocks: Iterable[Block]) -> list[Part]:
     """A part of a chapter made of these lists of blocks, or nothing where they are empty."""
-    together = [block for some in blocks for block in some]
+    together = [block for group in blocks for block in group]
     return [Part(title, together)] if together else []
 
 
-def drawings(shown: Iterable[Part | Block]) -> dict[str, str]:
+def drawings(blocks: Iterable[Part | Block]) -> dict[str, str]:
     """All drawings among parts or blocks, the folded ones too: the name of the file -> SVG."""
     svgs: dict[str, str] = {}
-    for one in shown:
-        if isinstance(one, Part | Folded):
-            svgs |= drawings(one.blocks)
-        elif isinstance(one, Drawing):
-            svgs[one.file] = one.svg
+    for block in blocks:
+        if isinstance(block, Part | Folded):
+            svgs |= drawings(block.blocks)
+        elif isinstance(block, Drawing):
+            svgs[block.file] = block.svg
     return svgs

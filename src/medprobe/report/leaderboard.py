@@ -25,47 +25,51 @@ BY_MODEL: Final = (
 
 def leaderboard(results: Results) -> list[Chapter]:
     """The chapter that comes before all others, or nothing where no benchmark has numbers."""
-    found = [
-        one
+    rankings = [
+        ranking
         for name in results.benchmarks
         for subset in results.subsets(name)[:1]
-        if (one := standing(results, name, subset, results.primary(name)))
+        if (ranking := standing(results, name, subset, results.primary(name)))
     ]
-    if not found:
+    if not rankings:
         return []
-    parts = [Part("By benchmark", [standings.table("benchmark", [*map(_labelled, found)])])]
-    if len({model for one in found for model in one.rows["model"]}) > 1:
-        parts.append(Part("By model", _models(results, found)))
+    parts = [Part("By benchmark", [standings.table("benchmark", [*map(_labelled, rankings)])])]
+    if len({model for ranking in rankings for model in ranking.rows["model"]}) > 1:
+        parts.append(Part("By model", _models(results, rankings)))
     parts += part("By how often a fact was read", _read(results))
-    lines = [*_summary(found), *_calibration(results), *_synthetic(results)]
+    lines = [*_summary(rankings), *_calibration(results), *_synthetic(results)]
     return [Chapter("leaderboard", "Which model knows most", lines, parts)]
 
 
-def _labelled(one: Standing) -> tuple[Cell, Standing]:
-    unit = " (%)" if metric(one.metric).share else ""
-    return Cell(one.benchmark, note=f"{one.subset}, {metric(one.metric).title}{unit}"), one
+def _labelled(ranking: Standing) -> tuple[Cell, Standing]:
+    unit = " (%)" if metric(ranking.metric).share else ""
+    return Cell(
+        ranking.benchmark, note=f"{ranking.subset}, {metric(ranking.metric).title}{unit}"
+    ), ranking
 
 
-def _summary(found: Sequence[Standing]) -> Iterator[str]:
+def _summary(rankings: Sequence[Standing]) -> Iterator[str]:
     """How often each model is best, how often significantly, and how often above the baselines."""
-    if contested := [one for one in found if len(one.other_models)]:
-        leads = Counter(str(one.best["model"]) for one in contested if not one.shared)
+    if contested := [ranking for ranking in rankings if len(ranking.other_models)]:
+        leads = Counter(str(ranking.best["model"]) for ranking in contested if not ranking.shared)
         counts = [f"{model} {count}" for model, count in leads.most_common()]
-        counts.append(f"shared by several {sum(one.shared for one in contested)}")
-        clear = sum(one.clear for one in contested)
+        counts.append(f"shared by several {sum(ranking.shared for ranking in contested)}")
+        clear = sum(ranking.clear for ranking in contested)
         yield f"Number of benchmarks by best model: {', '.join(counts)}."
         yield (
             "The best model is significantly better than every other model under the same method "
             f"on {clear} of {len(contested)} benchmarks."
         )
-    if measured := [one for one in found if one.baselines]:
-        unbeaten = [one for one in measured if not one.baselines[0].beaten]
+    if measured := [ranking for ranking in rankings if ranking.baselines]:
+        unbeaten = [ranking for ranking in measured if not ranking.baselines[0].beaten]
         yield (
             "The best model is shown to beat the strongest baseline on "
             f"{len(measured) - len(unbeaten)} of {len(measured)} benchmarks."
         )
         if unbeaten:
-            names = ", ".join(f"{one.benchmark} ({one.baselines[0].name})" for one in unbeaten)
+            names = ", ".join(
+                f"{ranking.benchmark} ({ranking.baselines[0].name})" for ranking in unbeaten
+            )
             yield f"No model is shown to know more than the baseline on {names}."
 
 
@@ -89,7 +93,7 @@ def _synthetic(results: Results) -> Iterator[str]:
 
 
 def _read(results: Results) -> list[Drawing]:
-    """Accuracy by times read, of the benchmark and taught model that most methods asked."""
+    """Accuracy by times read, of the benchmark and taught model that most methods probed."""
     rows = results.comparison
     rows = rows[rows["subset"].str.contains("/read:") & rows["model"].isin(results.twins.values())]
     invented = {name for name, about in results.benchmarks.items() if about.invented}
@@ -98,19 +102,21 @@ def _read(results: Results) -> list[Drawing]:
     return [] if methods.empty else calibration.times(results, *map(str, methods.idxmax()))
 
 
-def _models(results: Results, found: Sequence[Standing]) -> list[Block]:
+def _models(results: Results, rankings: Sequence[Standing]) -> list[Block]:
     """A row per model, a column per benchmark, under a method that can be chosen."""
     tables = {
-        BEST: _table({one.benchmark: _bests(results, one) for one in found}),
+        BEST: _table({ranking.benchmark: _bests(results, ranking) for ranking in rankings}),
         COMMON: _table(
             {
-                f"{one.benchmark}, {one.common_method}": _column(results, one, one.common_method)
-                for one in found
+                f"{ranking.benchmark}, {ranking.common_method}": _column(
+                    results, ranking, ranking.common_method
+                )
+                for ranking in rankings
             }
         ),
     }
-    for method in sorted({method for one in found for method in one.rows["method"]}):
-        columns = {one.benchmark: _column(results, one, method) for one in found}
+    for method in sorted({method for ranking in rankings for method in ranking.rows["method"]}):
+        columns = {ranking.benchmark: _column(results, ranking, method) for ranking in rankings}
         if any(len(cells) > 1 for cells in columns.values()):
             tables[method] = _table({name: cells for name, cells in columns.items() if cells})
     return [*paragraph(BY_MODEL), Choice("Method", tables)]
@@ -122,30 +128,30 @@ def _table(columns: Mapping[str, Mapping[str, Cell]]) -> Table:
     return Table(["model", *columns], body)
 
 
-def _bests(results: Results, one: Standing) -> dict[str, Cell]:
+def _bests(results: Results, ranking: Standing) -> dict[str, Cell]:
     """Each model's best row, with its method."""
-    rows = one.rows.drop_duplicates("model")
+    rows = ranking.rows.drop_duplicates("model")
     return {
         str(row["model"]): standings.value(
-            one.metric, row, row["method"], standings.baseline_mark(results, row)
+            ranking.metric, row, row["method"], standings.baseline_mark(results, row)
         )
         for _, row in rows.iterrows()
     }
 
 
-def _column(results: Results, one: Standing, method: str) -> dict[str, Cell]:
+def _column(results: Results, ranking: Standing, method: str) -> dict[str, Cell]:
     """Each model's value under a method, with the ranks that the tests allow."""
-    rows = one.rows[one.rows["method"] == method].set_index("model", drop=False)
-    tests = results.tests(one.benchmark, one.subset, one.metric)
+    rows = ranking.rows[ranking.rows["method"] == method].set_index("model", drop=False)
+    tests = results.tests(ranking.benchmark, ranking.subset, ranking.metric)
     cells = {}
     for model, system in rows.iterrows():
         above = below = 0
         for other in rows.index:
             if (test := verdict(tests, (str(model), method), (other, method))) and test.clear:
-                better = test.favours(one.metric, one.subset)
+                better = test.favours(ranking.metric, ranking.subset)
                 above, below = above + (not better), below + better
         first, last = 1 + above, len(rows) - below
         rank = f"rank {first}" if first == last else f"rank {first}–{last}"
         note, mark = rank if len(rows) > 1 else "", standings.baseline_mark(results, system)
-        cells[str(model)] = standings.value(one.metric, system, note, mark)
+        cells[str(model)] = standings.value(ranking.metric, system, note, mark)
     return cells

@@ -78,7 +78,7 @@ def with_deviation(name: str, value: float, std: float | None) -> str:
     if std is None or pd.isna(std):
         return format_value(name, value)
     unit = " %" if metric(name).share else ""
-    number, deviation = (format_value(name, one).removesuffix(unit) for one in (value, std))
+    number, deviation = (format_value(name, amount).removesuffix(unit) for amount in (value, std))
     return f"{number} ± {deviation}{unit}"
 
 
@@ -109,8 +109,8 @@ def table_of(table: pd.DataFrame, caption: str = "") -> Table:
 
 
 def _head(name: object) -> str:
-    said = str(name).replace("chance_at_", "chance@").replace("_", " ")
-    return f"{said}, %" if str(name).startswith(SHARES) else said
+    title = str(name).replace("chance_at_", "chance@").replace("_", " ")
+    return f"{title}, %" if str(name).startswith(SHARES) else title
 
 
 def _cell(value: object) -> str | Cell:

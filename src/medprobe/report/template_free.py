@@ -90,7 +90,7 @@ def _parallel(results: Results) -> list[Part]:
     formats = dict.fromkeys(["template_based", "template_free", "difference"], SHARE)
     about = {"template_based": "by template", "template_free": "by sentence", "pairs": "facts"}
     caption = (
-        "The same facts, asked by a template and by a sentence; difference: sentence minus "
+        "The same facts, queried by a template and by a sentence; difference: sentence minus "
         f"template. {MARK} not significant: the paired permutation test's p, after Holm's "
         f"correction, is {LEVEL:g} or more."
     )
@@ -98,8 +98,10 @@ def _parallel(results: Results) -> list[Part]:
 
 
 def _perplexity(results: Results) -> list[Part]:
-    points, found = (results.template_free.get(name) for name in ("perplexity", "correlation"))
-    if points is None or found is None:
+    points, correlations = (
+        results.template_free.get(name) for name in ("perplexity", "correlation")
+    )
+    if points is None or correlations is None:
         return []
     means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
     labels = ("perplexity, mean over models", plots.label("acc_at_1"))
@@ -109,12 +111,12 @@ def _perplexity(results: Results) -> list[Part]:
     drawing = Drawing("template-free-perplexity", plot, caption)
     formats = {"r": "{:.2f}", "p": "{:.3f}"}
     about = "Pearson's r of perplexity and acc@1, over the data sets of a kind and over the models"
-    known = found.dropna(subset="r")
+    measured = correlations.dropna(subset="r")
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
     return part(
         "Perplexity and accuracy",
         [drawing],
-        [_table(known, formats, about, n="points")] if len(known) else [],
+        [_table(measured, formats, about, n="points")] if len(measured) else [],
         folded("By data set and model", [by_model]),
     )
 
@@ -139,8 +141,8 @@ def _overconfidence(results: Results) -> list[Part]:
     drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
     labels = ("the most frequent entities, by place", "queries with it, per cent")
     drawings: list[Block] = []
-    for model, some in drawn.groupby("model", sort=True):
-        plot = plots.curves(some, "place", "name", labels, True)
+    for model, group in drawn.groupby("model", sort=True):
+        plot = plots.curves(group, "place", "name", labels, True)
         caption = f"How often {model} has the same entity among its ten best answers."
         drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
     favourite = ["favourite_share", "chance", "times_chance"]
@@ -210,7 +212,7 @@ def _table(table: pd.DataFrame, formats: dict[str, str], caption: str = "", **he
         caption: of the table.
         **heads: what columns are called, where it is not their name.
     """
-    titles = {name: one.title for name, one in catalog().items()}
+    titles = {name: entry.title for name, entry in catalog().items()}
     table = table.replace({"metric": titles}) if "metric" in table else table
     heads = {"name": "data set", "p_holm": "corrected p", **titles, **heads}
     shares = {name for name, form in formats.items() if form == SHARE}
@@ -220,8 +222,8 @@ def _table(table: pd.DataFrame, formats: dict[str, str], caption: str = "", **he
         [_cell(row, name, formats.get(name, "{:g}")) for name in columns]
         for row in table.to_dict("records")
     ]
-    shown = [heads.get(name, name.replace("_", " ")) + units.get(name, "") for name in columns]
-    return Table(shown, body, caption)
+    labels = [heads.get(name, name.replace("_", " ")) + units.get(name, "") for name in columns]
+    return Table(labels, body, caption)
 
 
 def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:

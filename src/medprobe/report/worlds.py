@@ -206,12 +206,12 @@ def drawing(method: str, systems: Sequence[Evidence]) -> Drawing:
         for read, words in DOSES.items()
         if (row := system.get(corpus, read)) is not None
     ]
-    shown = next(iter(first.values()))
-    axes = ("times that the taught model has read the fact", plots.label(shown.metric))
-    plot = plots.curves(pd.DataFrame(rows), "times", "model", axes, metric(shown.metric).share)
+    example = next(iter(first.values()))
+    axes = ("times that the taught model has read the fact", plots.label(example.metric))
+    plot = plots.curves(pd.DataFrame(rows), "times", "model", axes, metric(example.metric).share)
     caption = (
-        f"{metric(shown.metric).title} of {shown.method} on {benchmark} by how often the taught "
-        "model has read the fact."
+        f"{metric(example.metric).title} of {example.method} on {benchmark} by how often the "
+        "taught model has read the fact."
     )
     return Drawing(f"worlds-{method}", plot, caption)
 

@@ -1,2 +1,2 @@
-"""What MLflow is told: `lineage` says what a result was made from, `runs` and `comparisons` what
-its runs hold, `store` brings them in."""
+"""What MLflow records: `lineage` has what a result was made from, `runs` and `comparisons` what its
+runs contain, and `store` logs them."""

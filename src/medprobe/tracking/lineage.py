@@ -36,18 +36,18 @@ def commit() -> str:
 def followed() -> str:
     """The day and the commit that last changed what numbers follow from, code and settings, so that
     a commit of results does not move it; empty outside a repository."""
-    found = _git("log", "-1", "--format=%cs, commit %H", "--", *FOLLOWED)
-    changed = found and _git("status", "--porcelain", "--", *FOLLOWED)
-    return found[:-30] + (" with changes" if changed else "")
+    change = _git("log", "-1", "--format=%cs, commit %H", "--", *FOLLOWED)
+    changed = change and _git("status", "--porcelain", "--", *FOLLOWED)
+    return change[:-30] + (" with changes" if changed else "")
 
 
 def _git(*words: str) -> str:
     """What git says; nothing where it fails."""
     try:
-        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        process = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def user() -> str:
@@ -65,8 +65,10 @@ def hashes(
     outs = _list(_mapping(_text(data)), "outs")
     for stage in _stages(lock, paths):
         outs += _list(stage, "outs")
-    known = {str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()}
-    return {path: md5 for path, md5 in known.items() if paths is None or path in paths}
+    hash_by_path = {
+        str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()
+    }
+    return {path: md5 for path, md5 in hash_by_path.items() if paths is None or path in paths}
 
 
 def outs(file: Path) -> list[str]:
@@ -125,15 +127,15 @@ def recorded(path: Path, out: Path, about: Mapping[str, object]) -> Iterator[Non
     times = {"begin": begin, "end": (end := _now()), "seconds": round((end - begin) / 1000, 1)}
     if tokens := about.get("tokens"):
         times["tokens_per_second"] = round(1000 * int(str(tokens)) / max(end - begin, 1))
-    made = {**times, "user": user(), **about, **environment()}
+    run = {**times, "user": user(), **about, **environment()}
     with replacing(path) as scratch:
-        content = {**made, "out": fingerprint([out])}
+        content = {**run, "out": fingerprint([out])}
         scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def record(path: Path, out: Path) -> dict[str, Any]:
     """What `recorded` wrote of the file `out`, or nothing where it was lost, or where `out` was
-    made elsewhere or at another time."""
+    made on another machine or at another time."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return content if content.pop("out") == fingerprint([out]) else {}

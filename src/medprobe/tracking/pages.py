@@ -25,19 +25,19 @@ def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
 
     Each experiment gets a view as MLflow shares them: a tag that holds what its table shows.
     """
-    found = {}
-    for one in sorted(client.search_experiments(), key=lambda one: one.name):
-        if one.experiment_id == EMPTY:
+    pages = {}
+    for experiment in sorted(client.search_experiments(), key=lambda experiment: experiment.name):
+        if experiment.experiment_id == EMPTY:
             continue
-        runs = client.search_runs([one.experiment_id], CURRENT)
+        runs = client.search_runs([experiment.experiment_id], CURRENT)
         if not runs:  # params.yaml no longer names its results
             continue
         client.set_experiment_tag(
-            one.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(view(runs))
+            experiment.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(view(runs))
         )
-        place = f"{server}/#/experiments/{one.experiment_id}/runs"
-        found[one.name] = f"{place}?workflowType=machine_learning&viewStateShareKey={VIEW}"
-    return found
+        place = f"{server}/#/experiments/{experiment.experiment_id}/runs"
+        pages[experiment.name] = f"{place}?workflowType=machine_learning&viewStateShareKey={VIEW}"
+    return pages
 
 
 def view(runs: "list[Run]") -> dict[str, object]:

@@ -1,5 +1,5 @@
-"""What MLflow is told of one result: numbers, parameters, tables, drawings, and what it was made
-from. All of it is read off the files of the result, so that it can be told again at any time."""
+"""What MLflow records of one result: numbers, parameters, tables, drawings, and what it was made
+from. All of it is read from the files of the result, so it can be logged again at any time."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ from medprobe.tracking.store import Content, Dataset, Result
 
 Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
-LAYOUT: Final = 2  # of what a run holds: another number logs all results anew
+LAYOUT: Final = 2  # of what a run holds: another number logs all results again
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
@@ -95,7 +95,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     scores = cached_scores(path, folder, scoring)
     rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
-    made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
+    origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     settings = _params(path, params, fresh)
     sets = _rewired(model, method, settings)
     inputs = lineage.inputs(model, benchmark, sets)
@@ -105,7 +105,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     return Content(
         metrics=headlines(main, metadata, edges=True),
         params=settings,
-        tags=_tags(path, params, commit, made, inputs),
+        tags=_tags(path, params, commit, origin, inputs),
         parts=_parts(path, metadata, scoring, scores),
         files={
             "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
@@ -117,8 +117,8 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
         datasets=[Dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
         note=note(rows, metadata, {"code": commit, **inputs}),
-        begin=made.get("begin"),
-        end=made.get("end"),
+        begin=origin.get("begin"),
+        end=origin.get("end"),
     )
 
 
@@ -132,21 +132,21 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
         _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
         recorded |= lineage.flat(params.choices(*names(path)), method)
-    kept: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")
-        kept[".".join([words[2], *words[4:]]) if words[0] == "methods" else name] = value
-    return kept
+        settings[".".join([words[2], *words[4:]]) if words[0] == "methods" else name] = value
+    return settings
 
 
 def _tags(
-    path: Path, params: Params, commit: str, made: dict[str, Any], inputs: dict[str, str]
+    path: Path, params: Params, commit: str, origin: dict[str, Any], inputs: dict[str, str]
 ) -> dict[str, str]:
     model, _, benchmark = names(path)
     kind, revision = params.models.kind(model), f"dvc:{inputs[f'outputs/models/{model}']}"
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
-    about = {name: str(value) for name, value in made.items() if name not in ("begin", "end")}
+    about = {name: str(value) for name, value in origin.items() if name not in ("begin", "end")}
     stage = "imported" if kind == "imported" else "probe"
     return {
         "stage": stage,
@@ -169,9 +169,9 @@ def _candidates(folder: Path) -> dict[str, str]:
     }
 
 
-def _parts(path: Path, metadata: Metadata, scoring: Scoring, known: Scores) -> Parts:
-    """The headlines of each variant and replicate, where there are several. `known` are the scores
-    of the variants, which are those of the only replicate where there is one."""
+def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores) -> Parts:
+    """The headlines of each variant and replicate, where there are several. `variant_scores` are
+    the scores of the variants, which are those of the only replicate where there is one."""
     benchmark = path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
@@ -185,7 +185,7 @@ def _parts(path: Path, metadata: Metadata, scoring: Scoring, known: Scores) -> P
         about = {"variant": variant or "default", "replicate": replicate}
         at = sweep(f":{variant}")
         varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
-        scores: Scores = known
+        scores: Scores = variant_scores
         if replicate:
             scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
         scores = {name: scores[name] for name in scores if name == about["variant"]}
@@ -206,8 +206,8 @@ def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
 def _losses(
     model: str, sets: Sequence[str], notes: list[Path]
 ) -> dict[str, Sequence[tuple[int, float]]]:
-    """Losses by step of rewiring, a series a sentence set; by epoch of fine-tuning, the mean over
-    diseases and seeds, two series a variant."""
+    """Losses by step of rewiring, one series per sentence set; by epoch of fine-tuning, the mean
+    over diseases and seeds, two series per variant."""
     series: dict[str, Sequence[tuple[int, float]]] = {}
     files = [places.LOSSES / model / f"{name}.csv" for name in sets]
     for file in filter(Path.is_file, files):
@@ -236,14 +236,14 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     if text:
         columns.append("prediction")
     else:  # where names are all there is, they serve as ids
-        own = main["prediction_id"] != main["prediction"]
-        main["prediction_id"] = main["prediction_id"].where(own, "")
+        has_id = main["prediction_id"] != main["prediction"]
+        main["prediction_id"] = main["prediction_id"].where(has_id, "")
     top = main[columns]
-    asked = top["query_id"].drop_duplicates()
-    chosen = asked.iloc[:: max(1, len(asked) // SAMPLES)].head(SAMPLES)
-    shown = ["query_id", "subset", "relation", *(TEXT if text else [])]
-    queries = read_table(folder / "queries.parquet", shown)
-    samples = top[top["query_id"].isin(chosen)].merge(queries[shown], on="query_id", how="left")
+    query_ids = top["query_id"].drop_duplicates()
+    chosen = query_ids.iloc[:: max(1, len(query_ids) // SAMPLES)].head(SAMPLES)
+    fields = ["query_id", "subset", "relation", *(TEXT if text else [])]
+    queries = read_table(folder / "queries.parquet", fields)
+    samples = top[top["query_id"].isin(chosen)].merge(queries[fields], on="query_id", how="left")
     return {
         "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
         "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
@@ -252,5 +252,5 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
 
 def keys(results: Sequence[Result]) -> str:
     """The keys of results as JSON, for DVC to see what was tracked."""
-    listed = {one.name: one.key for one in results}
+    listed = {result.name: result.key for result in results}
     return json.dumps(listed, indent=1, sort_keys=True) + "\n"

@@ -1,8 +1,8 @@
 """The results file: what one group gives others, as one JSON file that they can check.
 
 It holds every number with what it was made from, and of each benchmark hashes that tell whether two
-groups asked the same: no text of queries, candidates or predictions. What paired tests compare may
-stand beside it in UNITS, a table a result: numbers query by query, and ids as hashes.
+groups used the same queries: no text of queries, candidates or predictions. What paired tests
+compare can be next to it in UNITS, one table per result: numbers query by query, and ids as hashes.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ NAME: Final = "results.json"
 UNITS: Final = Path("units")
 IDS: Final = ["query_id", "cluster"]  # what goes by hashes in a table of UNITS, and so does:
 ANSWER: Final = "answer"  # where queries have answers that are drawn
-KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns beside the metrics
+KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns next to the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
 PARAMS: Final = Path("params.yaml")
 SCHEMA: Final = "medprobe-results-1"
@@ -114,7 +114,9 @@ def of_project(folder: Path) -> ResultsFile:
             for path in sorted(places.SCORES.glob("*/*.json"))
             for benchmark, scores in json.loads(path.read_text(encoding="utf-8")).items()
         ]
-        benchmarks = {name: _benchmark(name) for name in sorted({one.benchmark for one in results})}
+        benchmarks = {
+            name: _benchmark(name) for name in sorted({result.benchmark for result in results})
+        }
     return ResultsFile(
         medprobe=metadata.version("medprobe"), benchmarks=benchmarks, results=results
     )
@@ -134,7 +136,7 @@ def _result(
     """A result in the project's folder; its login name stays there."""
     model, method = path.parent.name, path.stem
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    made = lineage.record(places.RUNS / model / method / f"{benchmark}.json", out)
+    origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", out)
     return Result(
         benchmark=benchmark,
         model=model,
@@ -142,7 +144,7 @@ def _result(
         kind=kinds.get(model, ""),
         params=lineage.recorded_params(out) or {},
         inputs=lineage.inputs(model, benchmark, ()),
-        made={name: value for name, value in made.items() if name != "user"},
+        made={name: value for name, value in origin.items() if name != "user"},
         code=commit,
         scores=scores,
     )
@@ -155,7 +157,7 @@ def _benchmark(name: str) -> Benchmark:
         about=json.loads(json.dumps(vars(about))),
         builder=tables.builder,
         normalise=tables.normalise,
-        queries={subset: query_hash(asked) for subset, asked, _ in tables.subsets()},
+        queries={subset: query_hash(queries) for subset, queries, _ in tables.subsets()},
         candidates={subset: candidate_hash(names["name"]) for subset, _, names in tables.subsets()},
     )
 
@@ -176,10 +178,10 @@ def units(path: Path, result: Result) -> pd.DataFrame | None:
     Raises BadInput where they do not give the scores of the result.
     """
     folder = path if path.is_dir() else path.parent
-    if (given := folder / UNITS / result.table).is_file():
-        check_columns(given, KEYS)
-        table = pd.read_parquet(given)
-        _check(table, result, given)
+    if (file := folder / UNITS / result.table).is_file():
+        check_columns(file, KEYS)
+        table = pd.read_parquet(file)
+        _check(table, result, file)
         return table
     predictions = folder / places.PREDICTIONS / result.table
     if not predictions.is_file():
@@ -215,7 +217,7 @@ def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
         if metric in catalog() and catalog()[metric].tested
     }
     for key in sorted({*means, *scores}):
-        mean, score = (some.get(key, float("nan")) for some in (means, scores))
+        mean, score = (numbers_by_key.get(key, float("nan")) for numbers_by_key in (means, scores))
         if not abs(mean - score) <= ROUNDED:
             problem = f"{' '.join(filter(None, key))} is {mean:.6f} here, and {score:.6f} in {NAME}"
             remedy = "take both from one `medprobe merge`; in a project, run `medprobe repro` first"
@@ -223,14 +225,14 @@ def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
 
 
 def write(file: ResultsFile, path: Path) -> None:
-    """As JSON, a line a number or name."""
+    """Write as JSON, one line per number or name."""
     text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def merge(files: dict[str, ResultsFile]) -> ResultsFile:
-    """The results of several files, by where each came from; a result that stands in several of
-    them is there once.
+    """The results of several files, by where each came from; a result that several
+    of them contain appears once.
 
     Raises BadInput where a benchmark of one name differs, with what does, and where two results of
     the same names do.
@@ -245,18 +247,18 @@ def merge(files: dict[str, ResultsFile]) -> ResultsFile:
                 raise BadInput(where, problem, "build both from the same data and settings")
         for result in file.results:
             key = (result.benchmark, result.model, result.method)
-            first, known = results.setdefault(key, (where, result))
-            if known.scores != result.scores:
+            first, other_result = results.setdefault(key, (where, result))
+            if other_result.scores != result.scores:
                 problem = f"{' '.join(key)} has other numbers than in {first}"
                 raise BadInput(where, problem, "give one of the models another name")
     return ResultsFile(
         medprobe=metadata.version("medprobe"),
-        benchmarks={name: one for name, (_, one) in sorted(benchmarks.items())},
-        results=[one for _, (_, one) in sorted(results.items(), key=lambda item: item[0])],
+        benchmarks={name: benchmark for name, (_, benchmark) in sorted(benchmarks.items())},
+        results=[result for _, (_, result) in sorted(results.items(), key=lambda item: item[0])],
     )
 
 
-def _differences(one: Benchmark, other: Benchmark) -> str:
+def _differences(first: Benchmark, other: Benchmark) -> str:
     """What tells two benchmarks apart for their numbers; empty where they are the same."""
-    a, b = one.model_dump(exclude={"about"}), other.model_dump(exclude={"about"})
+    a, b = first.model_dump(exclude={"about"}), other.model_dump(exclude={"about"})
     return ", ".join(name for name in a if a[name] != b[name])

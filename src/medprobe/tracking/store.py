@@ -172,7 +172,7 @@ def _experiment(client: "MlflowClient", benchmark: str) -> str:
     """The id of a benchmark's experiment.
 
     MLflow keeps an experiment's place of artefacts as an absolute path, which is wrong once the
-    project was moved: such an experiment is put aside under another name, and logged anew.
+    project was moved: such an experiment is put aside under another name, and logged again.
     """
     name = os.environ.get(PREFIX, "") + benchmark
     place = None if os.environ.get(URI) else (folder() / benchmark).as_uri()

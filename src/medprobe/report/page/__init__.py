@@ -51,8 +51,8 @@ def chapters(results: Results, executor: Executor = in_this_process) -> list[Cha
     them. The executor must be of this machine."""
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
     makers = [partial(leaderboard, results), *single, partial(template_free, results)]
-    made = in_job_order(executor(_call, [Job("a chapter", make) for make in makers]))
-    return [chapter for _, some in made for chapter in some]
+    lists = in_job_order(executor(_call, [Job("a chapter", make) for make in makers]))
+    return [chapter for _, chapter_list in lists for chapter in chapter_list]
 
 
 def _call(make: Callable[[], list[Chapter]]) -> list[Chapter]:
@@ -66,13 +66,13 @@ def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
 
 
-def render(results: Results, shown: Sequence[Chapter]) -> str:
+def render(results: Results, page_chapters: Sequence[Chapter]) -> str:
     """The page of these chapters as HTML. All texts are escaped."""
     return (
         environment()
         .get_template("index.html")
         .render(
-            chapters=shown,
+            chapters=page_chapters,
             counts=_counts(results),
             models=results.models,
             confidence=f"{100 * results.confidence:.0f}",
@@ -84,16 +84,16 @@ def render(results: Results, shown: Sequence[Chapter]) -> str:
 @cache
 def environment() -> Environment:
     """The templates of this folder, and what they may ask for."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"kind": _kind, "json": _json, "anchor": _anchor}
-    made.globals["file"] = _file
-    return made
+    templates.filters |= {"kind": _kind, "json": _json, "anchor": _anchor}
+    templates.globals["file"] = _file
+    return templates
 
 
 def _kind(block: Block) -> str:
@@ -157,8 +157,8 @@ def _metrics(results: Results) -> Table:
     """The metrics on the page, with direction and source."""
     names = results.comparison["metric"].unique()
     rows = []
-    for one in sorted(map(metric, names), key=lambda one: one.title):
-        better = "a diagnostic" if one.better == "neither" else f"{one.better} is better"
-        start = "any number" if one.low == float("-inf") else f"from {one.low:g}"
-        rows.append([one.title, better, "per cent" if one.share else start, one.source])
+    for entry in sorted(map(metric, names), key=lambda entry: entry.title):
+        better = "a diagnostic" if entry.better == "neither" else f"{entry.better} is better"
+        start = "any number" if entry.low == float("-inf") else f"from {entry.low:g}"
+        rows.append([entry.title, better, "per cent" if entry.share else start, entry.source])
     return Table(["metric", "direction", "unit", "source"], rows)

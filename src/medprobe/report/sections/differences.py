@@ -24,10 +24,10 @@ def section(results: Results, benchmark: str) -> list[Part]:
     tests = {
         subset: results.tests(benchmark, subset, name) for subset in results.subsets(benchmark)
     }
-    tests = {subset: some for subset, some in tests.items() if len(some)}
+    tests = {subset: rows for subset, rows in tests.items() if len(rows)}
     if not tests:
         return []
-    body = [line for subset, some in tests.items() for line in _counts(subset, some, name)]
+    body = [line for subset, rows in tests.items() for line in _counts(subset, rows, name)]
     unit = " (points)" if metric(name).share else ""
     heads = ["subset", "pairs of", "pairs", "significant", f"smallest detectable difference{unit}"]
     caption = (
@@ -40,8 +40,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
         f"{NEVER} with so few {units(results, benchmark)} no difference can be significant."
     )
     blocks: list[Block] = [Table(heads, body, caption)]
-    for subset, some in tests.items():
-        blocks += folded(f"All pairs, {subset}", [_pairs(some, name)])
+    for subset, rows in tests.items():
+        blocks += folded(f"All pairs, {subset}", [_pairs(rows, name)])
     return part("Differences and chance", blocks)
 
 
@@ -50,10 +50,10 @@ def _counts(subset: str, tests: pd.DataFrame, name: str) -> list[list[str | Cell
     kind = tests["family"].str.partition(" under ")[0]
     lines: list[list[str | Cell]] = []
     for key, title in KINDS.items():
-        if len(some := tests[kind == key]):
-            clear = int((some["p_holm"] < LEVEL).sum())
-            numbers = [Cell(f"{number:,}", number) for number in (len(some), clear)]
-            lines.append([subset, title, *numbers, _detectable(some, name)])
+        if len(rows := tests[kind == key]):
+            clear = int((rows["p_holm"] < LEVEL).sum())
+            numbers = [Cell(f"{number:,}", number) for number in (len(rows), clear)]
+            lines.append([subset, title, *numbers, _detectable(rows, name)])
     return lines
 
 

@@ -10,13 +10,13 @@ from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, part
 from medprobe.report.numbers import MISSING, cell, count, metric
 from medprobe.report.results import Results
 
-SHOWN: Final = ("acc_at_1", "acc_at_10", *(one.name for one in Expert.METRICS))
-ASKED: Final = {  # what raters are asked about
-    "predictions": "Raters were not told which model a prediction is of.",
-    "prompts": "Raters were asked whether each prompt states a fact.",
+REPORTED: Final = ("acc_at_1", "acc_at_10", *(rating.name for rating in Expert.METRICS))
+QUESTIONS: Final = {  # about what raters rate
+    "predictions": "Raters did not know which model made a prediction.",
+    "prompts": "Raters rated whether each prompt states a fact.",
 }
 SCORES: Final = (
-    "A prediction is right where more than half of its raters say so. A system is scored on the "
+    "A prediction is right if more than half of its raters rate it so. A system is scored on the "
     "queries whose first predictions are all rated. Corrected accuracy is that of all queries, "
     "moved by how far experts and answers differ on those rated. Hits and predictions rated right "
     "are shares of the first ten predictions. Rows with a source are a paper's own numbers."
@@ -27,45 +27,49 @@ def section(results: Results, benchmark: str) -> list[Part]:
     """For each evaluation: who rated how much, the systems' scores, agreement, confusion tables."""
     blocks = (
         [
-            Tag(one.name),
-            _progress(one),
-            _facts(one.rated) if one.target == "prompts" else _scores(results, benchmark, one),
-            *_agreement(one),
+            Tag(evaluation.name),
+            _progress(evaluation),
+            _facts(evaluation.rated)
+            if evaluation.target == "prompts"
+            else _scores(results, benchmark, evaluation),
+            *_agreement(evaluation),
             *_confusion(table),
         ]
-        for one, table in results.expert.get(benchmark, [])
+        for evaluation, table in results.expert.get(benchmark, [])
     )
     return part("By experts", *blocks)
 
 
-def _progress(one: Evaluation) -> Table:
+def _progress(evaluation: Evaluation) -> Table:
     """Who rated how many of the items."""
     body: list[list[str | Cell]] = [
         [str(rater), count(rows["rated"].sum()), count(rows["items"].sum())]
-        for rater, rows in one.rated.groupby("rater", sort=True)
+        for rater, rows in evaluation.rated.groupby("rater", sort=True)
     ]
-    size = f"{len(one.items):,} {one.target}"
-    if one.target == "predictions":
-        size += f" of {len(one.queries):,} queries"
-    return Table(["rater", "rated", "given"], body, f"{size}. {ASKED[one.target]}")
+    size = f"{len(evaluation.items):,} {evaluation.target}"
+    if evaluation.target == "predictions":
+        size += f" of {len(evaluation.queries):,} queries"
+    return Table(["rater", "rated", "given"], body, f"{size}. {QUESTIONS[evaluation.target]}")
 
 
-def _scores(results: Results, benchmark: str, one: Evaluation) -> Table:
+def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> Table:
     """The scores of each system, and what the papers print of models that are theirs."""
-    rows = results.rows(benchmark, subset=f"{one.subset}/{RATED}:{one.name}", relation="micro")
+    rows = results.rows(
+        benchmark, subset=f"{evaluation.subset}/{RATED}:{evaluation.name}", relation="micro"
+    )
     body: list[list[str | Cell]] = []
-    for (model, method), some in rows.groupby(["model", "method"], sort=True):
-        numbers = some.set_index("metric")[["value", "low", "high", "n"]]
+    for (model, method), group in rows.groupby(["model", "method"], sort=True):
+        numbers = group.set_index("metric")[["value", "low", "high", "n"]]
         cells = [
             cell(name, *numbers.loc[name, ["value", "low", "high"]])
             if name in numbers.index
             else MISSING
-            for name in SHOWN
+            for name in REPORTED
         ]
         body.append([str(model), str(method), *cells, count(numbers["n"].min()), MISSING])
     if body:
-        body += _published(results, benchmark, one.subset)
-    heads = ["model", "method", *(f"{metric(name).title}, %" for name in SHOWN), "queries"]
+        body += _published(results, benchmark, evaluation.subset)
+    heads = ["model", "method", *(f"{metric(name).title}, %" for name in REPORTED), "queries"]
     return Table([*heads, "source"], body, SCORES)
 
 
@@ -75,10 +79,10 @@ def _published(results: Results, benchmark: str, subset: str) -> list[list[str |
         where = (name, results.printed(benchmark), f"{subset}/{RATED}", "micro", "contrastive")
         for paper, _, row in published(*where):
             cells = [
-                Cell(f"{row.values[one]:g}", row.values[one] / 100)
-                if one in row.values
+                Cell(f"{row.values[measure]:g}", row.values[measure] / 100)
+                if measure in row.values
                 else MISSING
-                for one in SHOWN
+                for measure in REPORTED
             ]
             lines.append([row.model, "contrastive", *cells, MISSING, paper.version])
     return lines
@@ -94,22 +98,22 @@ def _facts(rated: pd.DataFrame) -> Table:
     return Table(["subset", "rater", "states a fact, %"], body)
 
 
-def _agreement(one: Evaluation) -> list[Block]:
-    if one.agreement.empty:
+def _agreement(evaluation: Evaluation) -> list[Block]:
+    if evaluation.agreement.empty:
         return []
     body = [
         [
             *(row.of, row.measure, row.raters, count(row.items)),
             Cell(MISSING if pd.isna(row.value) else f"{row.value:.3f}", row.value),
         ]
-        for row in one.agreement.itertuples()
+        for row in evaluation.agreement.itertuples()
     ]
     heads = ["of", "measure", "raters", "items", "value"]
     return [Table(heads, body, "How far the raters agree")]
 
 
 def _confusion(table: pd.DataFrame) -> list[Block]:
-    """Ratings against answers, a table a system and k; the main variant's."""
+    """Ratings against answers, one table per system and k, for the main variant."""
     tables: list[Block] = []
     for (model, method, k), rows in table.groupby(["model", "method", "k"], sort=True):
         counts = rows.pivot_table(index="rating", columns="gold", values="count", fill_value=0)

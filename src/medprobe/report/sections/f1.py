@@ -1,7 +1,7 @@
 """F1 in the form of DisKnE's tables: means by category, diseases by models, training curves; and
 means of what needs no threshold.
 
-Source: Alghanmi et al. 2021, tables 2 to 8; their numbers stand beside models that are theirs.
+Source: Alghanmi et al. 2021, tables 2 to 8; their numbers are next to those of their models.
 """
 
 from typing import Any, Final
@@ -24,8 +24,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = results.rows(benchmark, metric="f1")
     is_mean = rows["relation"].isin(MEANS)
     diseases: list[Block] = []
-    for category, some in rows[~is_mean].groupby("subset", sort=True):
-        table = _table(results, some, {"relation": "disease", "method": "method"})
+    for category, group in rows[~is_mean].groupby("subset", sort=True):
+        table = _table(results, group, {"relation": "disease", "method": "method"})
         diseases += folded(str(category), [table])
     heads = {"subset": "category", "method": "method"}
     learnt = results.losses.get(benchmark)
@@ -46,8 +46,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
 def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[Block]:
     """The table of each mean over diseases, of which one is shown."""
     tables = {
-        str(mean): _table(results, some, heads)
-        for mean, some in rows.groupby("relation", sort=True)
+        str(mean): _table(results, group, heads)
+        for mean, group in rows.groupby("relation", sort=True)
     }
     return [Choice("Mean", tables)] if tables else []
 
@@ -57,10 +57,10 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     title = metric(rows["metric"].iloc[0]).title
     models = sorted(rows["model"].unique())
     body: list[list[str | Cell]] = []
-    for names, some in rows.groupby(list(keys), sort=True):
-        found = {row.model: _cell(results, row) for row in some.itertuples()}
-        body.append([*names, *(found.get(model, MISSING) for model in models)])
-    caption = f"{title}, per cent; a paper's own number in brackets"
+    for names, group in rows.groupby(list(keys), sort=True):
+        cells = {row.model: _cell(results, row) for row in group.itertuples()}
+        body.append([*names, *(cells.get(model, MISSING) for model in models)])
+    caption = f"{title}, per cent; a paper's number in parentheses"
     return Table([*keys.values(), *models], body, caption)
 
 
@@ -68,8 +68,8 @@ def _cell(results: Results, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
     text = with_deviation(row.metric, row.value, row.std).removesuffix(" %")
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
-    there = published(name, printed_as, row.subset, row.relation, row.method) if name else []
-    for _, _, paper in there[:1]:
+    printed = published(name, printed_as, row.subset, row.relation, row.method) if name else []
+    for _, _, paper in printed[:1]:
         if row.metric in paper.values:
             spread = f" ± {paper.std[row.metric]:g}" if row.metric in paper.std else ""
             text += f" [{paper.values[row.metric]:g}{spread}]"

@@ -30,6 +30,6 @@ def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
             names = sorted(f"{row.model} ({row.method})" for row in systems.itertuples())
             if names:
                 yield (
-                    f"On {subset} these systems call {verdict}: {', '.join(names)}. Their share "
+                    f"On {subset}, these systems call {verdict}: {', '.join(names)}. Their share "
                     "judged right follows from the statements alone."
                 )

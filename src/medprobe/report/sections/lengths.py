@@ -21,12 +21,12 @@ def drawn(results: Results, benchmark: str) -> list[Drawing]:
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
     rows = rows.sort_values("length", key=lambda names: names.map(ORDER.index), kind="stable")
     drawings = []
-    for method, some in rows.groupby("method", sort=True):
-        if some["length"].nunique() < 2:
+    for method, group in rows.groupby("method", sort=True):
+        if group["length"].nunique() < 2:
             continue
         axes = ("characters of the answer", plots.label(name))
         share = metric(name).share
-        plot = plots.curves(some, "length", "model", axes, share, order=results.models)
+        plot = plots.curves(group, "length", "model", axes, share, order=results.models)
         caption = f"{metric(name).title} by answer length, {method} ({benchmark})."
         drawings.append(Drawing(f"{benchmark}-{method}-lengths", plot, caption))
     return drawings

@@ -31,16 +31,16 @@ def section(results: Results, benchmark: str) -> list[Part]:
     the main metric taken apart. The first subset is open."""
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
     rows = {subset: _rows(results, benchmark, subset) for subset in results.subsets(benchmark)}
-    main = {subset: _main(results, benchmark, some) for subset, some in rows.items()}
+    main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
     lines = [(subset, subset, name) for subset, name in main.items()]
     blocks = _best(results, benchmark, "subset", lines, standings.CAPTION)
-    for place, (subset, some) in enumerate(rows.items()):
-        lines = [(metric(name).title, subset, name) for name in _names(some)]
+    for place, (subset, subset_rows) in enumerate(rows.items()):
+        lines = [(metric(name).title, subset, name) for name in _names(subset_rows)]
         inside: list[Block] = []
         if len(lines) > 1:
             inside += _best(results, benchmark, "metric", lines, "The best models, as above")
         inside += _all_metrics(results, benchmark, subset)
-        inside += _drawn(results, benchmark, some, subset, main[subset])
+        inside += _drawn(results, benchmark, subset_rows, subset, main[subset])
         if place == 0:
             inside += relations.draw(every, about, results.models)
         for by, table in breakdowns(results, benchmark, subset).items():
@@ -57,11 +57,11 @@ def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
 def _names(rows: pd.DataFrame) -> list[str]:
     """The metrics that are shown, in the order of their families; those with ties shared only
     where ties matter."""
-    there = set(rows["metric"])
+    measured = set(rows["metric"])
     return [
         name
         for name in catalog()
-        if name in there and (not name.endswith(TIED) or _ties_matter(rows, name))
+        if name in measured and (not name.endswith(TIED) or _ties_matter(rows, name))
     ]
 
 
@@ -105,13 +105,13 @@ def _best(
     results: Results, benchmark: str, head: str, lines: list[tuple[str, str, str]], caption: str
 ) -> list[Block]:
     """The best models: a line for each `(label, subset, metric)` that can be compared."""
-    found = [
-        (label, one)
+    rankings = [
+        (label, ranking)
         for label, subset, name in lines
-        if name and (one := standing(results, benchmark, subset, name))
-        if one.rivals or not metric(name).within_kind
+        if name and (ranking := standing(results, benchmark, subset, name))
+        if ranking.rivals or not metric(name).within_kind
     ]
-    return [standings.table(head, found, caption)] if found else []
+    return [standings.table(head, rankings, caption)] if rankings else []
 
 
 def _all_metrics(results: Results, benchmark: str, subset: str) -> list[Block]:
@@ -135,19 +135,19 @@ def _table(results: Results, rows: pd.DataFrame) -> Table:
     others = set(rows["method"]) - set(comparable(rows)["method"])
     body: list[list[str | Cell]] = []
     systems = {
-        (str(model), str(method)): some
-        for (model, method), some in rows.groupby(["model", "method"], sort=True)
+        (str(model), str(method)): system
+        for (model, method), system in rows.groupby(["model", "method"], sort=True)
     }
     for model, method in sorted(
         systems, key=lambda key: (key[1] in others, rank.get(key, float("inf")))
     ):
-        some = systems[model, method]
-        numbers = some.set_index("metric")[["value", "low", "high", "std"]]
+        system = systems[model, method]
+        numbers = system.set_index("metric")[["value", "low", "high", "std"]]
         cells = [
             cell(name, *numbers.loc[name]) if name in numbers.index else MISSING for name in names
         ]
         mark = f" {OTHER}" if method in others else ""
-        body.append([model, method + mark, *cells, count(some["n"].max())])
+        body.append([model, method + mark, *cells, count(system["n"].max())])
     by_chance = [chance(results, benchmark, subset, name) for name in names]
     if any(value is not None for value in by_chance):
         pairs = zip(names, by_chance, strict=True)

@@ -1,4 +1,4 @@
-"""Published numbers beside the measured ones, for models that params.yaml says are a paper's."""
+"""Published numbers next to the measured ones, for models that params.yaml marks as a paper's."""
 
 from medprobe.papers import published
 from medprobe.report.blocks import Cell, Links, Part, Table, part
@@ -14,20 +14,22 @@ def section(results: Results, benchmark: str) -> list[Part]:
     body: list[list[str | Cell]] = []
     sources = {}
     keys = ["model", "subset", "relation", "method"]
-    for (model, subset, relation, method), some in rows.groupby(keys, sort=True):
+    for (model, subset, relation, method), group in rows.groupby(keys, sort=True):
         name = results.published[model]
         for paper, number, row in published(name, printed_as, subset, relation, method):
             sources[paper.url] = f"{paper.title} ({paper.version})"
-            for one in some[some["metric"].isin(row.values)].itertuples():
-                scale = 100 if metric(one.metric).share else 1
-                printed, spread = row.values[one.metric], row.std.get(one.metric)
+            for score in group[group["metric"].isin(row.values)].itertuples():
+                scale = 100 if metric(score.metric).share else 1
+                printed, spread = row.values[score.metric], row.std.get(score.metric)
                 body.append(
                     [
                         *(f"{model} ({name})", f"{subset}, {relation}", method),
-                        metric(one.metric).title,
-                        Cell(with_deviation(one.metric, one.value, one.std), one.value),
+                        metric(score.metric).title,
+                        Cell(with_deviation(score.metric, score.value, score.std), score.value),
                         Cell(f"{printed:g}" + (f" ± {spread:g}" if spread else ""), printed),
-                        Cell(f"{scale * one.value - printed:+.2f}", scale * one.value - printed),
+                        Cell(
+                            f"{scale * score.value - printed:+.2f}", scale * score.value - printed
+                        ),
                         f"{paper.version}, table {number}",
                     ]
                 )
@@ -35,5 +37,5 @@ def section(results: Results, benchmark: str) -> list[Part]:
         return []
     heads = ["model", "set", "method", "metric", "measured", "published", "difference", "source"]
     return part(
-        "Beside the published numbers", [Table(heads, body), Links(sorted(sources.items()))]
+        "Compared with the published numbers", [Table(heads, body), Links(sorted(sources.items()))]
     )

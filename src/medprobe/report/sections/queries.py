@@ -8,7 +8,7 @@ from medprobe.report.results import Results
 def section(results: Results, benchmark: str) -> list[Part]:
     """A link to the benchmark's page of queries, where it has one, and where to find the answers
     that are not on it."""
-    title = "Which facts did one model answer and another not? What was answered to a query?"
+    title = "Show single queries and their answers"
     links = [Links([(f"queries/{benchmark}.html", title)])] if benchmark in results.queries else []
     others = ", ".join(results.unlisted.get(benchmark, []))
     where = f"{places.PREDICTIONS}/<model>/<method>/{benchmark}.parquet"

@@ -20,7 +20,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     if benchmark not in results.statistics:
         return []
     counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
-    own: list[Block] = [table_of(counted)]
+    counts: list[Block] = [table_of(counted)]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
         means = _alike(tokens[[name for name in tokens if name not in SHARES]])
@@ -32,17 +32,17 @@ def section(results: Results, benchmark: str) -> list[Part]:
         rules = folded("What its rules left out", [table_of(left_out)])
     return part(
         "The benchmark in numbers",
-        folded(f"All counts, {len(counted)} rows", own) if len(counted) > LONG else own,
+        folded(f"All counts, {len(counted)} rows", counts) if len(counted) > LONG else counts,
         rules,
         answers,
     )
 
 
 def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
-    """How many of the first subset's distinct answers have how many tokens, a line a tokenizer."""
+    """The first subset's distinct answers by number of tokens, one line per tokenizer."""
     subset = tokens["subset"].iloc[0]
-    own = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
-    lines = own.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
+    shares = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
+    lines = shares.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
     lines["model"] = [
         row.first if row.size == 1 else f"{row.first} and {row.size - 1} more"
         for row in lines.itertuples()

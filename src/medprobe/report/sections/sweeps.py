@@ -30,7 +30,7 @@ def _rewiring(results: Results, benchmark: str) -> list[Block]:
     for model, variant in sorted(values.index):
         method, _, setting = variant.partition(":")
         if setting == START and (test := verdict(tests, (model, method), (model, variant))):
-            both = (cell(name, values[model, one]) for one in (variant, method))
+            both = (cell(name, values[model, variant_name]) for variant_name in (variant, method))
             body.append([model, method, *both, difference(name, test)])
     title = metric(name).title + (", %" if metric(name).share else "")
     heads = ["model", "method", f"original, {title}", f"rewired, {title}", "difference"]

@@ -21,7 +21,7 @@ TESTED: Final = {  # what tells models apart: the subset and metric of its paire
     **{share.capitalize(): ("target", share) for share in SHARES},
 }
 SHARES_TEXT: Final = (
-    "Each time that a context gains another correct object, the target's rank rises (understand), "
+    "When a context gains another correct object, the target's rank rises (understand), "
     "stays (confuse) or falls (misunderstand). Around a negative target, an incorrect entity takes "
     "the target's place, and a low Understand is good. The copy control ranks what the context "
     "names first and asks no model."
@@ -97,7 +97,7 @@ def _systems(rows: pd.DataFrame) -> dict[str, System]:
 
 
 def _accuracy(rows: pd.DataFrame) -> list[Block]:
-    """acc@k without and with context beside UCM_k (Table 2)."""
+    """acc@k without and with context, next to UCM_k (Table 2)."""
     chosen = ucm.label_columns(rows)
     wide = chosen.pivot(index="model", columns="what", values="value")
     wide = wide[list(dict.fromkeys(chosen["what"]))]
@@ -111,16 +111,20 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
 
 def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """How many pairs of models accuracy with context and each share tell apart."""
-    known = ucm.label_columns(rows[rows["model"] != CONTROL])
-    pairs = [*combinations(sorted({*_systems(known).values()}), 2)]
+    measured = ucm.label_columns(rows[rows["model"] != CONTROL])
+    pairs = [*combinations(sorted({*_systems(measured).values()}), 2)]
     body: list[list[str | Cell]] = []
     for what, (subset, name) in TESTED.items():
         tests = results.tests(benchmark, subset, name)
-        found = [test for a, b in pairs if (test := verdict(tests, a, b))]
-        if found:
-            body.append([what, count(len(found)), count(sum(test.clear for test in found))])
+        verdicts = [test for a, b in pairs if (test := verdict(tests, a, b))]
+        if verdicts:
+            body.append([what, count(len(verdicts)), count(sum(test.clear for test in verdicts))])
     caption = "Pairs of models that differ significantly, by paired tests (corrected)"
-    return [Table(["measure", "pairs of models", "told apart"], body, caption)] if body else []
+    return (
+        [Table(["measure", "pairs of models", "significantly different"], body, caption)]
+        if body
+        else []
+    )
 
 
 def _changes(rows: pd.DataFrame) -> list[Block]:
@@ -154,9 +158,9 @@ def _parts(rows: pd.DataFrame) -> list[Block]:
 def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
     """The three shares with their intervals (Table 3)."""
     body: list[list[str | Cell]] = []
-    for names, some in rows.groupby(keys, sort=True):
-        numbers = some.set_index("metric")[["value", "low", "high"]]
+    for names, group in rows.groupby(keys, sort=True):
+        numbers = group.set_index("metric")[["value", "low", "high"]]
         cells = [cell(name, *numbers.loc[name]) for name in SHARES]
-        body.append([*map(str, names), *cells, count(some["n"].max())])
+        body.append([*map(str, names), *cells, count(group["n"].max())])
     heads = [*keys, *(name.capitalize() for name in SHARES), "triples"]
     return [Table(heads, body, "UCM_m, per cent: the mean over all steps")] if body else []
