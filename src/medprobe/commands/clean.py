@@ -40,13 +40,13 @@ def leftovers() -> list[Path]:
         raise BadInput("dvc", " ".join(str(error).split()), "`dvc status` says more") from None
     recorded = {Path(out) for file in files for out in lineage.outs(file)}
     parents = {parent for path in needed for parent in path.parents}
-    found = {
+    paths = {
         path
         for path in recorded
         if path.is_relative_to(OUTPUTS) and ".." not in path.parts and path.exists()
         if (place := path.absolute()) not in parents and needed.isdisjoint([place, *place.parents])
     }
-    return sorted(path for path in found if found.isdisjoint(path.parents))
+    return sorted(path for path in paths if paths.isdisjoint(path.parents))
 
 
 def remove(paths: Iterable[Path]) -> None:

@@ -59,8 +59,8 @@ def sources_table(params: Params, data: Path) -> Table:
 
 def _size(path: Path) -> str:
     """The size of a file, or of all files of a folder."""
-    there = path.is_file() or (path.is_dir() and any(path.iterdir()))
-    return decimal(clean.size(path)) if there else "missing"
+    exists = path.is_file() or (path.is_dir() and any(path.iterdir()))
+    return decimal(clean.size(path)) if exists else "missing"
 
 
 def models_table(params: Params) -> Table:
