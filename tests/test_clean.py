@@ -1,4 +1,4 @@
-"""What lies on disk of names that params.yaml no longer has: listed, and removed after asking."""
+"""Files of names that params.yaml no longer has: listed, and removed after asking."""
 
 from pathlib import Path
 
