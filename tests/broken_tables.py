@@ -263,5 +263,5 @@ def one_centre(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 
 @breaks("expect_pairs_to_match")
 def one_of_a_pair(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
-    of = tables[table][kwargs["column_list"][0]] == kwargs["one"]
+    of = tables[table][kwargs["column_list"][0]] == kwargs["template_based"]
     drop(tables, table, of & (tables[table].index == of.idxmax()))

@@ -131,7 +131,7 @@ def test_equal_values_are_both_best_and_a_diagnostic_has_no_best(page_results: R
         ("made", None, "no results on a benchmark 'made' .did you mean 'made_up'"),
         ("made_up/ful", None, "no means of acc_at_1 on ful .did you mean 'full, acc_at_1'"),
         ("made_up", "f1", "no means of f1 on full"),
-        ("leaderboard", "acc_at_1", "each benchmark's main metric"),
+        ("leaderboard", "acc_at_1", "the main metric of each benchmark"),
     ],
 )
 def test_a_view_that_is_none_is_refused(

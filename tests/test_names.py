@@ -77,7 +77,7 @@ def test_dvc_repro_stops_before_any_stage_has_a_wrong_name(tmp_path: Path, name:
     (tmp_path / "notes").mkdir()
     done = dvc(tmp_path, "repro")
     assert done.returncode
-    assert f"params.yaml: train: {name!r} is no name" in done.stdout + done.stderr
+    assert f"params.yaml: train: {name!r} is not a valid name" in done.stdout + done.stderr
     assert (tmp_path / "notes").is_dir()
     assert not (tmp_path / "pwned").exists()
     assert "Running stage 'train" not in done.stdout

@@ -58,9 +58,15 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "engine: max_memory is for device: spread",
         ),
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
-        ("models: {masked: {../up: {}}}", "masked: '../up' is no name; a name is of letters"),
-        ("sentence_sets: {$(id): {}}", "sentence_sets: '$(id)' is no name"),
-        ("methods: {masked: {xfactr: {a b: {}}}}", "methods.masked.xfactr: 'a b' is no name"),
+        (
+            "models: {masked: {../up: {}}}",
+            "masked: '../up' is not a valid name; a name is of letters",
+        ),
+        ("sentence_sets: {$(id): {}}", "sentence_sets: '$(id)' is not a valid name"),
+        (
+            "methods: {masked: {xfactr: {a b: {}}}}",
+            "methods.masked.xfactr: 'a b' is not a valid name",
+        ),
         (f"train: {{{'a' * 61}: {{}}}}", "at most 60 long"),
         (
             "models: {masked: {dmis-lab/biobert-v1.1: {}}}",

@@ -39,7 +39,7 @@ def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = Tr
 
     Returns:
         A prediction table. `score` is the share of the counted queries that an answer is right for.
-        Equal ones stand in the order in which the benchmark first has them. The table is empty
+        Equal ones are in the order in which the benchmark first has them. The table is empty
         where each relation has one answer, which a prior would always name.
     """
     normalise = find_rule(tables.normalise)

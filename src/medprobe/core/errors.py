@@ -21,10 +21,10 @@ class BadInput(Exception):
         problem: What was found and what was expected.
         remedy: What the user can do about it, if that is known.
 
-    >>> raise BadInput("MRREL.RRF, line 7", "15 fields, expected 16", "fetch the file anew")
+    >>> raise BadInput("MRREL.RRF, line 7", "15 fields, expected 16", "fetch the file again")
     Traceback (most recent call last):
     ...
-    medprobe.core.errors.BadInput: MRREL.RRF, line 7: 15 fields, expected 16; fetch the file anew
+    medprobe.core.errors.BadInput: MRREL.RRF, line 7: 15 fields, expected 16; fetch the file again
     """
 
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
@@ -61,13 +61,13 @@ def without_quotes() -> Iterator[None]:
         quoting.reset(token)
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """Return ` (did you mean 'x'?)` for the known word nearest to a mistyped one, or "".
+def nearest(word: str, words: list[str]) -> str:
+    """Return ` (did you mean 'x'?)` for the word of a list nearest to a mistyped one, or "".
 
     >>> nearest("relatons", ["relations", "seed"])
     " (did you mean 'relations'?)"
     """
     import difflib
 
-    matches = difflib.get_close_matches(word, known, n=1)
+    matches = difflib.get_close_matches(word, words, n=1)
     return f" (did you mean '{matches[0]}'?)" if matches else ""

@@ -411,16 +411,16 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
             raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
         if problem["type"] != "extra_forbidden":
             raise BadInput(where, f"{key}: {problem['msg']}, found {problem['input']!r}") from None
-        known = _keys_beside(section_type, problem["loc"])
+        siblings = _keys_beside(section_type, problem["loc"])
         raise BadInput(
-            where, f"unknown key {key}{nearest(str(problem['loc'][-1]), known)}"
+            where, f"unknown key {key}{nearest(str(problem['loc'][-1]), siblings)}"
         ) from None
 
 
 def _invalid_name(where: object, loc: list[str]) -> BadInput:
     """Return the error for an invalid name. For a name of the hub it proposes a valid one."""
     *parents, name = loc
-    problem = f"{'.'.join(parents)}: {name!r} is no name"
+    problem = f"{'.'.join(parents)}: {name!r} is not a valid name"
     suggestion = re.sub("[^A-Za-z0-9_-]+", "-", name.rpartition("/")[2]).strip("-_")[:60]
     remedy = "a name is of letters, digits, _ and -, begins with a letter or digit, at most 60 long"
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and suggestion:

@@ -37,7 +37,7 @@ class Progress:
 
         Args:
             count: Units, those that an earlier run did included.
-            detail: Shown beside the count, such as the loss.
+            detail: Shown next to the count, such as the loss.
         """
         if self.initial_count is None:
             self.initial_count, self.start = count, self.clock()
@@ -67,7 +67,7 @@ listener: Final[ContextVar[Callable[[int, str], None] | None]] = ContextVar(
 
 
 def report_progress(amount: int, unit: str) -> None:
-    """Report that `amount` more units of the current part are done, to whoever listens."""
+    """Report that `amount` more units of the current part are done, to the listener, if any."""
     if on_report := listener.get():
         on_report(amount, unit)
 
@@ -106,7 +106,7 @@ def with_progress(
 def show_progress(title: str, total: int | None = None, unit: str = "parts") -> Iterator[Progress]:
     """Show the progress of the work in the block on standard error.
 
-    A terminal shows one line that is rewritten each second; elsewhere a line is added each minute.
+    A terminal shows one line that is rewritten each second; a file gets a line each minute.
     The block reports by `advance_to`.
     """
     progress, end, terminal = Progress(title, total, unit), threading.Event(), sys.stderr.isatty()

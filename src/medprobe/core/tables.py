@@ -211,7 +211,7 @@ def check_columns(path: Path, columns: list[str]) -> None:
         raise BadInput(path, "no such table", "run `dvc repro` to make it")
     missing = [column for column in columns if column not in pq.read_schema(path).names]
     if missing:
-        raise BadInput(path, f"no column {', '.join(missing)}", "run `dvc repro` to make it anew")
+        raise BadInput(path, f"no column {', '.join(missing)}", "run `dvc repro` to make it again")
 
 
 def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:

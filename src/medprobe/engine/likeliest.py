@@ -58,13 +58,16 @@ def find_likeliest(
     Raises:
         BadInput: A name tokenises to nothing, or does not fit into the model's window.
     """
-    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.preceding for s in slots}}
+    ids = {
+        preceding: answer_ids(model.tokenizer, names, preceding)
+        for preceding in {s.preceding for s in slots}
+    }
     for slot, query in zip(slots, where, strict=True):
         check_window(slot, ids[slot.preceding], model.max_length, query, names)
-    tries = {left: Trie.build(tokens) for left, tokens in ids.items()}
+    tries = {preceding: Trie.build(tokens) for preceding, tokens in ids.items()}
     leaf_of = {
-        left: {row: node for node, rows in enumerate(trie.rows) for row in rows}
-        for left, trie in tries.items()
+        preceding: {row: node for node, rows in enumerate(trie.rows) for row in rows}
+        for preceding, trie in tries.items()
     }
     prompts = [
         TriePrompt(slot, tries[slot.preceding], tuple(source))

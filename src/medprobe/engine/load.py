@@ -130,7 +130,7 @@ def _placement_options(
         _require_package("accelerate", "engine.device: spread")
         if not any(folder.glob("*.safetensors")):
             problem = "its weights are no safetensors, so that it cannot be spread"
-            raise BadInput(folder, problem, "save it anew by transformers, or set engine.device")
+            raise BadInput(folder, problem, "save it again by transformers, or set engine.device")
         limits = {_device_key(name): size for name, size in engine.max_memory.items()}
         placement = {"device_map": "auto", "max_memory": limits or None}
         placement["offload_folder"] = scratch.name

@@ -283,16 +283,17 @@ def _slots_and_names(
     """Return each prompt's slot, and the names by length for each character before a slot."""
     slots = masked_slots(model.tokenizer, prompts, where)
     return slots, {
-        left: _by_length(model, names, left) for left in {slot.preceding for slot in slots}
+        preceding: _by_length(model, names, preceding)
+        for preceding in {slot.preceding for slot in slots}
     }
 
 
 def _by_length(
-    model: Model, names: Sequence[str], left: str
+    model: Model, names: Sequence[str], preceding: str
 ) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
     """Return for each number of tokens n the indices of its names, and their tokens [n, names]."""
     columns = defaultdict(list)
-    ids = answer_ids(model.tokenizer, names, left)
+    ids = answer_ids(model.tokenizer, names, preceding)
     for i, tokens in enumerate(ids):
         columns[len(tokens)].append(i)
     return {

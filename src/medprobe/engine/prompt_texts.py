@@ -41,7 +41,7 @@ def completion(prompt: str, facts: Sequence[str], separator: str) -> str:
 
     Args:
         prompt: A text with one slot.
-        facts: Sentences that stand before the prompt.
+        facts: Sentences in front of the prompt.
         separator: Stands between texts.
 
     >>> completion("A treats [Y] .", ["C treats D ."], " | ")

@@ -65,7 +65,7 @@ def cut_tail(
     keep_blank: bool = False,
 ) -> tuple[str, str] | None:
     """`(query, answer)`: m of a sentence's n words are cut out, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask`
-    stands in their place; None where the sentence is too short for the cut, but for `keep_blank`,
+    takes their place; None where the sentence is too short for the cut, but for `keep_blank`,
     which gives what Python's slices then give, as the released code does.
 
     Words are what stands between blanks. As `released`, the cut starts one word early, so that the
@@ -131,9 +131,9 @@ def steps_read(
 class Rewiring:
     """The training of one model, from checkpoint to checkpoint.
 
-    Every so many steps `folder/step-<n>` is written. A training that was stopped, here or
-    elsewhere, goes on from the newest checkpoint of `folder`, and gives what an uninterrupted one
-    gives.
+    Every so many steps `folder/step-<n>` is written. A training that was stopped, on this
+    or another machine, continues from the newest checkpoint of `folder`, and gives what an
+    uninterrupted one gives.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Rewiring:
             if not self.losses[-1] < float("inf"):
                 raise BadInput(
                     f"rewire {self.model.name}, step {step}",
-                    "the loss is no number",
+                    "the loss is not a number",
                     "lower rewire.learning_rate",
                 )
             if step in checkpoint_steps(self.settings):

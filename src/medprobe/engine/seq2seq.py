@@ -1,7 +1,7 @@
 """Encoder-decoder models: how a prompt with a slot is put to each family, and what it answers.
 
 T5's family reads a sentinel in the slot and writes the sentinels with what they stand for; BART's
-reads a mask there and writes the whole text anew.
+reads a mask there and writes the whole text again.
 """
 
 import copy
@@ -91,7 +91,7 @@ def generate(
 
     T5's family starts behind the opening sentinel and ends with the closing one, BART's starts
     behind the beginning of a text. The checkpoint's `own` generation settings, such as n-grams that
-    may not come twice, hold beside these only if asked for. What a frame gets does not depend on
+    may not come twice, hold next to these only if asked for. What a frame gets does not depend on
     the others.
     """
     sentinels = writes_sentinels(model)

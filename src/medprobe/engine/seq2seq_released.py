@@ -42,13 +42,13 @@ def texts(
             raise too_long_error(name, "its mark", len(sources[-1]), model.max_length)
 
     def compute(batch: list[int]) -> list[list[Written]]:
-        found = []
+        texts = []
         for i in batch:  # alone: how much may be written depends on how much is read
             ids, scores = _generated(model, sources[i], beams)
             front = prompts_front(prompts[i])
             read = [text_of(model, row, front) for row in ids]
-            found.append(list(zip(read, scores, strict=True)))
-        return found
+            texts.append(list(zip(read, scores, strict=True)))
+        return texts
 
     with torch.inference_mode():
         return compute_in_batches([len(ids) for ids in sources], model.token_budget, compute)

@@ -1,4 +1,4 @@
-"""Soft prompts: trained vectors that stand in a sequence as tokens of their own.
+"""Soft prompts: trained vectors that take the place of tokens in a sequence.
 
 Their ids follow those of the vocabulary, so that all else of the engine works on them unchanged.
 Everything but the vectors is frozen. How they are laid out, started and trained is a recipe:

@@ -1,4 +1,4 @@
-"""What notebooks and scripts use, and the command line stands on: no project folder is needed.
+"""What notebooks and scripts use and the command line builds on: no project folder is needed.
 
 `medprobe` itself hands these names on, so that `import medprobe` is all that a script needs.
 """

@@ -150,7 +150,12 @@ class Method(Protocol):
         ]
 
     def asks(self, pass_: str, task: Task) -> bool:
-        """Tell whether a pass predicts a task. Default: every pass predicts every task."""
+        """Return whether a pass predicts a task. Default: every pass predicts every task.
+
+        Args:
+            pass_: one of `passes()`.
+            task: one of `tasks()`.
+        """
         return True
 
     def shares(self, task: Task) -> str:
@@ -158,6 +163,9 @@ class Method(Protocol):
 
         Tasks with equal keys that follow one another are predicted by the same object, so a later
         one can use what an earlier one has computed.
+
+        Args:
+            task: one of `tasks()`.
         """
         return str(next(iter(task.queries["relation"]), task.name))
 
@@ -181,6 +189,10 @@ class Method(Protocol):
 
     def reads(self, task: Task, pass_: str) -> list[int] | None:
         """Count the tokens that the network will read, for estimates of the running time.
+
+        Args:
+            task: one of `tasks()`.
+            pass_: one of `passes()`.
 
         Returns:
             The number of tokens of each text, without the texts of earlier tasks that are not read

@@ -2,7 +2,7 @@
 
 Causal models go on with the prompt's own text, encoder-decoder models tuned to follow instructions
 (Flan-T5) are put a question, chat models as well, by the tokenizer's own template. Facts of the
-same relation may be told before. See `engine.prompt_texts`, and `engine.writing` for free answers.
+same relation may come before. See `engine.prompt_texts`, and `engine.writing` for free answers.
 """
 
 import random
@@ -97,7 +97,7 @@ class Answering(Method):
         ]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """A task a relation and subset, with the facts that may be told."""
+        """A task a relation and subset, with the facts that may be shown."""
         tasks = super().tasks(tables, k)
         facts = tables.others.get(TRAIN)
         if facts is None or not any(self.settings.shots):
@@ -211,5 +211,5 @@ def _check_shots(task: Task, shots: int) -> None:
     if TRAIN not in task.tables:
         raise BadInput(place, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
     if (count := len(task.tables[TRAIN])) < shots:
-        problem = f"{count} facts that are never asked, {shots} are to be told"
+        problem = f"{count} facts that are never asked, {shots} are to be shown"
         raise BadInput(place, problem, "set fewer shots")

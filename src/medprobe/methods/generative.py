@@ -1,4 +1,4 @@
-"""Generation (BART, T5, SciFive): beam search writes what stands in the slot.
+"""Generation (BART, T5, SciFive): beam search fills the slot.
 
 T5's family writes the answer alone; of what BART's family writes, the prompt's own text is taken
 off. See `engine.seq2seq`.

@@ -28,7 +28,7 @@ class Perplexity(Method):
     """
 
     KINDS = ("masked", "causal", "chat")
-    WHY = "an encoder-decoder model gives a text no probability of its own, only beside another"
+    WHY = "an encoder-decoder model gives a text no probability of its own, only given another"
     METRIC = "perplexity"
 
     class Settings(Section):

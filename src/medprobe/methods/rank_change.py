@@ -5,7 +5,7 @@ this method has no top k. It has a row for each entity that a query *tracks* (wi
 for each answer), with its rank among all candidates of the query's relation.
 
 The variant `copy` is a control, the same for all models: it ranks whatever the prompt mentions
-before whatever it does not, and draws the order within both anew at each prompt. It knows nothing,
+before whatever it does not, and draws the order within both again at each prompt. It knows nothing,
 so the numbers that it gets are the numbers of copying alone.
 """
 
@@ -187,7 +187,10 @@ def mean_log_probs(
         them, [prompts, names].
     """
     slots = text_slots(model.tokenizer, prompts, labels, causal.start_ids(model))
-    ids = {left: answer_ids(model.tokenizer, names, left) for left in {s.preceding for s in slots}}
+    ids = {
+        preceding: answer_ids(model.tokenizer, names, preceding)
+        for preceding in {s.preceding for s in slots}
+    }
     means = np.empty((len(slots), len(names)))
     for i, (slot, label) in enumerate(zip(slots, labels, strict=True)):
         check_window(slot, ids[slot.preceding], model.max_length, label, names)

@@ -225,5 +225,5 @@ def _exact_search(names: list[tuple[str, str]]) -> Callable[[str], dict[str, str
     return lambda text: {cui: name for name, cui in lowered if name in text.lower()}
 
 
-def _pairs(table: pd.DataFrame, left: str, right: str) -> Iterator[tuple[str, str]]:
-    return zip(table[left], table[right], strict=True)
+def _pairs(table: pd.DataFrame, first: str, second: str) -> Iterator[tuple[str, str]]:
+    return zip(table[first], table[second], strict=True)

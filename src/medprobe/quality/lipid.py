@@ -41,14 +41,15 @@ def expect_filled_prompts(rows: pd.DataFrame) -> pd.Series:
 
 
 @row_check
-def expect_pairs_to_match(rows: pd.DataFrame, one: str, other: str) -> pd.Series:
-    """Rows of subset `one` and rows of subset `other` are the same in all columns but the first,
-    which is the subset; rows of other subsets are ignored."""
+def expect_pairs_to_match(rows: pd.DataFrame, template_based: str, template_free: str) -> pd.Series:
+    """Rows of the subset `template_based` and rows of `template_free` are the same in all columns
+    but the first, which is the subset. Rows of other subsets are ignored."""
     subset_column, *columns = rows.columns
+    subsets = [template_based, template_free]
     keys = pd.Series([str(row) for row in rows[columns].to_numpy().tolist()], index=rows.index)
-    counts = pd.crosstab(keys, rows[subset_column]).reindex(columns=[one, other], fill_value=0)
-    is_paired = keys.map((counts[one] == 1) & (counts[other] == 1))
-    return ~rows[subset_column].isin([one, other]) | is_paired.astype(bool)
+    counts = pd.crosstab(keys, rows[subset_column]).reindex(columns=subsets, fill_value=0)
+    is_paired = keys.map((counts == 1).all(axis=1))
+    return ~rows[subset_column].isin(subsets) | is_paired.astype(bool)
 
 
 def _day(text: str) -> date:

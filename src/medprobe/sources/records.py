@@ -24,7 +24,7 @@ KINDS: Final[dict[type, str]] = {
     **{type(None): "null", bool: "true or false", int: "a number", float: "a number"},
     **{list: "a list", dict: "an object"},
 }
-SHOWN: Final = 80  # characters of a wrong field that an error shows
+LONGEST_QUOTATION: Final = 80  # characters of a wrong field that an error shows
 DOWNLOAD_AGAIN: Final = "download the file again"
 INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 CUI: Final = re.compile(r"C\d{7}")
@@ -95,7 +95,7 @@ def validate(
     description = KINDS.get(type(value), "of another type")
     if isinstance(value, str):
         labels = re.findall(r"'(\w+)'", expected) if detail["type"] == "literal_error" else []
-        quotation = quote(value) + nearest(value, labels) if len(value) <= SHOWN else ""
+        quotation = quote(value) + nearest(value, labels) if len(value) <= LONGEST_QUOTATION else ""
         description = quotation or (f"a text of {len(value):,} characters" if value else "empty")
     raise BadInput(where, f"{field} is {description}, expected {expected}", remedy)
 

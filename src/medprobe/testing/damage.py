@@ -175,7 +175,9 @@ def _tables(data: Path) -> None:
     folder.mkdir()
     columns = ("subject", "relation", "object", "aliases")
     words = ("drug number", "ailment number", "illness number")
-    rows = [(f"{words[0]} {n}", "treats", *(f"{one} {n}" for one in words[1:])) for n in range(20)]
+    rows = [
+        (f"{words[0]} {n}", "treats", *(f"{word} {n}" for word in words[1:])) for n in range(20)
+    ]
     table = pd.DataFrame(rows, columns=list(columns))
     table.to_csv(folder / "facts.csv", index=False)
     table.to_csv(folder / "facts.tsv", index=False, sep="\t")

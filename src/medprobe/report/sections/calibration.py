@@ -5,7 +5,7 @@ number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. 
 the first above the second, and facts that were read above facts that were not.
 
 That holds of benchmarks whose settings say that they are of the sample world (`invented: true`),
-and of no others. What several other worlds show stands beside it (`report/worlds.py`).
+and of no others. What several other worlds show is next to it (`report/worlds.py`).
 """
 
 from typing import Any, Final, NamedTuple
