@@ -441,7 +441,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:
         BadInput, match="rater 'a/b' is not a valid name; name each rater once, in letters"
     ):
         draw("a/b")
-    with pytest.raises(BadInput, match="no --system; name a model and a method"):
+    with pytest.raises(BadInput, match="no --system; give a model and a method"):
         draw("anna", tables=())
     with pytest.raises(BadInput, match="prompts have no --system; remove the option"):
         annotate.draw("prompts", FACTS, [TABLE], None, 1)
