@@ -95,7 +95,7 @@ def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
     path = pipeline / "dvc.lock"
     text = path.read_text()
     path.write_text(text[:-9])
-    with pytest.raises(BadInput, match="delete it: DVC takes what was run from its cache"):
+    with pytest.raises(BadInput, match="delete it: DVC restores the results from its cache"):
         repair()
     path.unlink()
     for name in ("made", "copy"):
