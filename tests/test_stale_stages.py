@@ -1,7 +1,10 @@
 """What `medprobe plan` and `medprobe repro` take to be left, in a small project of DVC's."""
 
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -77,6 +80,22 @@ def test_what_dvc_cannot_read_is_one_line() -> None:
         find_stale_stages()
 
 
+@contextmanager
+def _open_for_reader(process: psutil.Popen) -> Iterator[None]:
+    """Open the pipe for writing once a stage reads from it. Fails where the process ends before."""
+    while True:
+        try:
+            pipe = os.open("pipe", os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as error:  # nobody reads yet
+            assert error.errno == errno.ENXIO, error
+            assert process.poll() is None, "dvc repro ended before its last stage"
+    try:
+        yield
+    finally:
+        os.close(pipe)
+
+
 def test_after_a_kill_the_plan_says_what_is_left(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -84,7 +103,7 @@ def test_after_a_kill_the_plan_says_what_is_left(
     Path("dvc.yaml").write_text(STAGES.replace(PROBE, "cat built trained pipe > probed"))
     Path("code").write_text("other code")
     Path("data/facts").write_text("other facts")
-    with psutil.Popen([sys.executable, "-c", REPRO]) as running, Path("pipe").open("w"):
+    with psutil.Popen([sys.executable, "-c", REPRO]) as running, _open_for_reader(running):
         started = running.children(recursive=True)  # the last stage is: it reads from the pipe
         running.kill()
         psutil.wait_procs(started)
