@@ -62,7 +62,7 @@ def cluster(cpus: Sequence[int]) -> Iterator[None]:
 def warmed(executor: Cluster, count: int, work: Any, jobs: Sequence[Job]) -> None:
     """Let `count` workers start, and each do a job."""
     begin = time.monotonic()
-    while sum(bool(one.jobs) for one in executor.staff.there) < count:
+    while sum(bool(one.jobs) for one in executor.staff.active) < count:
         list(executor(work, jobs))
     print(f"  {count} workers began within {time.monotonic() - begin:.0f} s", flush=True)
 

@@ -145,7 +145,7 @@ def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
         faulty = Faulty(cluster, project / "begun", {2: "node"})
         assert probed("mask_average", "toy", faulty) == predictions
     assert faulty.begun == 4 + 1  # relations, and the one that was lost
-    done = [one for one in cluster.staff.gone if one.jobs]
+    done = [one for one in cluster.staff.former if one.jobs]
     assert sum(len(one.jobs) for one in done) == 4
     assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in done)
 

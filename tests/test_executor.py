@@ -14,7 +14,7 @@ from fake_ray import Ray
 from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.run import Needs
-from medprobe.cluster.staff import Hired, Staff
+from medprobe.cluster.staff import Staff, WorkerState
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job, in_this_process
@@ -163,8 +163,8 @@ def test_a_worker_that_was_late_is_there_for_the_next_call(ray: Ray) -> None:
         assert len(list(cluster(abs, jobs(1, 2)))) == 2
         ray.done |= ray.late
         list(cluster(abs, jobs(*range(10))))
-        assert all(worker.jobs for worker in cluster.staff.there)
-        assert len(ray.actors) == len(cluster.staff.there) == 2
+        assert all(worker.jobs for worker in cluster.staff.active)
+        assert len(ray.actors) == len(cluster.staff.active) == 2
 
 
 def test_of_a_lost_workers_jobs_only_the_one_it_was_at_is_tried(ray: Ray) -> None:
@@ -181,7 +181,7 @@ def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
     ray.deadly = {-1, -2}
     with Cluster(RAY) as cluster:
         assert list(cluster(abs, [Job("one", -1, retry_arguments=(-2, -3))])) == [(0, 3)]
-    assert len(cluster.staff.gone) == 3
+    assert len(cluster.staff.former) == 3
 
 
 def test_what_a_broken_off_call_left_is_not_waited_for(ray: Ray) -> None:
@@ -218,9 +218,9 @@ def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
 
 
 def test_of_several_devices_it_is_said_which_computed_what() -> None:
-    one = Hired(None, None, device="H100", since=1.0, jobs=["part 1"])
-    two = Hired(None, None, device="cpu", since=1.0, jobs=["part 2", "part 0"])
-    never = Hired(None, None, device="", since=0.0)
+    one = WorkerState(None, None, device="H100", since=1.0, jobs=["part 1"])
+    two = WorkerState(None, None, device="cpu", since=1.0, jobs=["part 2", "part 0"])
+    never = WorkerState(None, None, device="", since=0.0)
     assert Staff([one, never], [two]).devices() == "H100: part 1; cpu: part 0, part 2"
     assert Staff([one], [never]).devices() == "H100"
     assert Staff().devices() == "unknown"

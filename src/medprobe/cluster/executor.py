@@ -21,8 +21,8 @@ class Cluster:
     """The executor. Its workers stay from one call to the next of the same work, and leave at the
     end of the block. Each reserves the memory that its largest input needs.
 
-    A part is done again elsewhere, three times at most, where its worker is lost or it fails by
-    another error than BadInput. Raises BadInput where there is no cluster, no node is large enough,
+    A part is done again by another worker, three times at most, where its worker is lost or it
+    fails by another error than BadInput. Raises BadInput where there is no cluster, no node is large enough,
     a worker has other versions than this process, or a part is given up, with its name.
     """
 
@@ -68,18 +68,18 @@ class Cluster:
         except (ConnectionError, ValueError, RuntimeError) as problem:
             remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
             where = f"engine.address: {self.engine.address}"
-            said = str(problem).partition("\n")[0] or type(problem).__name__
-            raise BadInput(where, f"no Ray cluster ({said})", remedy) from None
+            reason = str(problem).partition("\n")[0] or type(problem).__name__
+            raise BadInput(where, f"no Ray cluster ({reason})", remedy) from None
 
     def _dismiss(self) -> None:
         """Let all workers go."""
         self.work = None
-        if not self.staff.there:
+        if not self.staff.active:
             return
         import ray
 
-        left = [worker.actor.leave.remote() for worker in self.staff.there if worker.since]
-        if left:
-            ray.wait(left, num_returns=len(left), timeout=2)
-        for worker in [*self.staff.there]:
+        departures = [worker.actor.leave.remote() for worker in self.staff.active if worker.since]
+        if departures:
+            ray.wait(departures, num_returns=len(departures), timeout=2)
+        for worker in [*self.staff.active]:
             self.staff.end(worker)

@@ -27,15 +27,15 @@ def unpack(files: Files, path: Path) -> None:
             file.write_bytes(content)
 
 
-def link(there: Path, here: Path) -> None:
-    """A file, or a folder with the files below, as links: what is removed here stays there."""
-    names = [""] if there.is_file() else [p.relative_to(there) for p in there.rglob("*")]
-    if not there.is_file():
-        here.mkdir(parents=True)
+def link(source: Path, target: Path) -> None:
+    """Link a file, or the files below a folder. The source keeps what the target loses."""
+    names = [""] if source.is_file() else [p.relative_to(source) for p in source.rglob("*")]
+    if not source.is_file():
+        target.mkdir(parents=True)
     for name in names:
-        if (there / name).is_file():
-            (here / name).parent.mkdir(parents=True, exist_ok=True)
-            (here / name).symlink_to((there / name).resolve())
+        if (source / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).symlink_to((source / name).resolve())
 
 
 def clear(path: Path) -> None:

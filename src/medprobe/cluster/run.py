@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from medprobe.cluster.files import pack, size, unpack
-from medprobe.cluster.staff import Hired, Staff
+from medprobe.cluster.staff import Staff, WorkerState
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core import errors
 from medprobe.core.errors import BadInput
@@ -53,16 +53,16 @@ class Run:
         self.waiting: dict[tuple[Path, ...], deque[int]] = {}
         for number, job in enumerate(jobs):
             self.waiting.setdefault(job.reads, deque()).append(number)
-        self.left = len(jobs)  # waiting
+        self.remaining = len(jobs)  # waiting
         self.tries: Counter[int] = Counter()  # that failed
         self.losses: Counter[int] = Counter()  # of workers, by the jobs that they were at
         self.failed_starts = 0
         self.alive = time.monotonic()
-        self.running: dict[Any, tuple[Hired, int | None]] = {
-            worker.hello: (worker, None) for worker in staff.there if not worker.since
+        self.running: dict[Any, tuple[WorkerState, int | None]] = {
+            worker.hello: (worker, None) for worker in staff.active if not worker.since
         }  # the number of none: it starts
-        for worker in staff.there:
-            worker.has.clear()  # of a call that was broken off
+        for worker in staff.active:
+            worker.queue.clear()  # of a call that was broken off
         self.stamps = {path: fingerprint([path]) for job in jobs for path in job.reads}
         self.work = ray.put(pickle.dumps(work))
         self.versions = versions(libraries())
@@ -76,8 +76,8 @@ class Run:
         """As many CPUs as this process would use threads; a GPU where there are any; memory by
         the largest input."""
         threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
-        device, there = self.engine.device, self.ray.cluster_resources()
-        gpus = int(device == "cuda" or (device == "auto" and there.get("GPU", 0) >= 1))
+        device, resources = self.engine.device, self.ray.cluster_resources()
+        gpus = int(device == "cuda" or (device == "auto" and resources.get("GPU", 0) >= 1))
         largest = max((size(path) for path in self.stamps), default=0)
         return Needs(threads, gpus, GIB + WEIGHTS * largest)
 
@@ -89,56 +89,58 @@ class Run:
     def results(self) -> Iterator[tuple[int, Any]]:
         """The results, as they come."""
         hired = 0.0
-        while self.left or any(worker.has for worker in self.staff.there):
+        while self.remaining or any(worker.queue for worker in self.staff.active):
             if time.monotonic() - hired > 1:  # nodes come and go
                 self._hire()
                 hired = time.monotonic()
             self._employ()
-            results = [result for reference in self._done() for result in self._settle(reference)]
+            results = [result for reference in self._wait() for result in self._settle(reference)]
             self._employ()
             yield from results
 
     def _hire(self) -> None:
         """Ask for workers, as many as there is room and work for; those at work are counted."""
-        at_work = sum(bool(worker.has) for worker in self.staff.there)
+        at_work = sum(bool(worker.queue) for worker in self.staff.active)
         cpus, gpus, memory = self.needs
         kind = self.ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, memory=memory)
-        for _ in range(min(self._room(), at_work + self.left) - len(self.staff.there)):
+        for _ in range(min(self._room(), at_work + self.remaining) - len(self.staff.active)):
             actor: Any = kind.remote(os.getcwd(), cpus, errors.quoting.get())
-            worker = Hired(actor, actor.hello.remote(self.versions, self.work))
-            self.staff.there.append(worker)
+            worker = WorkerState(actor, actor.hello.remote(self.versions, self.work))
+            self.staff.active.append(worker)
             self.running[worker.hello] = worker, None
 
     def _employ(self) -> None:
         """Give a job to each worker that has none, and then further ones, while as many wait as
         there are workers: at the end none waits behind another that is free."""
-        ready = [worker for worker in self.staff.there if worker.since]
+        ready = [worker for worker in self.staff.active if worker.since]
         for held in range(AHEAD):
             for worker in ready:
-                if len(worker.has) == held and self.left >= (len(self.staff.there) if held else 1):
+                if len(worker.queue) == held and self.remaining >= (
+                    len(self.staff.active) if held else 1
+                ):
                     self._give(worker)
 
-    def _give(self, worker: Hired) -> None:
+    def _give(self, worker: WorkerState) -> None:
         """Give a worker its next job."""
         worker.reads = self._chosen(worker)
         number = self.waiting[worker.reads].popleft()
-        self.left -= 1
+        self.remaining -= 1
         if not self.waiting[worker.reads]:
             del self.waiting[worker.reads]
         self._order(worker, number)
 
-    def _chosen(self, worker: Hired) -> tuple[Path, ...]:
+    def _chosen(self, worker: WorkerState) -> tuple[Path, ...]:
         """Of which inputs: those that it has loaded, else some that no other has, else those with
         the most jobs."""
         if worker.reads in self.waiting:
             return worker.reads
-        others = {one.reads for one in self.staff.there if one.has}
+        others = {other.reads for other in self.staff.active if other.queue}
         for reads in self.waiting:
             if reads not in others:
                 return reads
         return max(self.waiting, key=lambda reads: len(self.waiting[reads]))
 
-    def _order(self, worker: Hired, number: int, lacks: Sequence[str] = ()) -> None:
+    def _order(self, worker: WorkerState, number: int, lacks: Sequence[str] = ()) -> None:
         """Send a job to a worker, with the contents of inputs that it lacks."""
         job, lost = self.jobs[number], self.losses[number]
         if lost and job.retry_arguments:
@@ -154,16 +156,16 @@ class Run:
             job._replace(retry_arguments=()), stamps, lacks, *contents
         )
         self.running[reference] = worker, number
-        worker.has.append(number)
+        worker.queue.append(number)
 
-    def _done(self) -> list[Any]:
+    def _wait(self) -> list[Any]:
         """What has ended, within a second. Raises BadInput where no node is left for too long."""
         if self.running:
             self.alive = time.monotonic()
             references = [*self.running]
             self.ray.wait(references, timeout=1)
-            done: list[Any] = self.ray.wait(references, num_returns=len(references), timeout=0)[0]
-            return done
+            ended: list[Any] = self.ray.wait(references, num_returns=len(references), timeout=0)[0]
+            return ended
         if time.monotonic() - self.alive > PATIENCE:
             remedy = "start nodes and run the command again: finished parts are kept"
             raise BadInput("Ray cluster", "no node is left that holds a worker", remedy)
@@ -181,7 +183,7 @@ class Run:
         if number is None:
             self._welcome(worker, *answer)
             return []
-        worker.has.remove(number)
+        worker.queue.remove(number)
         if answer.lacks:
             self._order(worker, number, answer.lacks)
         elif answer.error:
@@ -190,15 +192,17 @@ class Run:
             return [(number, self._received(worker, number, answer))]
         return []
 
-    def _welcome(self, worker: Hired, found: dict[str, str], device: str, machine: str) -> None:
+    def _welcome(
+        self, worker: WorkerState, installed: dict[str, str], device: str, machine: str
+    ) -> None:
         """A worker is there. Raises BadInput where it is of another version."""
-        if found != self.versions:
-            name = next(one for one in self.versions if found.get(one) != self.versions[one])
-            problem = f"{name} is {found.get(name)}, and {self.versions[name]} here"
+        if installed != self.versions:
+            name = next(key for key in self.versions if installed.get(key) != self.versions[key])
+            problem = f"{name} is {installed.get(name)}, and {self.versions[name]} here"
             raise BadInput(f"a worker on {machine}", problem, "install the same on all nodes")
         worker.device, worker.machine, worker.since = device, machine, time.monotonic()
 
-    def _received(self, worker: Hired, number: int, answer: Answer) -> Any:
+    def _received(self, worker: WorkerState, number: int, answer: Answer) -> Any:
         job = self.jobs[number]
         for path, files in zip(job.writes, answer.wrote, strict=True):
             unpack(files, path)
@@ -210,7 +214,7 @@ class Run:
     def _back(self, number: int) -> None:
         """Put a job back, to be done next."""
         self.waiting.setdefault(self.jobs[number].reads, deque()).appendleft(number)
-        self.left += 1
+        self.remaining += 1
 
     def _again(self, number: int, why: BaseException, problem: str, remedy: str) -> None:
         """Put a job back that was begun, or give up."""
@@ -222,20 +226,20 @@ class Run:
     def _fail(self, number: int, error: Exception) -> None:
         if isinstance(error, BadInput):
             raise error
-        said = f": {error}" if errors.quoting.get() else ""  # which may quote the data
-        problem = f"failed ({type(error).__name__}{said})"
+        quotation = f": {error}" if errors.quoting.get() else ""  # which may quote the data
+        problem = f"failed ({type(error).__name__}{quotation})"
         self._again(number, error, problem, "see -v for the traceback")
 
-    def _lose(self, worker: Hired, number: int | None, why: Exception) -> None:
+    def _lose(self, worker: WorkerState, number: int | None, why: Exception) -> None:
         """A worker is gone, with its process or its node. Of its jobs the first was begun."""
-        if worker in self.staff.there:
+        if worker in self.staff.active:
             self.staff.end(worker)
         if number is None:
             self.failed_starts += 1
-            if self.failed_starts >= TRIES and not any(one.since for one in self.staff.there):
-                said = str(why).strip().splitlines()[-1]
-                raise BadInput("Ray cluster", f"no worker starts ({said})") from why
-        elif number == worker.has[0]:
+            if self.failed_starts >= TRIES and not any(other.since for other in self.staff.active):
+                reason = str(why).strip().splitlines()[-1]
+                raise BadInput("Ray cluster", f"no worker starts ({reason})") from why
+        elif number == worker.queue[0]:
             self.losses[number] += 1
             remedy = "where its memory did not suffice, add a larger node"
             self._again(number, why, "its worker was lost", remedy)

@@ -22,7 +22,7 @@ from medprobe.core.code import ROOT
 from medprobe.core.executor import Job
 from medprobe.core.parts import LIBRARIES, fingerprint
 
-OWN: Final = ("Python", "medprobe's code")  # the versions that are no library's
+PYTHON_AND_CODE: Final = ("Python", "medprobe's code")  # the versions that are no library's
 
 
 class Answer(NamedTuple):
@@ -50,12 +50,12 @@ class Worker:
     def hello(self, expected: dict[str, str], work: bytes) -> tuple[dict[str, str], str, str]:
         """This worker's versions, its device and its machine; with the `expected` versions it takes
         up the work, which is pickled, too."""
-        found = versions([*expected][len(OWN) :])
-        if found != expected:
-            return found, "", platform.node()
+        installed = versions([*expected][len(PYTHON_AND_CODE) :])
+        if installed != expected:
+            return installed, "", platform.node()
         os.chdir(self.folder)
         self.work = pickle.loads(work)
-        return found, _device(), platform.node()
+        return installed, _device(), platform.node()
 
     def do(
         self, job: Job, stamps: dict[str, str], sent: Sequence[str] = (), *contents: Files
@@ -87,26 +87,26 @@ class Worker:
         """Is this in the folder, or can it be linked from the project's?"""
         if self.placed.get(path) == stamp:
             return True
-        there, here = self.home / path, self.folder / path
-        if not there.exists() or fingerprint([there]) != stamp:
+        source, target = self.home / path, self.folder / path
+        if not source.exists() or fingerprint([source]) != stamp:
             return False
-        if here != there:  # as absolute paths are
-            clear(here)
-            link(there, here)
+        if target != source:  # as absolute paths are
+            clear(target)
+            link(source, target)
         self.placed[path] = stamp
         return True
 
 
 def versions(libraries: Sequence[str]) -> dict[str, str]:
     """Of Python, of this package's code, of libraries; `none` for one that is not there."""
-    own = (sys.version.split()[0], fingerprint([ROOT])[:12])
-    found = dict(zip(OWN, own, strict=True))
+    values = (sys.version.split()[0], fingerprint([ROOT])[:12])
+    installed = dict(zip(PYTHON_AND_CODE, values, strict=True))
     for name in libraries:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+            installed[name] = "none"
+    return installed
 
 
 def libraries(lock: Path = LIBRARIES) -> list[str]:
