@@ -67,7 +67,7 @@ def test_a_sheet_that_somebody_filled_in_is_replaced_only_by_force(tmp_path: Pat
         ('"p1,ng",C9900001,entailment,symptoms_diseases,C9900001,3,7', "ends in ,ng, but"),
         (
             '"p2,ng",C9900002,non-entailment,symptoms_diseases,C9900001,,',
-            "'p2' has a negative and no",
+            "'p2' has a negative but no",
         ),
     ],
 )

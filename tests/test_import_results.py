@@ -17,6 +17,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics.significance import paired_tests
+from medprobe.sources import responses
 from medprobe.stages.imported import imported
 from medprobe.stages.probe import probe
 from medprobe.stages.score import score
@@ -290,3 +291,16 @@ def test_nothing_names_a_folder_of_the_person(project: Path) -> None:
     imported(NAME)
     for file in [*places.IMPORTED.rglob("*.json"), *places.RUNS.rglob("*.json")]:
         assert "ada" not in file.read_text()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.85])
+def test_a_cut_log_is_refused_in_a_line(share: float, tmp_path: Path) -> None:
+    (packed,) = (FIXTURE / "results").glob("samples_*_generate_*.jsonl.gz")
+    content = gzip.decompress(packed.read_bytes())
+    log = tmp_path / packed.stem
+    log.write_bytes(content)
+    assert responses.read(log).responses
+    first_line = content.index(b"\n")
+    log.write_bytes(content[: first_line + 1 + int(share * first_line)])
+    with pytest.raises(BadInput, match="line 2: no sample of lm-eval"):
+        responses.read(log)

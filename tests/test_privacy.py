@@ -33,8 +33,8 @@ BENCHMARKS = ("medlama", "biolama", "lama")  # of names to rank
 WORDLESS = {  # sources of identifiers, types, labels and numbers
     *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation"),
 }
-HELPERS = {  # what reads a form that several sources have, or no words
-    *("documents", "hub", "mentions", "records"),
+HELPERS = {  # what reads a form that several sources have, no words, or no source below data/
+    *("documents", "hub", "mentions", "records", "responses"),
 }
 
 TABLES = {".parquet": pd.read_parquet, ".xlsx": pd.read_excel}  # that are no text

@@ -212,14 +212,14 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         ),
         ["rewire-learning_rate@taught-set-0-0.001"],
     ),
-    "one more model": (NEW_MODEL, ["*@newcomer*", "significance", "track", "compare"]),
+    "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),  # others follow `check`
     "a method on one more benchmark": (
         set_to("methods.masked.fill_mask.lama", {}),
         ["probe-fill_mask@*-lama"],
     ),
     "a model's name in the papers": (
         set_to("models.masked.taught.published", "BERT"),
-        ["significance", "track", "compare"],
+        ["track", "compare"],
     ),
     "the seed": (
         set_to("seed", 1),

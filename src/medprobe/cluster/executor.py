@@ -22,8 +22,9 @@ class Cluster:
     end of the block. Each reserves the memory that its largest input needs.
 
     A part is done again by another worker, three times at most, where its worker is lost or it
-    fails by another error than BadInput. Raises BadInput where there is no cluster, no node is large enough,
-    a worker has other versions than this process, or a part is given up, with its name.
+    fails by another error than BadInput. Raises BadInput where there is no cluster, no node is
+    large enough, a worker has other versions than this process, or a part is given up, with its
+    name.
     """
 
     def __init__(self, engine: EngineParams) -> None:

@@ -25,7 +25,7 @@ class Trie:
     """Nodes by number, each before those below it, and these before its next sibling; the root has
     no tokens.
 
-    >>> trie = Trie.of([[5, 6], [5, 6, 7, 8], [9]])
+    >>> trie = Trie.build([[5, 6], [5, 6, 7, 8], [9]])
     >>> [trie.edges[child] for child in trie.children[ROOT]]
     [(5, 6), (9,)]
     """

@@ -283,7 +283,7 @@ class Contrastive(Method):
 def round_to_half(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Vectors rounded to half precision, in float32.
 
-    >>> halved(np.array([0.1], dtype=np.float32))
+    >>> round_to_half(np.array([0.1], dtype=np.float32))
     array([0.09997559], dtype=float32)
     """
     return vectors.astype(np.float16).astype(np.float32)
