@@ -43,11 +43,11 @@ cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
 
-lint: $(READY) ## check style and types, and the language of the documents
+lint: $(READY) ## check style and types, and the language of code and documents
 	ruff check src tests bench
 	ruff format --check src tests bench
 	mypy
-	python -m bench.style documents
+	python -m bench.style
 
 bench: $(READY) ## measure against the straightforward implementations; docs/reference/performance.md explains
 	python -m bench
