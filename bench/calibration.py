@@ -27,9 +27,14 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
 from medprobe.metrics import Scoring
-from medprobe.metrics.comparisons import difference_interval, holm, permutation
+from medprobe.metrics.comparisons import holm, permutation
 from medprobe.metrics.results import prediction_tables, write_csv
-from medprobe.metrics.significance import Differences, paired_table, split_by_variant
+from medprobe.metrics.significance import (
+    Differences,
+    evaluate_difference,
+    paired_table,
+    split_by_variant,
+)
 from medprobe.metrics.splits import TIMES, bins
 from medprobe.metrics.summary import summarise
 from medprobe.report.worlds import ALL, COLUMNS, NEVER, READ, SYSTEM, TWINS, WORLDS, read_table
@@ -247,13 +252,14 @@ def paired_test(rows: pd.DataFrame) -> dict[str, float]:
         pd.factorize(rows["cluster"])[0],
         answers,
     )
-    sums, sizes = difference.sums, difference.sizes
-    low, high = difference_interval(sums, sizes, 1000, 1 - LEVEL, 0)
-    p = permutation(sums)
-    if test := difference.two_way(LEVEL, 1 - LEVEL):
-        low, high, p = np.fmin(low, test.low), np.fmax(high, test.high), max(p, test.p)
-    value = float(rows["difference"].mean())
-    return {"value": value, "low": low, "high": high, "n": difference.n, "p": p}
+    numbers = evaluate_difference(difference, ScoreParams(), 0)
+    return {
+        "value": numbers["difference"],
+        "low": numbers["low_relation"],
+        "high": numbers["high_relation"],
+        "n": difference.n,
+        "p": numbers["p_relation"],
+    }
 
 
 def _power(values: pd.DataFrame, metric: str) -> Iterator[dict[str, Any]]:

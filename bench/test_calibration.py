@@ -11,11 +11,10 @@ import yaml
 from bench import calibration, worlds
 from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
 from medprobe.core.params import Params, load_params
-from medprobe.report.worlds import DOSES, WORLDS, Evidence, evidence, read_table, seeds
+from medprobe.report.worlds import DOSES, Evidence, evidence, read_table, seeds
 from medprobe.sample.settings import SampleSettings, find_recipe
 from medprobe.sample.world import Fact, World, build
 
-measured = pytest.mark.skipif(not WORLDS.is_file(), reason="no world is measured")
 SHARES = {"0": 0.1, "1": 0.5, "2": 0.8, "3-4": 0.9}  # right of the facts read so often
 FLAT = dict.fromkeys(SHARES, 0.1)
 
@@ -149,7 +148,6 @@ def test_the_shuffled_facts_have_the_same_names_as_often_and_other_pairs(world: 
     assert len(kept) < 0.25 * len(taught)
 
 
-@measured
 def test_the_document_and_its_drawings_are_made_of_the_figures_on_the_page() -> None:
     text, table = DOCUMENT.read_text(encoding="utf-8"), read_table()
     head, _, rest = document(table, pd.DataFrame(columns=["world", "seconds", "code"])).partition(
@@ -162,7 +160,6 @@ def test_the_document_and_its_drawings_are_made_of_the_figures_on_the_page() -> 
         assert (PICTURES / name).read_text(encoding="utf-8") == svg
 
 
-@measured
 def test_taught_models_are_above_both_twins_under_every_method_that_asks_by_likelihood() -> None:
     for system in evidence(read_table()):
         if system.method.startswith(("likelihood", "mask_average", "answering")):

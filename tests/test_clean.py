@@ -9,9 +9,10 @@ from dvc.repo import Repo
 
 from medprobe.cli import main
 from medprobe.commands import pipeline
-from medprobe.commands.clean import leftovers, remove, size
+from medprobe.commands.clean import leftovers, remove
 from medprobe.commands.doctor import doctor
 from medprobe.core.errors import BadInput
+from medprobe.core.files import size
 from medprobe.core.params import Params
 
 PREDICTIONS = "outputs/predictions/{}/fill_mask/facts.parquet"

@@ -321,9 +321,15 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         macro = content["results"][0]["scores"]["default"]["full"]["macro"]
         macro["<b>best</b>"] = macro.pop("acc_at_1")
 
-    for number, (change, problem) in enumerate(
-        ((command_as_subset, "invalid name"), (unknown_metric, "unknown metric"))
-    ):
+    def unknown_field(content: dict) -> None:
+        next(iter(content["benchmarks"].values()))["about"]["colour"] = "blue"
+
+    changes = {
+        command_as_subset: "invalid name",
+        unknown_metric: "unknown metric",
+        unknown_field: "a field is missing or unknown",
+    }
+    for number, (change, problem) in enumerate(changes.items()):
         with pytest.raises(BadInput, match=problem):
             shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
 

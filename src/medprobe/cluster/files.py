@@ -44,9 +44,3 @@ def clear(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def size(path: Path) -> int:
-    """Bytes of a file, or of all files below a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())

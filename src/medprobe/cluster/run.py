@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from medprobe.cluster.files import pack, size, unpack
+from medprobe.cluster.files import pack, unpack
 from medprobe.cluster.staff import Staff, WorkerState
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core import errors
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job
+from medprobe.core.files import size
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import fingerprint
 

@@ -10,6 +10,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from medprobe.core.errors import BadInput
+from medprobe.core.files import size
 from medprobe.tracking import lineage
 
 OUTPUTS: Final = Path("outputs")
@@ -60,12 +61,6 @@ def remove(paths: Iterable[Path]) -> None:
             if parent == OUTPUTS or any(parent.iterdir()):
                 break
             parent.rmdir()
-
-
-def size(path: Path) -> int:
-    """The bytes of a file, or of all files of a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def table(paths: Iterable[Path]) -> Table:

@@ -13,6 +13,7 @@ from medprobe import benchmarks
 from medprobe.commands import clean, pipeline
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.files import size
 from medprobe.core.params import IMPORTED, HubModel, Params
 from medprobe.engine.inspection import inspect
 
@@ -60,7 +61,7 @@ def sources_table(params: Params, data: Path) -> Table:
 def _size(path: Path) -> str:
     """The size of a file, or of all files of a folder."""
     exists = path.is_file() or (path.is_dir() and any(path.iterdir()))
-    return decimal(clean.size(path)) if exists else "missing"
+    return decimal(size(path)) if exists else "missing"
 
 
 def models_table(params: Params) -> Table:

@@ -14,7 +14,6 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores
 from medprobe.metrics.results import comparison, write_csv
 from medprobe.metrics.significance import SIGNIFICANCE, System, significance, split_by_variant
@@ -65,8 +64,7 @@ def merge(
         folder.mkdir()
         shared.write(merged, folder / shared.NAME)
         for name, benchmark in merged.benchmarks.items():
-            metadata = {**benchmark.about, "sources": tuple(benchmark.about["sources"])}
-            Metadata(**metadata).write(folder / places.ABOUT / f"{name}.json")
+            benchmark.metadata.write(folder / places.ABOUT / f"{name}.json")
         for (model, method), by_benchmark in scores.items():
             path = folder / places.SCORES / model / f"{method}.json"
             path.parent.mkdir(parents=True, exist_ok=True)

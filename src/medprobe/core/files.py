@@ -63,6 +63,12 @@ def disk_full_error(error: BaseException | None) -> OSError | None:
     return None
 
 
+def size(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def remove_leftovers(paths: Iterable[Path]) -> None:
     """Remove the scratch folders among `paths` that killed processes have left behind.
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -76,6 +76,16 @@ class Metadata:
         return self.primary_metric.startswith("acc_at_")
 
     @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Metadata":
+        """Return the metadata that a JSON object holds.
+
+        Raises:
+            KeyError: The field `sources` is missing.
+            TypeError: Another field is missing, or a field is unknown.
+        """
+        return cls(**{**content, "sources": tuple(content["sources"])})
+
+    @classmethod
     def read(cls, path: Path) -> "Metadata":
         """Read the metadata of a benchmark.
 
@@ -83,8 +93,7 @@ class Metadata:
             BadInput: The file is missing or cut.
         """
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{**content, "sources": tuple(content["sources"])})
+            return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             raise BadInput(path, "missing or cut", "run `dvc repro` to make it") from None
 

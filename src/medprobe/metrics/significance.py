@@ -265,7 +265,7 @@ def significance(
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
         for metric, difference in _differences(first, second, across):
             keys = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
-            numbers = _numbers(difference, params, seed)
+            numbers = evaluate_difference(difference, params, seed)
             rows.append(dict(zip(SIGNIFICANCE, keys, strict=False)) | numbers)
             differences.append(difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
@@ -287,8 +287,20 @@ def significance(
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
 
-def _numbers(difference: Differences, params: ScoreParams, seed: int) -> dict[str, float]:
-    """The difference of two systems, its intervals and p for either question, and the counts."""
+def evaluate_difference(
+    difference: Differences, params: ScoreParams, seed: int
+) -> dict[str, float]:
+    """Test the difference of two systems for either question.
+
+    Args:
+        difference: The differences query by query.
+        params: Resamples and confidence of the interval.
+        seed: Of the resamples.
+
+    Returns:
+        `difference`, `low`, `high` and `p` for these answers, `low_relation`, `high_relation` and
+        `p_relation` for the relation, and the counts `n`, `clusters` and `units_relation`.
+    """
     sums, sizes = difference.sums, difference.sizes
     low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
     p, units = permutation(sums), len(sums)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.tables import BASELINE, Metadata
+from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON, primary_metric, select, sweep, to_rows
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as find_metric
@@ -55,7 +55,7 @@ def _card(file: ResultsFile, model: str) -> str:
 def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
     """One benchmark: its description, and the main metric by method and subset."""
     benchmark = file.benchmarks[name]
-    about = Metadata(**{**benchmark.about, "sources": tuple(benchmark.about["sources"])})
+    about = benchmark.metadata
     rows = _rows(results)
     baseline = _rows(
         [result for result in file.results if result.benchmark == name and result.model == BASELINE]
@@ -83,7 +83,7 @@ def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     if len(baseline):
-        lines.append("\nThe baseline ranks the commonest answers of the relation for all subjects.")
+        lines.append("\nThe baseline ranks the answers that are commonest for other subjects.")
     return "\n".join(lines)
 
 

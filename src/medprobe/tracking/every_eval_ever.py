@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from medprobe.core.tables import Metadata
 from medprobe.metrics import Metric, catalog
 from medprobe.tracking.shared import Benchmark, Result, ResultsFile
 
@@ -65,7 +64,7 @@ def _record(
 
 def _evaluations(result: Result, benchmark: Benchmark) -> Iterator[dict[str, Any]]:
     """One entry per variant, whole subset and metric: its mean over relations."""
-    about = Metadata(**{**benchmark.about, "sources": tuple(benchmark.about["sources"])})
+    about = benchmark.metadata
     metrics = catalog()
     for variant, by_subset in result.scores.items():
         for subset, relations in by_subset.items():

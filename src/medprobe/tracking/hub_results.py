@@ -5,7 +5,6 @@ from typing import Any
 
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
 from medprobe.tracking.every_eval_ever import MEAN
 from medprobe.tracking.shared import ResultsFile
@@ -23,9 +22,7 @@ def entries(file: ResultsFile, organization: str) -> Iterator[tuple[str, str, li
         has a file, since the hub takes one value per task and file.
     """
     for result in file.results:
-        about = file.benchmarks[result.benchmark].about
-        metadata = Metadata(**{**about, "sources": tuple(about["sources"])})
-        name = metadata.primary_metric
+        name = file.benchmarks[result.benchmark].metadata.primary_metric
         for variant, by_subset in result.scores.items():
             values: dict[str, dict[str, Any]] = {
                 subset: relations[MEAN][name]

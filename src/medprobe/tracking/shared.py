@@ -45,6 +45,23 @@ class Benchmark(Section):
     queries: dict[str, str]  # a subset: SHA-256 of its queries' ids, prompts and answers
     candidates: dict[str, str]  # a subset: SHA-256 of its candidates' names
 
+    @field_validator("about")
+    @classmethod
+    def _is_metadata(cls, about: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what `Metadata` cannot hold, and a main metric that this version does not know."""
+        try:
+            metric = Metadata.from_json(about).primary_metric
+        except (KeyError, TypeError):
+            raise ValueError("a field is missing or unknown") from None
+        if metric not in catalog():
+            raise ValueError(f"unknown metric {str(metric)[:40]!r}")
+        return about
+
+    @property
+    def metadata(self) -> Metadata:
+        """The field `about` as `Metadata`."""
+        return Metadata.from_json(self.about)
+
 
 class Result(Section):
     """What one model gave under one method on one benchmark."""

@@ -5,11 +5,12 @@ it writes can be moved, and needs nothing of this package.
 """
 
 import importlib
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -48,6 +49,22 @@ class Exported:
         """A text that a model wrote, as answers are compared: by the benchmark's rule, and by that
         of BioLAMA's evaluator."""
         return biolama(find_rule(self.tables.normalise)(text))
+
+    def render(self, template: Path, **values: Any) -> str:
+        """Fill a template of Python code, which also receives the rule for equal answers.
+
+        Args:
+            template: A Jinja file.
+            values: Its variables besides `name`, `rule` (a function's name) and `rules` (code).
+        """
+        from jinja2 import Environment
+
+        environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
+        chosen = find_rule(self.tables.normalise)
+        rules = {rule.__name__: inspect.getsource(rule) for rule in (biolama, chosen)}
+        return environment.from_string(template.read_text(encoding="utf-8")).render(
+            name=self.name, rule=chosen.__name__, rules=rules.values(), **values
+        )
 
 
 def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:

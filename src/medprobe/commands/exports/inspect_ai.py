@@ -3,13 +3,11 @@
 The model is asked in words and writes the answer. A candidate's probability cannot be asked so.
 """
 
-import inspect
 import json
 from pathlib import Path
 from typing import Final
 
 from medprobe.commands.exports import Exported, check_ranked, task_name
-from medprobe.core import answers
 from medprobe.core.tables import BLANK, SLOT
 
 TASKS: Final = Path(__file__).with_name("inspect_tasks.py.jinja")
@@ -32,19 +30,8 @@ def write(benchmark: Exported, folder: Path) -> None:
                     "metadata": {"relation": query.relation},
                 }
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    (folder / "tasks.py").write_text(_tasks(benchmark, [*files]), encoding="utf-8")
+    (folder / "tasks.py").write_text(benchmark.render(TASKS, tasks=[*files]), encoding="utf-8")
     (folder / "README.md").write_text(_readme(benchmark, [*files]), encoding="utf-8")
-
-
-def _tasks(benchmark: Exported, names: list[str]) -> str:
-    from jinja2 import Environment
-
-    environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
-    chosen = answers.find_rule(benchmark.tables.normalise)
-    rules = {rule.__name__: inspect.getsource(rule) for rule in (answers.biolama, chosen)}
-    return environment.from_string(TASKS.read_text(encoding="utf-8")).render(
-        name=benchmark.name, tasks=names, rule=chosen.__name__, rules=rules.values()
-    )
 
 
 def _readme(benchmark: Exported, names: list[str]) -> str:

@@ -6,7 +6,6 @@ model (`_generate`). Each of the three is a group over the relations, whose mean
 alike.
 """
 
-import inspect
 import json
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,6 @@ import pandas as pd
 import yaml
 
 from medprobe.commands.exports import Exported, check_ranked, task_name, words_after
-from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT, candidate_hash
 from medprobe.engine.prompt_texts import completion
@@ -74,7 +72,7 @@ def write(benchmark: Exported, folder: Path) -> None:
     (folder / "names.json").write_text(
         json.dumps(names, ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
     )
-    (folder / "utils.py").write_text(_utils(benchmark), encoding="utf-8")
+    (folder / "utils.py").write_text(benchmark.render(UTILS, slot=SLOT), encoding="utf-8")
     (folder / "README.md").write_text(_readme(benchmark, sorted(groups)), encoding="utf-8")
 
 
@@ -144,18 +142,6 @@ def _mean(metric: str) -> dict[str, Any]:
 def _dump(content: dict[str, Any], path: Path) -> None:
     text = yaml.dump(content, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
     path.write_text(text, encoding="utf-8")
-
-
-def _utils(benchmark: Exported) -> str:
-    """The functions that the tasks name, with the benchmark's rule of equality."""
-    from jinja2 import Environment
-
-    environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
-    chosen = answers.find_rule(benchmark.tables.normalise)
-    rules = {rule.__name__: inspect.getsource(rule) for rule in (answers.biolama, chosen)}
-    return environment.from_string(UTILS.read_text(encoding="utf-8")).render(
-        name=benchmark.name, slot=SLOT, rule=chosen.__name__, rules=rules.values()
-    )
 
 
 def _readme(benchmark: Exported, groups: list[str]) -> str:
