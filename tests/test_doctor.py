@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from medprobe.commands.doctor import models_table, sources_table
+from medprobe.commands.doctor import missing_sources, models_table, sources_table
 from medprobe.core.params import HubModel, ModelParams, Models, Params
 
 
@@ -25,6 +25,7 @@ def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path
     assert found["umls/MRREL.RRF"][0] == "missing"
     assert "(medlama)" in found["umls/MRREL.RRF"][1]
     assert found["sentences/mine.txt"] == ("missing", "rewiring on mine")
+    assert missing_sources(params, tmp_path) == ["sentences/mine.txt"]
     assert found["sentences/other.txt"] == ("13 bytes", "(rewiring on other)")
     assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(found)
     assert "sample" not in found

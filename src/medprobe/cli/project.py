@@ -41,7 +41,11 @@ def sample(data: Path, force: bool) -> None:
 
     empty = data.is_dir() and not any(data.iterdir())  # as `medprobe init` leaves it
     if data.exists() and not empty and not force:
-        raise BadInput(data, "already has files", "use --force to replace all of it")
+        raise BadInput(
+            data,
+            "already has files",
+            "name an empty folder by --data; --force deletes what is there",
+        )
     params = check.loaded()
     write(data, params.sample, params.seed)
 
@@ -113,7 +117,8 @@ def pipeline() -> None:
     """Write dvc.yaml again, after a new method, builder or import in the code."""
     from medprobe.commands.pipeline import write
 
-    write()
+    for path in write():
+        click.echo(f"{path} written")
 
 
 @main.command(epilog=example("medprobe doctor"))

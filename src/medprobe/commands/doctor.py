@@ -35,11 +35,32 @@ def doctor(params: Params, data: Path) -> None:
     if paths := clean.leftovers():
         console.print(clean.table(paths))
         console.print("No result counts these. `medprobe clean` removes them.")
+    if missing := missing_sources(params, data):
+        console.print(f"params.yaml is valid. Missing in {data}/: {', '.join(missing)}.")
+    else:
+        console.print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+
+
+def missing_sources(params: Params, data: Path) -> list[str]:
+    """Return the sources that params.yaml needs and `data` does not have."""
+    return [
+        source
+        for source, names in sorted(_uses(params, data).items())
+        if any(not name.startswith("(") for name in names) and not _exists(data / source)
+    ]
 
 
 def sources_table(params: Params, data: Path) -> Table:
     """List every source that a builder can use, and every sentence set: its size, and what it
     enables. A name in parentheses is not in params.yaml."""
+    table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
+    for source, names in sorted(_uses(params, data).items()):
+        table.add_row(source, _size(data / source), ", ".join(names))
+    return table
+
+
+def _uses(params: Params, data: Path) -> dict[str, list[str]]:
+    """What each source enables; a name in parentheses is not in params.yaml."""
     uses: dict[str, list[str]] = {}
     for builder in benchmarks.list_names():
         for source in benchmarks.find(builder).metadata.sources:
@@ -52,16 +73,17 @@ def sources_table(params: Params, data: Path) -> Table:
         uses[f"{SENTENCES}/{name}.txt"] = [use]
     if sample_models := [*params.train, *params.continued]:
         uses["sample"] = [f"training {', '.join(sample_models)}"]
-    table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
-    for source, enabled in sorted(uses.items()):
-        table.add_row(source, _size(data / source), ", ".join(enabled))
-    return table
+    return uses
 
 
 def _size(path: Path) -> str:
     """The size of a file, or of all files of a folder."""
-    exists = path.is_file() or (path.is_dir() and any(path.iterdir()))
-    return decimal(size(path)) if exists else "missing"
+    return decimal(size(path)) if _exists(path) else "missing"
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file or a folder with files is there."""
+    return path.is_file() or (path.is_dir() and any(path.iterdir()))
 
 
 def models_table(params: Params) -> Table:

@@ -32,11 +32,13 @@ CHECKING: Final = [  # the code on which the stage `check` depends
 ]
 
 
-def write() -> None:
-    """Write `dvc.yaml` and, outside a clone, `requirements.lock`."""
-    for path, content in files().items():
+def write() -> list[Path]:
+    """Write `dvc.yaml` and, outside a clone, `requirements.lock`; return their paths."""
+    texts = files()
+    for path, content in texts.items():
         with replacing(path) as scratch:
             scratch.write_text(content, encoding="utf-8")
+    return list(texts)
 
 
 def files() -> dict[Path, str]:

@@ -122,7 +122,10 @@ def read_templates(path: Path) -> dict[str, str]:
 
 
 def _fact(where: str, row: dict[str, Any]) -> Fact:
-    return validate(where, row, Fact, "a row needs subject, relation and object")
+    remedy = "a row needs subject, relation and object"
+    if len(row) == 1 and ";" in next(iter(row)):
+        remedy = "separate the fields by commas, not by semicolons"
+    return validate(where, row, Fact, remedy)
 
 
 def _template_rows(path: Path) -> Iterator[SourceRow]:
