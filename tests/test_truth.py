@@ -68,6 +68,12 @@ def stages(repo: Repo) -> set[str]:
     return {stage.addressing for stage in repo.index.stages}
 
 
+def stale(repo: Repo) -> set[str]:
+    """The stages that `dvc status` names, from one reading of dvc.yaml."""
+    with repo.lock:
+        return {stage.addressing for stage in repo.index.stages if stage.status()}
+
+
 @contextmanager
 def restored_after(path: Path) -> Iterator[None]:
     """The file or folder is as before after the block."""
@@ -123,6 +129,7 @@ def repo(project: Path) -> Iterator[Repo]:
 
 def test_nothing_is_stale_at_first(repo: Repo) -> None:
     assert not repo.status()
+    assert not stale(repo)
 
 
 # One file of each kind; that a stage names all that it imports is tested in test_pipeline.py.
@@ -161,8 +168,8 @@ def test_an_edited_file(repo: Repo, name: str) -> None:
             path.chmod(0o644)
         path.unlink()  # outputs may be links into DVC's cache
         path.write_bytes(before + b"\n# a comment\n")
-        found = set(repo.status())
-    assert found == matching(repo, FILES[name])
+        names = stale(repo)
+    assert names == matching(repo, FILES[name])
 
 
 def matching(repo: Repo, patterns: list[str]) -> set[str]:
@@ -234,7 +241,10 @@ def test_an_edit_of_params(project: Path, name: str) -> None:
     with restored_after(project / "params.yaml"):
         edited_params(project / "params.yaml", edit)
         with opened(project) as repo:
-            assert set(repo.status()) == matching(repo, ["check", *patterns])
+            names = stale(repo)
+            assert names == matching(repo, ["check", *patterns])
+            if name == "one more model":
+                assert names == set(repo.status())
 
 
 def test_sections_that_are_left_out_are_empty(project: Path) -> None:
