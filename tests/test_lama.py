@@ -94,6 +94,14 @@ def count_kept(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
     return counted[counted > 0].to_dict()
 
 
+def test_facts_without_a_subject_of_their_own_are_clusters_of_their_own(tmp_path: Path) -> None:
+    """SQuAD names itself as every fact's subject, and ConceptNet can lack it."""
+    queries = build(write(tmp_path, cans=[CAN, {**CAN, "uuid": "c2"}])).queries
+    by_subset = queries.groupby("subset")["subject_id"].agg(list)
+    assert by_subset["conceptnet"] == ["c1", "c2"]
+    assert by_subset["squad"] == ["s1"]
+
+
 def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path) -> None:
     denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
     benchmark = build(write(tmp_path, [BIRTH, denied]))

@@ -17,7 +17,15 @@ from medprobe.metrics.results import is_compared
 from medprobe.metrics.significance import pair_systems
 from medprobe.stages.probe import prepare, probe
 
-RANKING = ("contrastive", "fill_mask", "generative", "likelihood", "mask_average", "xfactr")
+RANKING = (
+    "contrastive",
+    "fill_mask",
+    "generative",
+    "likelihood",
+    "mask_average",
+    "optiprompt",
+    "xfactr",
+)
 SUBJECTS = ("Velotrine", "hepatitis B")
 
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 import transformers
 
 import probing
+from medprobe.core import neutral
 from medprobe.core.answers import biolama, exact
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -148,7 +152,9 @@ def test_the_bias_is_subtracted_in_decoding_and_not_in_training(recipe, tiny_mod
         best = prober.train(table(4), table(2), 7)  # decodes the dev split after each epoch
         vectors.append(start.detach())
         with prober.recipe.install_vectors(best):
-            decoded.append(prober._predictions(table(4), 3, exact)["prediction"].tolist())
+            slots = prober.slots(table(4))
+            answers = prober._predictions(table(4), slots, 3, exact)
+            decoded.append(answers["prediction"].tolist())
     assert torch.equal(*vectors)
     assert decoded[0] != decoded[1]
 
@@ -175,6 +181,44 @@ def test_each_seed_is_a_replicate(tiny_model):
     assert answers.groupby("query_id").size().tolist() == [5] * 4
     again = ask(method(tiny_model("bert"), seeds=2), table(4), pass_="8")
     probing.same(again, answers, 1e-6)
+
+
+@pytest.mark.parametrize("recipe", ["spread", "released"])
+@pytest.mark.parametrize("template", [TEMPLATE, "[Y] is treated by [X] ."])
+def test_a_neutral_task_has_the_vectors_without_a_subject(recipe, template, tiny_model):
+    prober = method(tiny_model("bert"), recipe=recipe)
+    queries, train = table(3, template), table(2, template)
+    splits = {"train": train, "dev": train}
+    world = BenchmarkTables(queries, probing.candidates(), others=splits)
+    [task] = prober.tasks(world, 5)
+    [without] = prober.tasks(neutral.neutral_tables(world), 5)
+    prober.predict(task, "7")
+    rankings = prober.predict(replace(without, neutral=True), "7")
+    bare = table(1, template).assign(subject="")
+    [slot] = prober.recipe.slots([soft.SoftPrompt(template, "")], ["q"])
+    vectors = prober.train(train, train, 7)
+    with prober.recipe.install_vectors(vectors):
+        expected = prober._predictions(bare, [slot], 5, task.normalise)
+    for _, ranking in rankings.groupby("query_id"):
+        assert ranking["prediction"].tolist() == expected["prediction"].tolist()
+        assert np.allclose(ranking["score"], expected["score"])
+    size = len(prober.model.tokenizer)
+    words = [i for i in (*slot.before, *slot.after) if i < size]
+    assert prober.model.tokenizer.decode(words, skip_special_tokens=True) in {".", ""}
+
+
+def test_vectors_are_trained_once_for_both_tasks(tiny_model, monkeypatch):
+    prober = method(tiny_model("bert"))
+    world = tables(table(2))
+    [task], [without] = prober.tasks(world, 5), prober.tasks(neutral.neutral_tables(world), 5)
+    trainings = []
+    train = prober.train
+    monkeypatch.setattr(prober, "train", lambda *rows: trainings.append(1) or train(*rows))
+    prober.predict(task, "7")
+    prober.predict(replace(without, neutral=True), "7")
+    assert len(trainings) == 1
+    prober.predict(task, "8")
+    assert len(trainings) == 2
 
 
 def test_each_relation_of_a_subset_is_a_task_with_its_own_splits(tiny_model):

@@ -24,7 +24,7 @@ SUBJECT: Final = "[X]"
 
 @dataclass(frozen=True)
 class SoftPrompt:
-    """A relation's template, with one [X] and one [Y], and a subject to put for [X]."""
+    """A relation's template, with one [X] and one [Y], and a subject to put for [X], or nothing."""
 
     template: str
     subject: str
@@ -42,10 +42,11 @@ class Spread:
         """Each prompt as subject, vectors, slot and a full stop, or as slot, vectors and subject
         where the template has them so. `where` names each prompt in errors."""
         slot_first = [p.template.index(SLOT) < p.template.index(SUBJECT) for p in prompts]
-        texts = [
-            f"{SLOT} {prompt.subject} ." if first else f"{prompt.subject} {SLOT} ."
+        words = [
+            (SLOT, prompt.subject, ".") if first else (prompt.subject, SLOT, ".")
             for prompt, first in zip(prompts, slot_first, strict=True)
         ]
+        texts = [" ".join(filter(None, row)) for row in words]
         ids = soft_ids(self.model, self.count)
         plain = masked_slots(self.model.tokenizer, texts, where)
         return [

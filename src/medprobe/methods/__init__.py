@@ -44,6 +44,7 @@ class Task:
         k: number of predictions wanted for each query.
         tables: further tables by name, such as `train` and `dev`.
         normalise: two texts are the same answer if this function makes them equal.
+        neutral: whether the prompts are without their subjects.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Task:
     k: int
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     normalise: Callable[[str], str] = answers.exact
+    neutral: bool = False
 
     @property
     def benchmark_candidates(self) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from medprobe.core import answers
 from medprobe.core.errors import BadInput, quote
-from medprobe.core.params import EngineParams
+from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
 from medprobe.engine.decoding import DecodingSettings, predictions
@@ -36,7 +36,7 @@ class Optiprompt(Method):
     WRITES = True
     SELECTING = frozenset({"seeds"})
 
-    class Settings(DecodingSettings):
+    class Settings(DecodingSettings, RankingSettings):
         """BioLAMA's settings, except for the number of seeds and the recipe.
 
         Its published numbers were made by `recipe: released` and the settings that
@@ -73,6 +73,7 @@ class Optiprompt(Method):
             if settings.recipe == "released"
             else soft.Spread(self.model, settings.vectors)
         )
+        self.trained: dict[tuple[str, str, int], torch.Tensor] = {}  # vectors by relation and seed
         self.decoding = Decoding(
             masks=settings.masks,
             beam=settings.beam,
@@ -104,9 +105,17 @@ class Optiprompt(Method):
         Raises BadInput for a prompt that does not hold its subject, and for one longer than the
         model's window.
         """
-        vectors = self.train(task.tables["train"], task.tables["dev"], int(pass_), task.normalise)
-        with self.recipe.install_vectors(vectors):
-            return self._predictions(task.queries, task.k, task.normalise, pass_)
+        query = task.queries.iloc[0]
+        train, key = task.tables["train"], (query["subset"], query["relation"], int(pass_))
+        if key not in self.trained:
+            self.trained[key] = self.train(train, task.tables["dev"], int(pass_), task.normalise)
+        if task.neutral:
+            template = _recover_template(train.iloc[0]).template
+            slots = self._slots([soft.SoftPrompt(template, "")], task.query_labels[:1])
+        else:
+            slots = self.slots(task.queries)
+        with self.recipe.install_vectors(self.trained[key]):
+            return self._predictions(task.queries, slots, task.k, task.normalise, pass_)
 
     def train(
         self,
@@ -145,9 +154,10 @@ class Optiprompt(Method):
             BadInput: a prompt does not contain its subject, or is longer than the model's window.
         """
         labels = [f"query {label}" for label in queries["query_id"]]
-        vector_slots = self.recipe.slots(
-            [_recover_template(row) for _, row in queries.iterrows()], labels
-        )
+        return self._slots([_recover_template(row) for _, row in queries.iterrows()], labels)
+
+    def _slots(self, prompts: list[soft.SoftPrompt], labels: list[str]) -> list[Slot]:
+        vector_slots = self.recipe.slots(prompts, labels)
         masks = self.settings.masks
         for slot, label in zip(vector_slots, labels, strict=True):
             check_window(slot, [[0] * masks], self.model.max_length, label, [f"{masks} masks"])
@@ -197,20 +207,30 @@ class Optiprompt(Method):
         """
         if dev.empty:
             return 0.0, 0.0
-        accuracy = float(self._predictions(dev, 1, normalise)["hit"].mean())
+        accuracy = float(self._predictions(dev, self.slots(dev), 1, normalise)["hit"].mean())
         is_released = self.settings.recipe == "released"
         return accuracy, 0.0 if is_released else -self._loss(self._examples(dev))
 
     def _predictions(
-        self, queries: pd.DataFrame, k: int, normalise: Callable[[str], str], replicate: str = ""
+        self,
+        queries: pd.DataFrame,
+        slots: list[Slot],
+        k: int,
+        normalise: Callable[[str], str],
+        replicate: str = "",
     ) -> pd.DataFrame:
-        """The k best texts of each query, with the vectors that are installed."""
-        slots, needed = self.slots(queries), self.settings.texts_to_decode(k)
+        """The k best texts of each query, with the vectors that are installed.
+
+        `slots` has one slot per query, or a single slot that all queries share.
+        """
+        needed = self.settings.texts_to_decode(k)
+        fillings = filling.fill(self.model, slots, self.decoding, self.model.token_budget, needed)
+        repeats = len(queries) // len(slots)
         return predictions(
             self.model,
             queries,
-            slots,
-            filling.fill(self.model, slots, self.decoding, self.model.token_budget, needed),
+            slots * repeats,
+            fillings * repeats,
             k=k,
             normalise=answers.uncased(normalise),
             equal=self.settings.equal,

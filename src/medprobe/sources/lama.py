@@ -134,19 +134,27 @@ def read_trex(folder: Path) -> Iterator[Item]:
 
 
 def read_conceptnet(folder: Path) -> Iterator[Item]:
-    """Read ConceptNet: `ConceptNet/test.jsonl`; a fact can lack its subject."""
+    """Read ConceptNet: `ConceptNet/test.jsonl`.
+
+    A fact can lack its subject. Its own id stands for the subject's, so that it is a cluster of its
+    own.
+    """
     for _, row in read_json_records(folder / "ConceptNet" / "test.jsonl", ConceptNet, GET):
         subject, answer = row.sub or "", row.obj_label
         texts = _with_answer(row.masked_sentences, answer)
-        yield Item(row.uuid, row.pred, subject, subject, answer, answer, texts)
+        yield Item(row.uuid, row.pred, subject, subject or row.uuid, answer, answer, texts)
 
 
 def read_squad(folder: Path) -> Iterator[Item]:
-    """Read SQuAD: `Squad/test.jsonl`; all facts have one relation, `squad`."""
+    """Read SQuAD: `Squad/test.jsonl`; all facts have one relation, `squad`.
+
+    Every fact names the data set as its subject. Its own id stands for the subject's, so that it
+    is a cluster of its own.
+    """
     for _, row in read_json_records(folder / "Squad" / "test.jsonl", SQuAD, GET):
-        subject, answer = row.sub_label, row.obj_label
+        answer = row.obj_label
         texts = _with_answer(row.masked_sentences, answer)
-        yield Item(str(row.id), "squad", subject, subject, answer, answer, texts)
+        yield Item(str(row.id), "squad", row.sub_label, str(row.id), answer, answer, texts)
 
 
 def read_templates(folder: Path) -> dict[str, str]:

@@ -166,7 +166,9 @@ class Probing:
         if not (isinstance(settings, RankingSettings) and settings.neutral):
             return []
         tasks = self.prober.tasks(neutral.neutral_tables(self.tables), methods.K)
-        return [replace(task, name=f"{task.name} {neutral.VARIANT}") for task in tasks]
+        return [
+            replace(task, name=f"{task.name} {neutral.VARIANT}", neutral=True) for task in tasks
+        ]
 
     def is_neutral(self, number: int) -> bool:
         """Is this task without subjects?"""
