@@ -1,5 +1,7 @@
-"""All of `params.yaml`, held against the code to its leaves: every setting of every method,
-benchmark, recipe and of rewiring, and every name that one section takes from another.
+"""Check all of `params.yaml` against the code, before any stage runs.
+
+Every setting of every method, benchmark, recipe and of rewiring is checked, and every name that one
+section takes from another.
 """
 
 from collections import Counter
@@ -25,9 +27,10 @@ SWEEPS: Final = "sweeps"  # and one of this name the values of sweeps that it pr
 
 
 def loaded(path: Path = PARAMS) -> Params:
-    """Read `params.yaml` for a command. A command checks the settings that it uses; all others are
-    left to `check`, which the stage of that name runs before all others, since it takes seconds to
-    import the methods.
+    """Read `params.yaml` for a command.
+
+    A command checks the settings that it uses; all others are left to `check`, which the stage of
+    that name runs before all others, since it takes seconds to import the methods.
 
     From here on errors quote text of the data where `track.text` allows it.
 
@@ -41,8 +44,10 @@ def loaded(path: Path = PARAMS) -> Params:
 
 
 def check(params: Params) -> None:
-    """Raise BadInput for the first key, value or name in the sections of `params.yaml` that the
-    code they belong to does not know."""
+    """Check the keys, values and names in the sections of `params.yaml`.
+
+    Raises BadInput for the first that the code does not know.
+    """
     from medprobe.engine.rewiring import RewireSettings
     from medprobe.sample.settings import SampleSettings
 
@@ -127,8 +132,10 @@ def _check_models(params: Params) -> None:
 
 
 def _check_imported(name: str, params: Params) -> None:
-    """Raise BadInput unless a model's name says whether it is imported: all that shows a model
-    shows its name."""
+    """Raise BadInput unless a model's name says whether it is imported.
+
+    Everything that shows a model shows its name.
+    """
     where = f"params.yaml: models.{params.models.kind(name)}.{name}"
     imported = name in params.models.imported
     if imported != name.endswith(IMPORTED):

@@ -41,6 +41,7 @@ class OrderedGroup(click.Group):
     """A group whose help lists the commands in the order of the code, with whole sentences."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their heading."""
         _write_section(formatter, "Commands, in the order of the pipeline", self.commands)
 
 
@@ -78,6 +79,7 @@ class Commands(click.Group):
         return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn bad input, a full disk and a stop into one line."""
         begin = time.monotonic()
         try:
             with without_quotes():

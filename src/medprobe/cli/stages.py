@@ -43,8 +43,9 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 def open_executor(
     engine: "EngineParams", on_this_machine: "Executor | None" = None
 ) -> "Iterator[Executor]":
-    """Provide the executor that params.yaml names; at the end of the block its workers stop, and
-    their costs are printed.
+    """Provide the executor that params.yaml names.
+
+    At the end of the block its workers stop, and their costs are printed.
 
     Args:
         engine: the section of params.yaml.

@@ -18,8 +18,10 @@ from medprobe.core.params import EngineParams
 
 
 class Cluster:
-    """The executor. Its workers stay from one call to the next of the same work, and leave at the
-    end of the block. Each reserves the memory that its largest input needs.
+    """The executor.
+
+    Its workers stay from one call to the next of the same work, and leave at the end of the block.
+    Each reserves the memory that its largest input needs.
 
     A part is done again by another worker, three times at most, where its worker is lost or it
     fails by another error than BadInput. Raises BadInput where there is no cluster, no node is
@@ -46,6 +48,7 @@ class Cluster:
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
+        """Run the jobs on the cluster's workers; see `core.executor.Executor`."""
         if not jobs:
             return
         self._connect()

@@ -74,8 +74,11 @@ class Run:
             raise BadInput("Ray cluster", problem, "lower OMP_NUM_THREADS, or add a larger node")
 
     def _needs(self) -> Needs:
-        """As many CPUs as this process would use threads; a GPU where there are any; memory by
-        the largest input."""
+        """Return what a worker needs.
+
+        It needs as many CPUs as this process would use threads, a GPU if there are any, and memory
+        by the largest input.
+        """
         threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
         device, resources = self.engine.device, self.ray.cluster_resources()
         gpus = int(device == "cuda" or (device == "auto" and resources.get("GPU", 0) >= 1))
@@ -111,8 +114,11 @@ class Run:
             self.running[worker.hello] = worker, None
 
     def _employ(self) -> None:
-        """Give a job to each worker that has none, and then further ones, while as many wait as
-        there are workers: at the end none waits behind another that is free."""
+        """Give a job to each worker that has none, and then further jobs.
+
+        Workers get further jobs while as many jobs wait as there are workers. At the end no job
+        waits behind another while a worker is free.
+        """
         ready = [worker for worker in self.staff.active if worker.since]
         for held in range(AHEAD):
             for worker in ready:
@@ -131,8 +137,11 @@ class Run:
         self._order(worker, number)
 
     def _chosen(self, worker: WorkerState) -> tuple[Path, ...]:
-        """Of which inputs: those that it has loaded, else some that no other has, else those with
-        the most jobs."""
+        """Choose of which inputs a worker's next job is.
+
+        It prefers inputs that the worker has loaded, then inputs that no other worker has, then
+        those with the most jobs.
+        """
         if worker.reads in self.waiting:
             return worker.reads
         others = {other.reads for other in self.staff.active if other.queue}

@@ -47,8 +47,10 @@ class Staff:
         self.former.append(worker)
 
     def devices(self) -> str:
-        """Which device computed which parts: the device alone where it computed all, `unknown`
-        where all were finished before."""
+        """Return which device computed which parts.
+
+        It is the device alone if one computed all parts, and `unknown` if all were finished before.
+        """
         by_device = self._by_device()
         if len(by_device) < 2:
             return next(iter(by_device), "unknown")
@@ -64,8 +66,11 @@ class Staff:
         return sum(worker.tokens for worker in (*self.former, *self.active))
 
     def costs(self) -> list[str]:
-        """A line for each kind of device, with what its workers did and how busy they were, and
-        where there are several one for each worker."""
+        """Return a line for each kind of device.
+
+        It says what the workers did and how busy they were. If a kind has several workers, each has
+        a line too.
+        """
         lines = []
         for device, workers in self._by_device().items():
             lines.append(f"{device}: {len(workers)} workers, {_cost(workers)}")

@@ -48,8 +48,10 @@ class Worker:
         self.work: Callable[[Any], Any] | None = None
 
     def hello(self, expected: dict[str, str], work: bytes) -> tuple[dict[str, str], str, str]:
-        """This worker's versions, its device and its machine; with the `expected` versions it takes
-        up the work, which is pickled, too."""
+        """Return this worker's versions, its device and its machine.
+
+        If its versions are the `expected` ones, it takes up the pickled work.
+        """
         installed = versions([*expected][len(PYTHON_AND_CODE) :])
         if installed != expected:
             return installed, "", platform.node()

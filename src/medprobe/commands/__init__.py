@@ -1,0 +1,1 @@
+"""The commands that are not stages: one file per command."""

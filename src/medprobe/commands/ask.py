@@ -161,8 +161,10 @@ def _prober(model: library.Model, method: str, benchmark: str, params: Params) -
 
 
 def _tables(benchmark: str, params: Params) -> BenchmarkTables:
-    """Read a benchmark's tables. Raises BadInput with the command that builds them if they do not
-    exist."""
+    """Read a benchmark's tables.
+
+    Raises BadInput with the command that builds them if they do not exist.
+    """
     folder = places.BENCHMARKS / benchmark
     if not folder.is_dir():
         remedy = f"run `dvc repro build-{params.builder(benchmark)}@{benchmark}`"

@@ -46,8 +46,9 @@ def references() -> list[tuple[str, list[str]]]:
 
 
 def _citation_key(name: str, params: Params) -> str:
-    """The keyword of the entries for a name: `benchmark:…`, `method:…`, or `model:…` with the name
-    on the hub.
+    """Return the keyword of the entries for a name.
+
+    It is `benchmark:…`, `method:…`, or `model:…` with the name on the hub.
 
     The first word of a benchmark's builder counts: `medlama_released` is cited as `medlama`.
     """

@@ -1,5 +1,7 @@
-"""`medprobe clean`: outputs of stages that dvc.yaml no longer has, since a name was taken out of
-params.yaml."""
+"""`medprobe clean`: outputs of stages that dvc.yaml no longer has.
+
+A stage goes when a name is taken out of params.yaml.
+"""
 
 import shutil
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
-"""`medprobe doctor`: check the parameters, and list which sources and models are available and what
-each of them enables."""
+"""`medprobe doctor`: check the parameters, and list sources and models.
+
+The list says which are available and what each of them enables.
+"""
 
 import re
 from pathlib import Path
@@ -51,8 +53,10 @@ def missing_sources(params: Params, data: Path) -> list[str]:
 
 
 def sources_table(params: Params, data: Path) -> Table:
-    """List every source that a builder can use, and every sentence set: its size, and what it
-    enables. A name in parentheses is not in params.yaml."""
+    """List every source that a builder can use, and every sentence set.
+
+    Each row has its size and what it enables. A name in parentheses is not in params.yaml.
+    """
     table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
     for source, names in sorted(_uses(params, data).items()):
         table.add_row(source, _size(data / source), ", ".join(names))

@@ -165,8 +165,11 @@ def _escaped(text: str) -> str:
 
 
 def _latex(columns: list[Column], note: str) -> str:
-    """Format a table for booktabs. Heads and intervals have lines of their own, which saves width;
-    a table with many columns is scaled to the width of the text (graphicx)."""
+    """Format a table for booktabs.
+
+    Heads and intervals have lines of their own, which saves width; a table with many columns is
+    scaled to the width of the text (graphicx).
+    """
 
     def cell(row: dict[str, Any]) -> str:
         value, interval = _number(row, "value"), _interval(row)

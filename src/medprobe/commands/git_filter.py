@@ -1,5 +1,7 @@
-"""Removes a filter that earlier versions wrote into .git/config; it hid changes of dvc.lock and
-metrics/ from `git status`."""
+"""Remove a filter that earlier versions wrote into .git/config.
+
+It hid changes of dvc.lock and metrics/ from `git status`.
+"""
 
 import subprocess
 from collections.abc import Iterator

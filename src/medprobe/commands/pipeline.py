@@ -53,8 +53,10 @@ def _is_clone() -> bool:
 
 
 def installed_versions() -> str:
-    """Format `requirements.lock`: the installed versions of this package, with a hash of its code,
-    and of its requirements."""
+    """Format `requirements.lock`.
+
+    It has the installed versions of this package, with a hash of its code, and of its requirements.
+    """
     required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
     package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
     lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]

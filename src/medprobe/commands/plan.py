@@ -28,8 +28,11 @@ class Time(NamedTuple):
 
 
 def plan(params: Params) -> None:
-    """Print the stages to run, with their times, in two groups: stages that run in any case, and
-    stages that run only if a stage before them changes their inputs."""
+    """Print the stages to run, with their times, in two groups.
+
+    Stages of the first group run in any case. Stages of the second run only if a stage before them
+    changes their inputs.
+    """
     repair_unless_running()
     stages = find_stale_stages()
     order = order_by_first_result(stages)
@@ -84,8 +87,10 @@ def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
 
 @cache
 def _rates(device: str) -> Mapping[tuple[str, str], float]:
-    """The seconds per query of probing on this device, by model and method; `("", method)` stands
-    for all models."""
+    """Return the seconds per query of probing on this device, by model and method.
+
+    `("", method)` stands for all models.
+    """
     seconds: dict[tuple[str, str], float] = {}
     queries: dict[tuple[str, str], int] = {}
     for path in places.RUNS.glob("*/*/*.json"):

@@ -1,5 +1,7 @@
-"""`medprobe show` and `medprobe diff`: all answers to one query, and the queries on which two
-systems differ."""
+"""`medprobe show` and `medprobe diff`: answers query by query.
+
+`show` prints all answers to one query, `diff` the queries on which two systems differ.
+"""
 
 from rich.console import Console
 from rich.table import Table

@@ -18,8 +18,10 @@ class Stage:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of its first command, and under "" the command's name, which is empty for
-        stages without a command, such as data.dvc.
+        """Return the options of the stage's first command.
+
+        The key "" has the command's name, which is empty for stages without a command, such as
+        data.dvc.
 
         >>> Stage("now", ['medprobe probe --model "a"', "medprobe track"], ()).options
         {'': 'probe', 'model': 'a'}
@@ -33,8 +35,11 @@ class Stage:
 
 
 def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
-    """Order stages so that first results come early: each stage that probes a model comes directly
-    after the stages that it needs, and all other stages come last."""
+    """Order stages so that first results come early.
+
+    Each stage that probes a model comes directly after the stages that it needs, and all other
+    stages come last.
+    """
     probes = [name for name, stage in stages.items() if stage.options[""] == "probe"]
     order: dict[str, None] = {}
 

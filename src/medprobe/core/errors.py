@@ -11,7 +11,7 @@ from typing import Any, Final
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
 
 
-class BadInput(Exception):
+class BadInput(Exception):  # noqa: N818 - a name that messages and documents use
     """Input that cannot be used. Its one line says where, what is wrong, and what to do.
 
     The command line prints the line and exits with status 2.

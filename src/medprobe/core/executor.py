@@ -26,7 +26,7 @@ class Job(NamedTuple):
 
 
 class Executor(Protocol):
-    """Calls `work` with the argument of each job, wherever that is.
+    """What calls `work` with the argument of each job, wherever that is.
 
     Yields `(index of the job, result)` in the order in which the jobs end. A worker on another
     machine gets a pickled copy of `work`, keeps it from job to job, and does one job at a time.
@@ -34,7 +34,9 @@ class Executor(Protocol):
 
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
-    ) -> Iterator[tuple[int, Any]]: ...
+    ) -> Iterator[tuple[int, Any]]:
+        """Run the jobs."""
+        ...
 
 
 def in_this_process(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:

@@ -1,0 +1,1 @@
+"""What runs models: loading, batches, decoding, training."""

@@ -64,9 +64,11 @@ def cut_tail(
     *,
     keep_blank: bool = False,
 ) -> tuple[str, str] | None:
-    """`(query, answer)`: m of a sentence's n words are cut out, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask`
-    takes their place; None where the sentence is too short for the cut, but for `keep_blank`,
-    which gives what Python's slices then give, as the released code does.
+    """Cut the end of a sentence: return `(query, answer)`.
+
+    Of n words m are cut, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask` takes their place. A sentence that is
+    too short for the cut gives None. With `keep_blank` it gives what Python's slices then give, as
+    the released code does.
 
     Words are what stands between blanks. As `released`, the cut starts one word early, so that the
     last "word" stays: in lines that end in a blank that one is empty. `tail` ignores blanks at the
@@ -97,8 +99,10 @@ def make_pairs(
 
 
 def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Mean InfoNCE loss of 2N vectors [2N, d], the i-th and the (N+i)-th a pair: each should be
-    nearest, by cosine over `temperature`, to its partner among all 2N - 1 others.
+    """Return the mean InfoNCE loss of 2N vectors [2N, d].
+
+    The i-th and the (N+i)-th are a pair. Each should be nearest, by cosine over `temperature`, to
+    its partner among all 2N - 1 others.
     """
     unit = torch.nn.functional.normalize(vectors.float(), dim=1)
     itself = torch.eye(len(unit), dtype=torch.bool, device=unit.device)

@@ -56,7 +56,7 @@ class NameIndex:
 
         Args:
             queries: [queries, hidden].
-            among: The names to search, all of them in the index.
+            names: The names to search, all of them in the index.
             k: Where there are fewer names, all are returned.
 
         Returns:

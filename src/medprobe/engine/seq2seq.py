@@ -25,8 +25,10 @@ STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four
 
 @dataclass(frozen=True)
 class Frame:
-    """One prompt as token ids: what the encoder reads, and what the decoder writes, an answer in
-    its slot; the decoder's start token comes first."""
+    """One prompt as token ids: what the encoder reads, and what the decoder writes.
+
+    The decoder's text has an answer in its slot; its start token comes first.
+    """
 
     source: tuple[int, ...]
     target: Slot
@@ -86,8 +88,10 @@ def generate(
     *,
     checkpoint_settings: bool = False,
 ) -> list[list[tuple[list[int], float]]]:
-    """The `beams` best token sequences that beam search writes for each frame, best first, with the
-    mean log-probability of their tokens; of at most `cap` tokens each.
+    """Write answers by beam search.
+
+    Each frame gets its `beams` best token sequences, best first, with the mean log-probability of
+    their tokens. A sequence has at most `cap` tokens.
 
     T5's family starts behind the opening sentinel and ends with the closing one, BART's starts
     behind the beginning of a text. The checkpoint's `own` generation settings, such as n-grams that

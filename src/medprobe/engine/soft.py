@@ -31,16 +31,22 @@ class SoftPrompt:
 
 
 class Spread:
-    """`count` vectors between subject and slot, started from tokens taken evenly from the words of
-    the template; Adam, and a new order each epoch."""
+    """A recipe with `count` vectors between subject and slot.
+
+    They start from tokens taken evenly from the words of the template. Adam trains them, in a new
+    order each epoch.
+    """
 
     def __init__(self, model: Model, count: int) -> None:
         self.model = model
         self.count = count
 
     def slots(self, prompts: Sequence[SoftPrompt], where: Sequence[str]) -> list[Slot]:
-        """Each prompt as subject, vectors, slot and a full stop, or as slot, vectors and subject
-        where the template has them so. `where` names each prompt in errors."""
+        """Lay out prompts as subject, vectors, slot and a full stop.
+
+        If the template has the slot first, the order is slot, vectors and subject. `where` names
+        each prompt in errors.
+        """
         slot_first = [p.template.index(SLOT) < p.template.index(SUBJECT) for p in prompts]
         words = [
             (SLOT, prompt.subject, ".") if first else (prompt.subject, SLOT, ".")
@@ -61,8 +67,10 @@ class Spread:
         return answer_ids(self.model.tokenizer, names, slot.preceding)
 
     def start(self, template: str) -> torch.Tensor:
-        """The vectors before training, [vectors, hidden]: copies of tokens of the template's words,
-        its full stop aside."""
+        """Return the vectors before training, [vectors, hidden].
+
+        They are copies of tokens of the template's words, without its full stop.
+        """
         words = template.replace(SUBJECT, " ").replace(SLOT, " ").split()
         text = " ".join(words[:-1] if words[-1:] == ["."] else words) or "."
         ids = self.model.tokenizer(f" {text}", add_special_tokens=False)["input_ids"]
@@ -71,8 +79,10 @@ class Spread:
         )
 
     def install_vectors(self, vectors: torch.Tensor) -> AbstractContextManager[None]:
-        """Within the block the model reads these vectors, as embeddings; the head has no rows for
-        them."""
+        """Let the model read these vectors as embeddings, within the block.
+
+        The head has no rows for them.
+        """
         return install_vectors(self.model, vectors)
 
     def orders(self, examples: int) -> Iterator[list[int]]:
@@ -85,14 +95,18 @@ class Spread:
         return torch.optim.Adam([vectors], lr=rate)
 
     def schedule(self, warmup: int, steps: int) -> Callable[[int], float]:
-        """The share of the rate at each step, from 0, of all `steps`: up to 1 at the last of the
-        `warm` first ones, of at least one, then down to 0."""
+        """Return the share of the rate at each step, from 0, of all `steps`.
+
+        It rises to 1 at the last of the `warmup` first steps, of at least one, then falls to 0.
+        """
         warmup = max(1, warmup)
         return lambda step: min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
     def losses(self, examples: Sequence[Example]) -> torch.Tensor:
-        """The mean negative log-probability of the answers' tokens, in one batch, with padding
-        hidden."""
+        """Return the mean negative log-probability of the answers' tokens.
+
+        The examples are one batch; its padding is hidden.
+        """
         return losses(self.model, examples)
 
 
@@ -106,6 +120,7 @@ class SoftEmbedding(torch.nn.Module):
         self.vectors = vectors
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the embeddings of `ids` [rows, length], as [rows, length, hidden]."""
         soft = ids >= self.first_id
         words: torch.Tensor = self.hard(ids.masked_fill(soft, 0))
         return words.index_put((soft,), self.vectors[ids[soft] - self.first_id].to(words.dtype))
@@ -153,8 +168,11 @@ def loss_at(
     positions: Sequence[int],
     tokens: Sequence[int],
 ) -> torch.Tensor:
-    """The mean negative log-probability of `tokens` at `positions`, which count through the batch
-    of `ids` [rows, length], `attention` [rows, length] its mask."""
+    """Return the mean negative log-probability of `tokens` at `positions`.
+
+    Positions count through the batch of `ids` [rows, length]; `attention` [rows, length] is its
+    mask.
+    """
     with narrow_head(model.model.base_model, positions):
         logits = model.model(ids, attention_mask=attention).logits[0]
     return torch.nn.functional.cross_entropy(

@@ -1,5 +1,6 @@
-"""Soft prompts as BioLAMA's released code has them (Sung et al., EMNLP 2021; `run_optiprompt.py`
-with `--init_manual_template`): the recipe that its published numbers were made by.
+"""Soft prompts as in BioLAMA's released code: the recipe of its published numbers.
+
+Source: Sung et al., EMNLP 2021, `run_optiprompt.py` with `--init_manual_template`.
 
 A vector stands for every token of the manual template, where it stood. Twenty rows are added to the
 vocabulary, as input and as output; what the template leaves over is in the softmax only. In
@@ -34,8 +35,11 @@ DEVIATION: Final = 0.02  # of the rows that no token of the template starts
 
 
 class Released:
-    """A recipe, as `soft.Spread` is: vectors started from the template's own tokens, AdamW without
-    bias correction, one order for all epochs; with a warm-up the first step moves nothing."""
+    """A recipe like `soft.Spread`, as released.
+
+    Vectors start from the template's own tokens. AdamW has no bias correction. All epochs have one
+    order. With a warm-up the first step moves nothing.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -144,8 +148,10 @@ def _words(template: str) -> list[str]:
 
 
 class Uncorrected(torch.optim.Optimizer):
-    """Adam (Kingma and Ba, 2015) without the correction of its moments' bias: early steps are some
-    3 times as large. `torch.optim` has no such choice."""
+    """Adam (Kingma and Ba, 2015) without the correction of its moments' bias.
+
+    Early steps are some 3 times as large. `torch.optim` has no such choice.
+    """
 
     def __init__(self, parameters: list[torch.Tensor], rate: float) -> None:
         super().__init__(parameters, {"lr": rate, "betas": (0.9, 0.999), "eps": 1e-6})

@@ -22,8 +22,10 @@ EDGE: Final = 2  # tokens of a node at most: what is unlikely ends early
 
 @dataclass(frozen=True)
 class Trie:
-    """Nodes by number, each before those below it, and these before its next sibling; the root has
-    no tokens.
+    """A trie whose nodes have numbers.
+
+    Each node comes before those below it, and these before its next sibling. The root has no
+    tokens.
 
     >>> trie = Trie.build([[5, 6], [5, 6, 7, 8], [9]])
     >>> [trie.edges[child] for child in trie.children[ROOT]]

@@ -1,5 +1,6 @@
-"""The drawings: what is drawn of one benchmark's rows of the comparison (`metrics/results.py` has
-its columns), whether they are of one result or of all.
+"""The drawings of one benchmark's rows of the comparison.
+
+The rows are of one result or of all; `metrics/results.py` has their columns.
 
 `plots.py` has the kinds of drawings. Each other file has one drawing and the table that it needs.
 """

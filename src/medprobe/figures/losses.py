@@ -14,8 +14,10 @@ KEYS: Final = ["model", "variant", "loss", "epoch"]
 
 
 def table(systems: Mapping[str, Path]) -> pd.DataFrame:
-    """Read losses by epoch: columns `model, variant, loss` (train or validation), `epoch, value,
-    low, high, n`; no rows where nothing was fine-tuned.
+    """Read losses by epoch.
+
+    The columns are `model, variant, loss` (train or validation), `epoch, value, low, high, n`. If
+    nothing was fine-tuned, there are no rows.
 
     `systems` are prediction tables by model; one of fine-tuning has a note `curves`.
     `value` is the median over diseases and seeds, `low` and `high` the quartiles, `n` how many of

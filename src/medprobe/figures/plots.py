@@ -54,8 +54,10 @@ def intervals(
     order: Sequence[str] = (),
     chance: float | None = None,
 ) -> str:
-    """Points with intervals: a line for each value of the column `by`, a colour for each of
-    `series`, and a dotted line at what `chance` reaches.
+    """Draw points with intervals.
+
+    Each value of the column `by` has a line, each of `series` a colour, and what `chance` reaches
+    is a dotted line.
 
     Args:
         rows: with the columns value, low, high.
@@ -92,8 +94,11 @@ def intervals(
 def _places(
     rows: pd.DataFrame, by: str, series: str, order: list[str]
 ) -> tuple[dict[tuple[str, str], float], dict[str, float], float]:
-    """Where points stand, one below another in steps of `ROW`: the place of each line and series
-    that there is, the middle of each line, and the height of all."""
+    """Return where points stand, one below another in steps of `ROW`.
+
+    The result has the place of each line and series that there is, the middle of each line, and the
+    height of all.
+    """
     places: dict[tuple[str, str], float] = {}
     middles: dict[str, float] = {}
     height = 0.0

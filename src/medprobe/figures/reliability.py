@@ -18,8 +18,10 @@ COLUMNS: Final = ["model", "variant", "said", "true", "n"]
 
 
 def table(systems: Mapping[str, Path]) -> pd.DataFrame:
-    """Bins of P(true): columns COLUMNS; no rows where nothing was judged. `systems` are prediction
-    tables by model; those of other metrics are passed over."""
+    """Bins of P(true): columns COLUMNS; no rows where nothing was judged.
+
+    `systems` are prediction tables by model; those of other metrics are passed over.
+    """
     judged = {name: p for name, p in systems.items() if metric_of_predictions(p) == "judgment"}
     parts = [
         reliability(rows).assign(model=name)

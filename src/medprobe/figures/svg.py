@@ -1,5 +1,7 @@
-"""Axes to draw on that end as SVG text: the same numbers give the same bytes, and colours suit
-light and dark."""
+"""Axes to draw on that end as SVG text.
+
+The same numbers give the same bytes, and colours suit light and dark.
+"""
 
 import io
 import re
@@ -52,8 +54,9 @@ STYLE: Any = {
 
 @contextmanager
 def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
-    """A set of axes to draw on, `height` inches high without the legend, and the function that ends
-    the drawing.
+    """Return axes to draw on, and the function that ends the drawing.
+
+    The axes are `height` inches high without the legend.
 
     This function takes a text for each mark of each series (see `compact`), and optionally what is
     drawn last, because it must know the places of all else. It returns SVG.

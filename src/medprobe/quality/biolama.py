@@ -9,8 +9,10 @@ from medprobe.quality.checks import Context, row_check
 def expect_facts_to_be_absent_from_table(
     rows: pd.DataFrame, context: Context, other: str
 ) -> pd.Series:
-    """Columns relation, subject and answers, by id, which the other table has too: no fact of a row
-    is in that table."""
+    """No fact of a row is in the other table.
+
+    A fact is relation, subject and answers, by id; the other table has these columns too.
+    """
     relation, subject, answers = rows.columns
     other_facts = {
         (row[relation], row[subject], answer)

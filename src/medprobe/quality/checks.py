@@ -78,8 +78,10 @@ def value_check(function: Check) -> Check:
 
 
 def row_check(function: Check) -> Check:
-    """Make an expectation on a `column_list`, two columns or more, of
-    `function(rows, **arguments) -> booleans`, where `rows` has these columns in this order.
+    """Make an expectation on a `column_list` of two columns or more.
+
+    It is of `function(rows, **arguments) -> booleans`, where `rows` has these columns in this
+    order.
 
     Rows with a missing value in one of them are not checked.
     """

@@ -1,5 +1,8 @@
-"""Expectations on contexts. Checks that read text take the ids of steps and look the text up, so
-that no report of the gate shows it."""
+"""Expectations on contexts.
+
+Checks that read text take the ids of steps and look the text up, so that no report of the gate
+shows it.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -41,8 +44,10 @@ def expect_segments_to_hold_one_entity(ids: pd.Series, context: Context) -> pd.S
 
 @value_check
 def expect_steps_to_be_nested(ids: pd.Series, context: Context) -> pd.Series:
-    """A step shows what the previous step shows and one more segment; the text of a real context
-    contains the previous text."""
+    """A step shows what the previous step shows and one more segment.
+
+    The text of a real context contains the previous text.
+    """
     queries = context.tables["queries"]
     steps = queries.set_index("query_id")
     passages = dict(zip(steps.index, _passages(steps, queries), strict=True))

@@ -36,8 +36,10 @@ def expect_names_to_be_of_their_cuis(rows: pd.DataFrame, context: Context) -> pd
 
 @row_check
 def expect_labels_to_follow_kinds(rows: pd.DataFrame) -> pd.Series:
-    """Columns `label, kind, original_cui, cui`: a positive has label 1 and its own disease, what
-    has label 1 is a positive."""
+    """A positive has label 1 and its own disease, and only positives have label 1.
+
+    Columns `label, kind, original_cui, cui`.
+    """
     label, kind, original, cui = (rows[column] for column in rows.columns)
     positive = kind == "positive"
     return (positive == (label == 1)) & (~positive | (original == cui))
@@ -45,8 +47,10 @@ def expect_labels_to_follow_kinds(rows: pd.DataFrame) -> pd.Series:
 
 @row_check
 def expect_negatives_to_be_unrelated(rows: pd.DataFrame, context: Context) -> pd.Series:
-    """Columns `label, original_cui, cui`: a negative's disease is not the original one, and neither
-    an ancestor nor a descendant of it."""
+    """A negative's disease is not the original one, and not its ancestor or descendant.
+
+    Columns `label, original_cui, cui`.
+    """
     ancestors = context.tables["ancestors"]
     related = set(_pairs(ancestors, "cui", "ancestor")) | set(_pairs(ancestors, "ancestor", "cui"))
     label, original, cui = rows.columns
@@ -66,10 +70,12 @@ def expect_negatives_to_be_of_other_positives(rows: pd.DataFrame, context: Conte
 def expect_positives_to_have_negatives(
     rows: pd.DataFrame, kind: str, min_value: int, max_value: int, without_negatives: str
 ) -> pd.Series:
-    """Columns `pair_id, category, original_cui, kind, cui`: each positive has so many distinct
-    negatives of this kind, both ends included. Positives that have not are the rows that fail. With
-    `without_negatives` "drop" a category can be without any, since a file can be missing; with
-    "keep" any positive can; otherwise none can."""
+    """Each positive has so many distinct negatives of this kind, both ends included.
+
+    Columns `pair_id, category, original_cui, kind, cui`. Positives that have not are the rows that
+    fail. With `without_negatives` "drop" a category can be without any, since a file can be
+    missing; with "keep" any positive can; otherwise none can.
+    """
     *key, kinds, cui = rows.columns
     negatives = rows[rows[kinds] == kind]
     sizes = negatives.groupby(key)[cui].nunique()
@@ -86,9 +92,11 @@ def expect_positives_to_have_negatives(
 def expect_positives_to_number(
     rows: pd.DataFrame, category: str, min_value: int, max_value: int, categories: Sequence[str]
 ) -> pd.Series:
-    """Columns `category, kind`: so many positives are in this category, both ends included, if it
-    is one of `categories`. If they are fewer or more, all of its rows fail; if it has no
-    rows, all rows of the table fail."""
+    """So many positives are in this category, both ends included.
+
+    Columns `category, kind`. It counts only if the category is one of `categories`. If there are
+    fewer or more, all of its rows fail; if it has no rows, all rows of the table fail.
+    """
     column, kind = rows.columns
     in_category = rows[column] == category
     enough = min_value <= int((in_category & (rows[kind] == "positive")).sum()) <= max_value
@@ -99,8 +107,11 @@ def expect_positives_to_number(
 def expect_diseases_to_be_targets(
     rows: pd.DataFrame, context: Context, positives: int, targets: Sequence[str] | None
 ) -> pd.Series:
-    """Columns `category, kind, cui, premise, hypothesis`: each disease with enough positives in a
-    category, rows alike counted once, has splits, if it is one of `targets`."""
+    """Each disease with enough positives in a category has splits.
+
+    Columns `category, kind, cui, premise, hypothesis`. Equal rows count once. It is checked if the
+    category is one of `targets`.
+    """
     category, kind, cui, *_ = rows.columns
     distinct_positives = rows[rows[kind] == "positive"].drop_duplicates()
     sizes = distinct_positives.groupby([cui, category]).size()
@@ -111,8 +122,11 @@ def expect_diseases_to_be_targets(
 
 @row_check
 def expect_examples_to_be_tested(rows: pd.DataFrame, context: Context) -> pd.Series:
-    """Columns `example_id, original_cui, category, premise, hypothesis`: each example of a disease
-    that has splits, or an equal one, is in the disease's test set."""
+    """Each example of a disease that has splits is in the disease's test set.
+
+    Columns `example_id, original_cui, category, premise, hypothesis`. An equal example can stand
+    for it.
+    """
     example, original, *alike = rows.columns
     splits = context.tables["splits"]
     tested = set(_pairs(splits[splits["split"] == "test"], "example_id", "target"))
@@ -123,11 +137,13 @@ def expect_examples_to_be_tested(rows: pd.DataFrame, context: Context) -> pd.Ser
 
 @row_check
 def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) -> pd.Series:
-    """Columns `target, split, example_id`: examples of training and validation do not mention the
-    target disease. It is neither the example's disease nor the replaced one, and none of its names
-    is in the premise or the hypothesis, in any form. With `match` "substrings" the names are looked
-    up letter by letter, in the premise alone, as the released code does. The reason of a failing
-    row is where the disease leaked, and the name."""
+    """Examples of training and validation do not mention the target disease.
+
+    Columns `target, split, example_id`. The disease is neither the example's nor the replaced one,
+    and none of its names is in the premise or the hypothesis, in any form. With `match`
+    "substrings" the names are looked up letter by letter, in the premise alone, as the released
+    code does. The reason of a failing row is where the disease leaked, and the name.
+    """
     mentions = _find_mentions(match, context)
     accepted = []
     for target, split, example in zip(*(rows[column] for column in rows.columns), strict=True):
@@ -142,9 +158,11 @@ def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) 
 def expect_tested_premises_to_be_untrained(
     rows: pd.DataFrame, context: Context, shared_premises: bool, split: str
 ) -> pd.Series:
-    """Columns `target, split, example_id`: no premise and no pair of a disease's test set is in its
-    training or validation set, unless `shared_premises` allow it, as the released split always
-    does."""
+    """No premise and no pair of a test set is in the training or validation set.
+
+    Columns `target, split, example_id`. If `shared_premises` allow it, they can be, as the released
+    split always allows.
+    """
     if shared_premises or split == "released":
         return pd.Series(True, index=rows.index)
     target, part, example = rows.columns
@@ -159,8 +177,10 @@ def expect_tested_premises_to_be_untrained(
 
 @row_check
 def expect_targets_to_be_trained(rows: pd.DataFrame) -> pd.Series:
-    """Columns `target, split`: each tested disease has training and validation rows; all of its
-    rows fail if not."""
+    """Each tested disease has training and validation rows.
+
+    Columns `target, split`. All rows of a disease without them fail.
+    """
     target, split = rows.columns
     parts = rows.groupby(target)[split].agg(set)
     complete = parts.map(lambda split_names: {"train", "validation"} <= split_names)
@@ -177,8 +197,11 @@ def expect_test_examples_to_be_of_the_target(rows: pd.DataFrame, context: Contex
 
 @row_check
 def expect_pairs_to_be_on_one_side(rows: pd.DataFrame, context: Context, split: str) -> pd.Series:
-    """Columns `target, split, example_id`: no pair's examples both train and validate, unless the
-    split is the released code's, which divides rows."""
+    """No pair's examples both train and validate.
+
+    Columns `target, split, example_id`. The released code's split divides rows, so it is not
+    checked.
+    """
     if split == "released":
         return pd.Series(True, index=rows.index)
     target, part, example = rows.columns
@@ -194,8 +217,10 @@ def expect_examples_to_differ(rows: pd.DataFrame, duplicates: str) -> pd.Series:
 
 
 def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
-    """`(example, disease)` → where the example mentions the disease, and its text there, for all
-    diseases that have splits."""
+    """Map `(example, disease)` to where the example mentions the disease, and its text there.
+
+    All diseases that have splits are looked up.
+    """
     examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
     names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
     find = leaks.Diseases(names).find if match == "forms" else _exact_search(names)

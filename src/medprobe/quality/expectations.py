@@ -45,8 +45,10 @@ def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
 def expect_items_to_be_in_table(
     rows: pd.DataFrame, context: Context, other: str, key: str, column: str
 ) -> pd.Series:
-    """The last column's items (a list, or one text) are in `column` of another table of the
-    benchmark, in the rows whose `key` equals the first column."""
+    """The last column's items are in `column` of another table of the benchmark.
+
+    They are a list or one text, and must be in the rows whose `key` equals the first column.
+    """
     other_table = context.tables[other]
     items_by_key = other_table.groupby(key)[column].agg(set).to_dict()
     key_column, *_, item_column = rows.columns
@@ -64,8 +66,10 @@ def expect_items_to_be_in_table(
 
 @row_check
 def expect_subset_to_be_within(rows: pd.DataFrame, subset: str, whole: str) -> pd.Series:
-    """Each row whose first column is `subset` has an equal row (in all other columns) whose first
-    column is `whole`."""
+    """Each row of `subset` has an equal row of `whole`.
+
+    The first column names the subset; rows are equal in all other columns.
+    """
     subset_column, *columns = rows.columns
     whole_keys = set(_keys(rows.loc[rows[subset_column] == whole, columns]))
     is_within = [key in whole_keys for key in _keys(rows[columns])]
@@ -91,8 +95,11 @@ def expect_group_sizes_to_be_between(
 
 @row_check
 def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Series:
-    """Columns of which the last names a group, such as a relation, and the others what it is a
-    part of, such as a subset: no group is smaller than this share of its part's median group."""
+    """No group is smaller than this share of its part's median group.
+
+    The last column names a group, such as a relation, and the others what it is a part of, such as
+    a subset.
+    """
     *part, _ = columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False).size()
     enough = sizes >= share * sizes.groupby(part).transform("median")
@@ -116,7 +123,9 @@ def expect_rows_to_be_used(
     at_most: int | None = None,
     at_least: int = 1,
 ) -> pd.Series:
-    """Columns `what, name, rows` of the table `sources`: for each name of this `what`, the table
+    """Enough rows of each source are used.
+
+    Columns `what, name, rows` of the table `sources`. For each name of this `what`, the table
     `other` has at least this share of the rows.
 
     Args:

@@ -10,8 +10,10 @@ from medprobe.sources.mentions import Mentions, is_symbol
 
 @value_check
 def expect_texts_to_hold_one_candidate(texts: pd.Series, context: Context) -> pd.Series:
-    """Each text has exactly one mention of any candidate of the benchmark; a candidate in capitals
-    is mentioned in capitals only."""
+    """Each text has exactly one mention of any candidate of the benchmark.
+
+    A candidate in capitals is mentioned in capitals only.
+    """
     names = context.tables["candidates"]["name"]
     finder = Mentions(((name, name) for name in names.unique()), exact=is_symbol)
     return texts.map(lambda text: len(finder.find(text)) == 1)
@@ -30,8 +32,10 @@ def expect_dates_to_be_later(rows: pd.DataFrame) -> pd.Series:
 
 @row_check
 def expect_filled_prompts(rows: pd.DataFrame) -> pd.Series:
-    """The third column's text is the first one's with one of the second one's items in its slot,
-    in any case."""
+    """The third column is the first one with an item of the second one in its slot.
+
+    Letter case does not matter.
+    """
     prompts, answers, texts = (rows[column] for column in rows.columns)
     is_filled = [
         any(prompt.replace("[Y]", answer).casefold() == text.casefold() for answer in items)
@@ -42,8 +46,10 @@ def expect_filled_prompts(rows: pd.DataFrame) -> pd.Series:
 
 @row_check
 def expect_pairs_to_match(rows: pd.DataFrame, template_based: str, template_free: str) -> pd.Series:
-    """Rows of the subset `template_based` and rows of `template_free` are the same in all columns
-    but the first, which is the subset. Rows of other subsets are ignored."""
+    """Rows of `template_based` equal rows of `template_free` but for the subset.
+
+    The first column is the subset. Rows of other subsets are ignored.
+    """
     subset_column, *columns = rows.columns
     subsets = [template_based, template_free]
     keys = pd.Series([str(row) for row in rows[columns].to_numpy().tolist()], index=rows.index)

@@ -77,8 +77,10 @@ def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> li
 
 
 def folders(folder: Path) -> list[Path]:
-    """The folders that a folder's suites are read from: itself, and those of the suites that they
-    extend by `like`."""
+    """Return the folders that a folder's suites are read from.
+
+    They are the folder itself, and those of the suites that it extends by `like`.
+    """
     files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
     like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
     return [folder, *sorted(like - {folder})]

@@ -1,5 +1,7 @@
-"""The values that are reached without knowledge: uniform chance, the commonest answers of each
-relation, and the controls of methods."""
+"""The values that are reached without knowledge.
+
+They are uniform chance, the commonest answers of each relation, and the controls of methods.
+"""
 
 from dataclasses import dataclass
 

@@ -8,8 +8,11 @@ from medprobe.figures.rows import Drawing
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: its text, the number it is sorted by, how strongly it is shaded (0 to 1), and
-    a note in small letters below."""
+    """A table's cell.
+
+    It has a text, the number it is sorted by, how strongly it is shaded (0 to 1), and a note in
+    small letters below.
+    """
 
     text: str
     sort: float | None = None

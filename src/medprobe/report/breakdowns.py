@@ -1,5 +1,7 @@
-"""A subset's main metric taken apart, by relation and by parts of its queries: as in every table of
-models, a row is a model and method."""
+"""A subset's main metric taken apart, by relation and by parts of its queries.
+
+As in every table of models, a row is a model and method.
+"""
 
 import re
 from typing import Final
@@ -17,8 +19,10 @@ TITLES: Final = {"read": "times read"}  # what a part of subsets is by, where it
 
 
 def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table]:
-    """Tables by what they are broken down by, such as "relation" or "answer length"; none where
-    there are fewer than two parts, or more relations than can be read."""
+    """Return tables by what they are broken down by, such as "relation" or "answer length".
+
+    There are none for fewer than two parts, or for more relations than can be read.
+    """
     name = results.primary(benchmark)
     rows = without_sweeps(results.rows(benchmark, metric=name)).dropna(subset="value")
     whole, _, part = (rows["subset"].str.partition("/")[place] for place in range(3))

@@ -1,5 +1,8 @@
-"""The layouts of query pages: ranked names and the perplexity of prompts, the labels of examples,
-or the rank of a context's target after each step."""
+"""The layouts of query pages.
+
+They show ranked names and the perplexity of prompts, the labels of examples, or the rank of a
+context's target after each step.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
-"""The first screen: which model is best, by how much, how sure that is, and how far the methods can
-be trusted."""
+"""The first screen: which model is best, by how much, and how sure that is.
+
+It also says how far the methods can be trusted.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

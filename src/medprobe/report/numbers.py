@@ -55,8 +55,9 @@ def cell(
     high: float | None = None,
     std: float | None = None,
 ) -> Cell:
-    """A metric's value in a table, without its unit: with its deviation over replicates and its
-    interval where there are any, shaded where it is a share.
+    """Return a metric's value as a table's cell, without its unit.
+
+    It has the deviation over replicates and the interval if there are any. A share is shaded.
 
     >>> cell("acc_at_1", 0.2031, 0.1, 0.3, 0.012)
     Cell(text='20.3 ± 1.2  [10.0, 30.0]', sort=0.2031, shade=0.2031, note='')

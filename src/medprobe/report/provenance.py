@@ -1,5 +1,7 @@
-"""How the results of a page were computed: versions, times, devices. They are in a separate script,
-so that the page itself is the same for the same inputs."""
+"""How the results of a page were computed: versions, times, devices.
+
+They are in a separate script, so that the page itself is the same for the same inputs.
+"""
 
 import json
 from collections.abc import Mapping, Sequence

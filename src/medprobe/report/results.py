@@ -20,8 +20,10 @@ OTHERS: Final = ("relation", "distractors")  # variants that rank other names th
 
 @dataclass(frozen=True)
 class Results:
-    """The tables behind the page. `metrics/results.py` says what the columns of a comparison and
-    of tests of significance are."""
+    """The tables behind the page.
+
+    `metrics/results.py` says what the columns of a comparison and of tests of significance are.
+    """
 
     comparison: pd.DataFrame
     significance: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SIGNIFICANCE))
@@ -77,8 +79,10 @@ class Results:
         return family(self.builders.get(benchmark, ""))
 
     def subsets(self, benchmark: str) -> list[str]:
-        """The benchmark's subsets, without their parts; those with its main metric first, of these
-        `full` or `target` first."""
+        """Return the benchmark's subsets, without their parts.
+
+        Those with its main metric come first, and of these `full` or `target`.
+        """
         return questions.subsets(self.rows(benchmark), self.benchmarks[benchmark])
 
 
@@ -92,8 +96,10 @@ def overlap(a: pd.Series, b: pd.Series) -> bool:
 
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods that ask a model about a benchmark's own names, all of them: the settings of
-    sweeps, controls, and variants that rank other names are left out."""
+    """Select rows of methods that rank all of a benchmark's own names.
+
+    The settings of sweeps, controls, and variants that rank other names are left out.
+    """
     rows = without_controls(without_sweeps(rows))
     return rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
 

@@ -1,5 +1,7 @@
-"""The chapter on template-based and template-free probing, across data sets: each analysis is a
-table and a drawing (Shaier et al., section 5)."""
+"""The chapter on template-based and template-free probing, across data sets.
+
+Each analysis is a table and a drawing (Shaier et al., section 5).
+"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
-"""What the paired tests say of two systems, and what chance alone reaches. The page compares by
-these and nothing else."""
+"""What the paired tests say of two systems, and what chance alone reaches.
+
+The page compares by these and nothing else.
+"""
 
 import re
 from dataclasses import dataclass
@@ -78,8 +80,10 @@ def p_value(p: float) -> str:
 
 
 def difference(name: str, test: Verdict | None, *, clear: bool | None = None) -> str | Cell:
-    """A tested difference of a metric: marked where it is not significant, its p below it; `clear`
-    overrules the mark."""
+    """Return a tested difference of a metric, its p below it.
+
+    It is marked if it is not significant; `clear` overrules the mark.
+    """
     if test is None:
         return MISSING
     mark = "" if (test.clear if clear is None else clear) else f" {MARK}"
@@ -95,8 +99,11 @@ def units(results: Results, benchmark: str) -> str:
 
 
 def chance(results: Results, benchmark: str, subset: str, name: str) -> float | None:
-    """What guessing reaches: macro acc@k of the benchmark's own names in random order, or what a
-    metric says of itself; None where it is not known or too small to matter."""
+    """Return what guessing reaches.
+
+    It is macro acc@k of the benchmark's own names in random order, or what a metric says of itself.
+    It is None if it is not known or too small to matter.
+    """
     if metric(name).guessing is not None:
         return metric(name).guessing
     at, table = re.fullmatch(r"acc_at_(\d+)", name), results.statistics.get(benchmark)

@@ -93,8 +93,10 @@ class Evidence:
 
     @property
     def reversals(self) -> list[str]:
-        """Where a twin is significantly above the taught model on facts that this one has read: the
-        twins, each with the world unless it is so of all worlds together."""
+        """Return the twins that are significantly above the taught model on facts it has read.
+
+        Each comes with the world, unless it is above in all worlds together.
+        """
         worse = [
             (number.rpartition(" ")[2], world)
             for (number, read, world), row in self.numbers.items()
@@ -187,8 +189,10 @@ def by_method(systems: Iterable[Evidence]) -> dict[str, list[Evidence]]:
 
 
 def drawing(method: str, systems: Sequence[Evidence]) -> Drawing:
-    """The value of taught models and their twins by how often a fact was read: of a method's first
-    variant, on the benchmark with the most queries."""
+    """Draw the value of taught models and their twins by how often a fact was read.
+
+    The drawing is of a method's first variant, on the benchmark with the most queries.
+    """
     queries = {system.benchmark: _queries(system) for system in reversed(systems)}
     benchmark = max(queries, key=lambda name: queries[name])
     first: dict[str, Evidence] = {}

@@ -1,0 +1,1 @@
+"""Readers of licensed and released files, one file per source."""

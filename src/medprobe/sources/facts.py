@@ -1,6 +1,8 @@
-"""Facts in a user's table, one row per fact: CSV, TSV, JSONL or parquet, or a folder of such
-files. The columns' names are ours (`subject, relation, object`), or those of LAMA, BioLAMA and
-lm-pub-quiz (`sub_label, predicate_id, obj_label`).
+"""Facts in a user's table, one row per fact.
+
+The table is CSV, TSV, JSONL or parquet, or a folder of such files. The columns' names are ours
+(`subject, relation, object`), or those of LAMA, BioLAMA and lm-pub-quiz (`sub_label, predicate_id,
+obj_label`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -23,7 +23,7 @@ GET: Final = "get it from PhysioNet and put it there"
 class Pair(Record):
     """A line of MedNLI, or of MEDIQA-NLI, which has its labels in a separate file."""
 
-    pairID: Name
+    pairID: Name  # noqa: N815 - a field of the file
     sentence1: str
     sentence2: str
     gold_label: Label | None = None

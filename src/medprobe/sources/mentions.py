@@ -166,8 +166,10 @@ class _TextSearch:
         return start + STEP
 
     def _mentions(self, matches: list[tuple[int, int, int]]) -> list[Mention]:
-        """The mention of each match `(row, first byte, byte after the last)`, without ids where a
-        short name is in another case."""
+        """Return the mention of each match `(row, first byte, byte after the last)`.
+
+        A short name in another case has no ids.
+        """
         ids, tokens, starts = self.names._ids, self.tokens, self.starts
         mentions = [
             Mention(

@@ -33,8 +33,11 @@ def _day(parts: Any) -> Any:
 
 
 class Article(Record):
-    """One record: `abstract` has a text for each of its sections, `submitted` is None where the
-    record has no date that counts."""
+    """One record of PubMed.
+
+    `abstract` has a text for each of its sections. `submitted` is None if the record has no date
+    that counts.
+    """
 
     pmid: Number
     version: Count

@@ -1,0 +1,1 @@
+"""The stages of dvc.yaml: one file per kind of stage."""

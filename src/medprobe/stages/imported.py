@@ -24,8 +24,9 @@ AGAIN: Final = "run `medprobe import results` again"
 
 
 def imported(model: str) -> None:
-    """Write the prediction tables of an imported model, and a record of where each came from. In
-    the place of a checkpoint there is a file ORIGIN.
+    """Write the prediction tables of an imported model, and a record of where each came from.
+
+    A file ORIGIN stands in for a checkpoint.
 
     Args:
         model: Its name in params.yaml, and of its folder in data/imported.
@@ -106,8 +107,11 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
 
 
 def _with_loose_hits(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
-    """Written texts equal an answer by the benchmark's rule and that of BioLAMA's evaluator: letter
-    case, punctuation and articles aside, as under `answering`."""
+    """Mark which written texts equal an answer.
+
+    Letter case, punctuation and articles do not matter, as under `answering`: the rule is the
+    benchmark's, and that of BioLAMA's evaluator.
+    """
     rule = find_rule(tables.normalise)
     right = {
         query.query_id: {biolama(rule(answer)) for answer in query.answers}

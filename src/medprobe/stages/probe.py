@@ -287,8 +287,10 @@ def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int],
 
 
 def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
-    """The table of one task under one pass. Raises BadInput, with the query, if a score is not a
-    number."""
+    """The table of one task under one pass.
+
+    Raises BadInput, with the query, if a score is not a number.
+    """
     try:
         table = prober.predict(task, pass_)
     except NotANumber as error:

@@ -160,8 +160,10 @@ def load_for_rewiring(
 
 
 def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
-    """A job from each checkpoint to the next. Each is made only when it is needed, since it reads
-    the checkpoint that the previous job wrote."""
+    """A job from each checkpoint to the next.
+
+    Each is made only when it is needed, since it reads the checkpoint that the previous job wrote.
+    """
     for end in checkpoint_steps(settings):
         start = newest_step(parts)
         if start < end or end == settings.steps:
@@ -172,8 +174,11 @@ def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) 
 
 @dataclass
 class _Steps:
-    """Rewires up to a step. The model is loaded by the process that runs the first job; a copy that
-    is sent to another process has no model and reports no progress."""
+    """Rewires up to a step.
+
+    The model is loaded by the process that runs the first job; a copy that is sent to another
+    process has no model and reports no progress.
+    """
 
     folder: Path
     sentences: Path

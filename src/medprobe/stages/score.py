@@ -100,8 +100,9 @@ def _score_input(scoring_input: ScoringInput) -> Scores:
 
 
 def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """The rows of one result's main values: each variant's macro mean of the main metric over the
-    main subset.
+    """Return the rows of one result's main values.
+
+    They are each variant's macro mean of the main metric over the main subset.
 
     Args:
         rows: the result's rows, columns `metrics.results.COMPARISON`.

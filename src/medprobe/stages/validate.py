@@ -1,5 +1,6 @@
-"""Stages `validate` and `validate-sentences`: the gate. Nothing is rewired or probed on data that
-fails its expectations.
+"""Stages `validate` and `validate-sentences`: the gate.
+
+Nothing is rewired or probed on data that fails its expectations.
 
 Both write `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
 fails. Later stages depend on `passed` alone, whose content is always the same. So a gate that runs

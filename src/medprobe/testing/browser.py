@@ -1,5 +1,7 @@
-"""A headless browser, for pictures and tests of the page: Chromium and its driver, where they are
-installed (`apt-get install chromium chromium-driver`)."""
+"""A headless browser, for pictures and tests of the page.
+
+It is Chromium with its driver, if they are installed (`apt-get install chromium chromium-driver`).
+"""
 
 import shutil
 from collections.abc import Iterator

@@ -108,6 +108,7 @@ class Project:
         return process.stdout
 
     def params(self) -> dict[str, Any]:
+        """Read params.yaml."""
         content: dict[str, Any] = yaml.safe_load((self.folder / "params.yaml").read_text())
         return content
 
@@ -127,5 +128,6 @@ class Project:
         return clone
 
     def commit(self, message: str) -> None:
+        """Commit all files to git."""
         self.works("git", "add", "--all")
         self.works("git", "commit", "--quiet", "--message", message)

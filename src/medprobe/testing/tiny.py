@@ -111,8 +111,10 @@ def _modernbert_tokenizer() -> Any:
 
 
 def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
-    """BPE over text whose blanks are "▁", as Llama and Gemma have it: bytes, letters, and words of
-    TEXT joined from the left."""
+    """Return BPE over text whose blanks are "▁", as Llama and Gemma have it.
+
+    Its tokens are bytes, letters, and words of TEXT joined from the left.
+    """
     spelled = [f"<0x{byte:02X}>" for byte in range(256)]  # what has no letter
     letters = sorted({*TEXT.replace(" ", "").replace("\n", "")})
     vocabulary = [*specials, *spelled, "▁", *letters]

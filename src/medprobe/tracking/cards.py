@@ -1,5 +1,7 @@
-"""A result card for each model, in Markdown: what was asked, how, with which numbers, and what they
-do not say."""
+"""A result card for each model, in Markdown.
+
+It says what was asked, how, with which numbers, and what they do not say.
+"""
 
 from typing import Any, Final
 

@@ -1,5 +1,8 @@
-"""MLflow runs over several results: the paired tests of each benchmark, the ratings by experts, and
-the comparison of template-based and template-free data sets."""
+"""MLflow runs over several results.
+
+These are the paired tests of each benchmark, the ratings by experts, and the comparison of
+template-based and template-free data sets.
+"""
 
 import hashlib
 import json
@@ -57,8 +60,10 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
 
 
 def above_prior(single: Sequence[Result]) -> list[Result]:
-    """Results with `above prior`, their main metric's difference to the strongest prior, and
-    `above prior.p`, the stricter corrected p of its paired test.
+    """Add the difference to the strongest prior to results.
+
+    `above prior` is the difference of the main metric, and `above prior.p` the stricter corrected p
+    of its paired test.
 
     A benchmark whose queries have no relations has no prior, and its results no such metric.
     """
@@ -107,8 +112,10 @@ def _key(used: dict[str, str], *about: Any) -> str:
 
 
 def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
-    """All tests as a table. Those between models under one method, by the main metric on the main
-    subset, are metrics too."""
+    """All tests as a table.
+
+    Those between models under one method, by the main metric on the main subset, are metrics too.
+    """
     metrics: dict[str, float] = {}
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])

@@ -20,8 +20,10 @@ TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
 
 def main_variant(rows: pd.DataFrame) -> str:
-    """The method or `<method>:<variant>` that represents a result: the main variant, otherwise the
-    first variant that is not a value of a sweep."""
+    """Return the method or `<method>:<variant>` that represents a result.
+
+    It is the main variant, otherwise the first variant that is not a value of a sweep.
+    """
     names = sorted(rows["method"].unique(), key=lambda name: (sweep(name) is not None, name))
     return str(names[0])
 

@@ -1,5 +1,7 @@
-"""What a result was made from, when, where and by whom: the code's commit, DVC's hashes of the
-inputs, the parameters, the libraries. What cannot be known is `unknown`: lineage fails nothing.
+"""What a result was made from, when, where and by whom.
+
+It has the code's commit, DVC's hashes of the inputs, the parameters, and the libraries. What cannot
+be known is `unknown`: lineage fails nothing.
 """
 
 import getpass
@@ -34,8 +36,11 @@ def commit() -> str:
 
 
 def followed() -> str:
-    """The day and the commit that last changed what numbers follow from, code and settings, so that
-    a commit of results does not move it; empty outside a repository."""
+    """Return the day and the commit that last changed code and settings.
+
+    Numbers follow from these, so a commit of results does not move it. It is empty outside a
+    repository.
+    """
     change = _git("log", "-1", "--format=%cs, commit %H", "--", *FOLLOWED)
     changed = change and _git("status", "--porcelain", "--", *FOLLOWED)
     return change[:-30] + (" with changes" if changed else "")
@@ -84,16 +89,21 @@ def outs(file: Path) -> list[str]:
 
 
 def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
-    """The hashes of what probing a model on a benchmark reads, its checkpoints rewired on sentence
-    `sets` too where the method probes those; `unknown` where DVC has none."""
+    """Return the hashes of what probing a model on a benchmark reads.
+
+    If the method probes rewired checkpoints, those of sentence `sets` are included. A hash that DVC
+    does not have is `unknown`.
+    """
     paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
     paths += [f"outputs/rewired/{model}/{name}" for name in sets]
     return dict.fromkeys(paths, UNKNOWN) | hashes(paths)
 
 
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
-    """The parameters under which the stage that made the file `out` last ran, by their dotted
-    names, or None where DVC has no record of it."""
+    """Return the parameters under which the stage that made the file `out` last ran.
+
+    They are by their dotted names, or None if DVC has no record of it.
+    """
     path = out.as_posix()
     for stage in _stages(lock, [path]):
         if any(output.get("path") == path for output in _list(stage, "outs")):
@@ -119,9 +129,12 @@ def flat(content: Any, prefix: str = "") -> dict[str, Any]:
 
 @contextmanager
 def recorded(path: Path, out: Path, about: Mapping[str, object]) -> Iterator[None]:
-    """Write to `path` when the block that makes the file `out` began and ended (milliseconds since
-    1970), its seconds, and on what machine with which libraries it ran; `about` is written too,
-    with the `tokens` that were read a second where it has them. Nothing where the block fails."""
+    """Write to `path` how the block that makes the file `out` ran.
+
+    The record has when it began and ended (milliseconds since 1970), its seconds, and on what
+    machine with which libraries it ran. `about` is written too, with the `tokens` that were read a
+    second if it has them. If the block fails, nothing is written.
+    """
     begin = _now()
     yield
     times = {"begin": begin, "end": (end := _now()), "seconds": round((end - begin) / 1000, 1)}
@@ -134,8 +147,10 @@ def recorded(path: Path, out: Path, about: Mapping[str, object]) -> Iterator[Non
 
 
 def record(path: Path, out: Path) -> dict[str, Any]:
-    """What `recorded` wrote of the file `out`, or nothing where it was lost, or where `out` was
-    made on another machine or at another time."""
+    """Return what `recorded` wrote of the file `out`.
+
+    It is empty if it was lost, or if `out` was made on another machine or at another time.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return content if content.pop("out") == fingerprint([out]) else {}
@@ -159,8 +174,11 @@ def _now() -> int:
 
 
 def _stages(lock: Path, paths: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The records of stages in dvc.lock; only those that make one of the `paths`, where they are
-    given, since the whole file takes a fifth of a second to parse."""
+    """Return the records of stages in dvc.lock.
+
+    If `paths` are given, only stages that make one of them, since the whole file takes a fifth of a
+    second to parse.
+    """
     for record in RECORD.split(_text(lock))[1:]:
         outs = record.partition("\n    outs:")[2]
         if paths is None or any(path in outs for path in paths):
@@ -184,8 +202,10 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file of DVC's; empty where there is none, or where it stays cut. Another
-    process may be writing it: it is read again while it is cut."""
+    """The text of a file of DVC's; empty where there is none, or where it stays cut.
+
+    Another process may be writing it: it is read again while it is cut.
+    """
     for attempt in range(TRIES):
         time.sleep(0.1 * attempt)
         try:
@@ -200,7 +220,10 @@ def _text(path: Path) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Is the text of a file of DVC's not cut? DVC writes in place, so that a kill, or reading it
-    meanwhile, leaves a line without its end or a key without its value. What is lost after a whole
-    line DVC makes good itself: it runs the stage again, or takes it from its cache."""
+    """Return whether the text of a file of DVC's is whole.
+
+    DVC writes in place, so that a kill, or reading it meanwhile, leaves a line without its end or a
+    key without its value. What is lost after a whole line DVC makes good itself: it runs the stage
+    again, or takes it from its cache.
+    """
     return text.endswith("\n") and not text.endswith(":\n")

@@ -20,8 +20,9 @@ CURRENT: Final = f"tags.`{STATE}` = 'current'"
 
 
 def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
-    """Where a server shows each experiment's current runs, the best first by the main metric. Its
-    first page is another one, of traces, which a project like this has none of.
+    """Where a server shows each experiment's current runs, the best first by the main metric.
+
+    Its first page is another one, of traces, which a project like this has none of.
 
     Each experiment gets a view as MLflow shares them: a tag that holds what its table shows.
     """
@@ -41,9 +42,11 @@ def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
 
 
 def view(runs: "list[Run]") -> dict[str, object]:
-    """What the table of these runs shows, in MLflow's words: which runs and columns, and their
-    order, by the main metric that most of them have, of what the models know if there is one: more
-    runs of LAMA may have a perplexity."""
+    """Return what the table of these runs shows, in MLflow's words.
+
+    It has which runs and columns, and their order: by the main metric that most of them have, of
+    what the models know if there is one. More runs of LAMA may have a perplexity.
+    """
     counts = Counter(name for run in runs for name in run.data.metrics)
     names = sorted(name for name in counts if name.startswith((MAIN, MORE)))
     columns = [f"metrics.`{name}`" for name in names]

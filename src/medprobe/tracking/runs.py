@@ -1,5 +1,8 @@
-"""What MLflow records of one result: numbers, parameters, tables, drawings, and what it was made
-from. All of it is read from the files of the result, so it can be logged again at any time."""
+"""What MLflow records of one result.
+
+It has numbers, parameters, tables, drawings, and what the result was made from. All of it is read
+from the files of the result, so it can be logged again at any time.
+"""
 
 import hashlib
 import json
@@ -123,8 +126,10 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
-    """Seed, precision and the method's settings, as they were when the result was made; none of
-    an imported result, whose tags say where it came from."""
+    """Return seed, precision and the method's settings when the result was made.
+
+    An imported result has none; its tags say where it came from.
+    """
     if names(path)[0].endswith(IMPORTED):
         return {}
     recorded = None if fresh else lineage.recorded_params(path)
@@ -170,8 +175,11 @@ def _candidates(folder: Path) -> dict[str, str]:
 
 
 def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores) -> Parts:
-    """The headlines of each variant and replicate, where there are several. `variant_scores` are
-    the scores of the variants, which are those of the only replicate where there is one."""
+    """The headlines of each variant and replicate, where there are several.
+
+    `variant_scores` are the scores of the variants, which are those of the only replicate where
+    there is one.
+    """
     benchmark = path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
@@ -206,8 +214,11 @@ def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
 def _losses(
     model: str, sets: Sequence[str], notes: list[Path]
 ) -> dict[str, Sequence[tuple[int, float]]]:
-    """Losses by step of rewiring, one series per sentence set; by epoch of fine-tuning, the mean
-    over diseases and seeds, two series per variant."""
+    """Return losses by step of rewiring, and by epoch of fine-tuning.
+
+    Rewiring has one series per sentence set. Fine-tuning has the mean over diseases and seeds, two
+    series per variant.
+    """
     series: dict[str, Sequence[tuple[int, float]]] = {}
     files = [places.LOSSES / model / f"{name}.csv" for name in sets]
     for file in filter(Path.is_file, files):
@@ -228,8 +239,10 @@ def _losses(
 
 
 def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
-    """The main variant's ranks, and those of a few queries; text only where params.yaml says so:
-    names and prompts may be licensed."""
+    """Return the main variant's ranks, and those of a few queries.
+
+    They have text only if params.yaml says so, since names and prompts may be licensed.
+    """
     main = next(read_predictions(path))
     main = main[main["replicate"] == main["replicate"].min()].copy()
     columns = ["query_id", "rank", "prediction_id", "score", "hit"]

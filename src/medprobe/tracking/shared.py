@@ -189,8 +189,10 @@ def query_hash(queries: pd.DataFrame) -> str:
 
 
 def units(path: Path, result: Result) -> pd.DataFrame | None:
-    """What paired tests compare of a result that `read` found at `path`: a `paired_table`, whose
-    queries and clusters go by hashes; None where neither predictions nor UNITS are there.
+    """Return what paired tests compare of a result that `read` found at `path`.
+
+    It is a `paired_table`, whose queries and clusters go by hashes, or None if neither predictions
+    nor UNITS are there.
 
     Raises BadInput where they do not give the scores of the result.
     """
@@ -248,8 +250,9 @@ def write(file: ResultsFile, path: Path) -> None:
 
 
 def merge(files: dict[str, ResultsFile]) -> ResultsFile:
-    """The results of several files, by where each came from; a result that several
-    of them contain appears once.
+    """Merge the results of several files, by where each came from.
+
+    A result that several of them contain appears once.
 
     Raises BadInput where a benchmark of one name differs, with what does, and where two results of
     the same names do.

@@ -82,8 +82,10 @@ class Result:
 
 
 def folder() -> Path:
-    """The folder of the local store. A DVC experiment that runs in a temporary copy of the project
-    logs to the project's own."""
+    """The folder of the local store.
+
+    A DVC experiment that runs in a temporary copy of the project logs to the project's own.
+    """
     here = Path.cwd()
     for path in here.parents:
         if path.parts[-3:] == (".dvc", "tmp", "exps"):
@@ -105,8 +107,10 @@ def connect() -> "MlflowClient":
 
 
 def _first_use() -> FileLock:
-    """A lock for what MLflow creates at first use: tables, experiments, models and data sets. Of
-    two processes that create the same at once, one fails."""
+    """A lock for what MLflow creates at first use: tables, experiments, models and data sets.
+
+    Of two processes that create the same at once, one fails.
+    """
     folder().mkdir(exist_ok=True)
     return FileLock(folder() / ".lock")
 

@@ -46,8 +46,10 @@ class Exported:
         ]
 
     def equal(self, text: str) -> str:
-        """A text that a model wrote, as answers are compared: by the benchmark's rule, and by that
-        of BioLAMA's evaluator."""
+        """Return a text that a model wrote as answers are compared.
+
+        The benchmark's rule is applied, and then that of BioLAMA's evaluator.
+        """
         return biolama(find_rule(self.tables.normalise)(text))
 
     def render(self, template: Path, **values: Any) -> str:
@@ -116,8 +118,9 @@ def task_name(*names: str) -> str:
 
 
 def words_after(queries: pd.DataFrame) -> list[str]:
-    """What ends an answer: a line's end, and the first word behind the slot where that is the same
-    in all prompts.
+    """Return what ends an answer.
+
+    A line's end does, and the first word behind the slot if it is the same in all prompts.
 
     >>> words_after(pd.DataFrame({"prompt": ["A treats [Y] .", "B treats [Y] ."]}))
     ['\\n', ' .']

@@ -47,8 +47,11 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
 
 
 def chapters(results: Results, executor: Executor = in_this_process) -> list[Chapter]:
-    """All of the page but its head: the leaderboard, a chapter for each benchmark, and one across
-    them. The executor must be of this machine."""
+    """Return all of the page but its head.
+
+    These are the leaderboard, a chapter for each benchmark, and one across them. The executor must
+    be of this machine.
+    """
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
     makers = [partial(leaderboard, results), *single, partial(template_free, results)]
     lists = in_job_order(executor(_call, [Job("a chapter", make) for make in makers]))

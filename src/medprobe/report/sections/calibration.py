@@ -112,8 +112,11 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
 
 
 def counts(compared: pd.DataFrame) -> Counts:
-    """Count the pairs in which one model is significantly better. Controls are left out. Variants
-    of a method that have the same numbers for both models are one result."""
+    """Count the pairs in which one model is significantly better.
+
+    Controls are left out. Variants of a method that have the same numbers for both models are one
+    result.
+    """
     rows = compared[~compared["method"].str.endswith(HALF)]
     base = rows["method"].map(_base)
     rows = rows[~rows.drop(columns="p").assign(method=base).duplicated()]
@@ -184,8 +187,10 @@ def _better(row: Any) -> Cell:
 
 
 def _doses(results: Results, row: Any) -> list[Cell]:
-    """The taught model's value by how often it has read the fact, and its twin's where it has not
-    been read."""
+    """Return the taught model's value by how often it has read the fact.
+
+    The result has its twin's too, for facts that it has not read.
+    """
     read = _by_times(results, row.benchmark, row.metric, [row.taught, row.untaught])
     read = read[read["method"] == row.method].set_index(["model", "times"])
 

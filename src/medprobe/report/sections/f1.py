@@ -1,5 +1,7 @@
-"""F1 in the form of DisKnE's tables: means by category, diseases by models, training curves; and
-means of what needs no threshold.
+"""F1 in the form of DisKnE's tables.
+
+These are means by category, diseases by models, training curves, and means of what needs no
+threshold.
 
 Source: Alghanmi et al. 2021, tables 2 to 8; their numbers are next to those of their models.
 """
@@ -19,8 +21,10 @@ RANKED: Final = ("top_1", "auc")
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """Both means of every category and variant, F1 of every disease, and how it was learnt; nothing
-    where no F1 was measured."""
+    """Return the tables of F1, or nothing if no F1 was measured.
+
+    They have both means of every category and variant, F1 of every disease, and how it was learnt.
+    """
     rows = results.rows(benchmark, metric="f1")
     is_mean = rows["relation"].isin(MEANS)
     diseases: list[Block] = []

@@ -27,8 +27,11 @@ CAPTION: Final = (
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """The best models by subset; and for each subset the table of all metrics, the drawings, and
-    the main metric taken apart. The first subset is open."""
+    """Return the best models by subset, and the tables and drawings of each subset.
+
+    A subset has the table of all metrics, the drawings, and the main metric taken apart. The first
+    subset is open.
+    """
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
     rows = {subset: _rows(results, benchmark, subset) for subset in results.subsets(benchmark)}
     main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
@@ -55,8 +58,10 @@ def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
-    """The metrics that are shown, in the order of their families; those with ties shared only
-    where ties matter."""
+    """Return the metrics that are shown, in the order of their families.
+
+    Those with ties shared are shown only if ties matter.
+    """
     measured = set(rows["metric"])
     return [
         name

@@ -6,8 +6,10 @@ from medprobe.report.results import Results
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """A link to the benchmark's page of queries, where it has one, and where to find the answers
-    that are not on it."""
+    """Return a link to the benchmark's page of queries, if it has one.
+
+    The text says where the answers are that are not on it.
+    """
     title = "Show single queries and their answers"
     links = [Links([(f"queries/{benchmark}.html", title)])] if benchmark in results.queries else []
     others = ", ".join(results.unlisted.get(benchmark, []))

@@ -15,8 +15,10 @@ LONG: Final = 12  # rows; a longer table opens by a click
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """The benchmark's own table of statistics, what its rules left out, and its answers by
-    tokenizer."""
+    """Return the benchmark's own table of statistics.
+
+    It comes with what its rules left out, and its answers by tokenizer.
+    """
     if benchmark not in results.statistics:
         return []
     counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
