@@ -161,7 +161,7 @@ class Answering(Method):
         return [ranked_texts[: task.k] for ranked_texts in texts]
 
     def _model_inputs(self, task: Task, chat: bool, shots: int) -> list[writing.WritingPrompt]:
-        """What each query is to the model: a slot, and what an encoder reads."""
+        """Return each query as the model reads it: a slot to fill, and the tokens of an encoder."""
         model, separator = self.model, self.settings.separator
         if shots:
             _check_shots(task, shots)

@@ -26,7 +26,7 @@ AGAIN: Final = "run `medprobe import results` again"
 def imported(model: str) -> None:
     """Write the prediction tables of an imported model, and a record of where each came from.
 
-    A file ORIGIN stands in for a checkpoint.
+    A file ORIGIN replaces the checkpoint.
 
     Args:
         model: Its name in params.yaml, and of its folder in data/imported.

@@ -201,7 +201,7 @@ class _Steps:
         return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
 
     def __call__(self, end: int) -> list[float]:
-        """The losses of all steps up to `last`."""
+        """Rewire up to the step `end`; return the losses of these steps."""
         return list(self.rewiring.train_until(end, self.report_step))
 
 
