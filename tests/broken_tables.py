@@ -93,6 +93,9 @@ MUTATIONS |= {
     "expect_negatives_to_be_unrelated": one_row(
         lambda row, _: {"cui": row["original_cui"]}, "label == 0"
     ),
+    "expect_prompts_to_follow_one_template": one_row(
+        lambda row, _: {"prompt": row["prompt"].replace("[Y]", f"{row['answers'][0]} [Y]")}
+    ),
     "expect_prompts_to_have_one_slot": one_row(lambda *_: {"prompt": "no slot"}),
     "expect_texts_to_hold_one_candidate": one_row(
         lambda row, kwargs: {column(kwargs): "nothing of the kind"}
@@ -152,6 +155,24 @@ def lost(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 def known_before(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     other = kwargs["other"]
     tables[other] = pd.concat([tables[other], tables[table].head(1)], ignore_index=True)
+
+
+@breaks("expect_named_facts_to_be_absent_from_table")
+def known_by_name(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    row = tables[table].head(1).assign(subject_id="another", answer_ids=[["another"]])
+    row["subject"] = row["subject"].str.upper() + "."
+    tables[kwargs["other"]] = pd.concat([tables[kwargs["other"]], row], ignore_index=True)
+
+
+@breaks("expect_facts_to_be_in_umls")
+def permuted(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    """The rows of a relation have each other's answers."""
+    rows = tables[table]
+    first = rows["relation"] == rows["relation"].iloc[0]
+    answers = rows.loc[first, ["answers", "answer_ids"]].to_numpy()[::-1]
+    rows = rows.copy()
+    rows.loc[first, ["answers", "answer_ids"]] = answers
+    tables[table] = rows
 
 
 @breaks("expect_negatives_to_be_of_other_positives")
@@ -218,6 +239,28 @@ def leak(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     examples.loc[examples["example_id"] == row["example_id"], "premise"] += next(
         " with " + name.name for name in tables["names"].itertuples() if name.cui == row["target"]
     )
+    tables["examples"] = examples
+
+
+@breaks("expect_no_hidden_leakage")
+def hidden_leak(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    row = tables[table].query("split == 'train'").iloc[0]
+    names = tables["names"]
+    name = max(names.loc[names["cui"] == row["target"], "name"], key=len)
+    examples = tables["examples"].copy()
+    hidden = name.replace("o", "\u043e").replace(" ", "&nbsp;")  # a letter of another alphabet
+    examples.loc[examples["example_id"] == row["example_id"], "premise"] += f" with {hidden}"
+    tables["examples"] = examples
+
+
+@breaks("expect_tested_premises_to_have_no_near_copies")
+def one_more_word(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    of = tables[table][tables[table]["target"] == tables[table]["target"].iloc[0]]
+    first = of.drop_duplicates("split").set_index("split")["example_id"]
+    premise = "the man has slept in a cold bed for two nights"
+    examples = tables["examples"].copy()
+    for split, text in (("train", f"{premise} now"), ("test", premise)):
+        examples.loc[examples["example_id"] == first[split], "premise"] = text
     tables["examples"] = examples
 
 

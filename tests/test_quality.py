@@ -69,6 +69,9 @@ def run(
     (folder / "about.json").write_text('{"builder": "medlama", "normalise": "exact"}')
     if not (tmp_path / "expectations").exists():
         (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
+    facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
+    (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
     params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
@@ -183,8 +186,10 @@ def test_a_failing_gate_leaves_no_verdict_of_before(tmp_path: Path) -> None:
 def test_a_warning_is_shown_and_stops_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    long = query("a", prompt="a [MASK] might treat [Y] .")
-    assert run(tmp_path, [long, GOOD[1]], candidates())["success"]
+    masked = [
+        query(name, prompt=f"drug {name} [MASK] might treat [Y] .", avg_match=0.5) for name in "ab"
+    ]
+    assert run(tmp_path, masked, candidates())["success"]
     out = tmp_path / "outputs/validation/medlama"
     assert (out / "passed").read_text() == "passed\n"
     assert "warning: outputs/benchmarks/medlama/queries.parquet" in capsys.readouterr().out

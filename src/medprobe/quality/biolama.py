@@ -1,7 +1,10 @@
 """Expectations on BioLAMA's splits."""
 
+from functools import cache
+
 import pandas as pd
 
+from medprobe.quality import leaks
 from medprobe.quality.checks import Context, row_check
 
 
@@ -22,5 +25,36 @@ def expect_facts_to_be_absent_from_table(
     absent = [
         all((row[relation], row[subject], answer) not in other_facts for answer in row[answers])
         for _, row in rows.iterrows()
+    ]
+    return pd.Series(absent, index=rows.index)
+
+
+@row_check
+def expect_named_facts_to_be_absent_from_table(
+    rows: pd.DataFrame, context: Context, other: str
+) -> pd.Series:
+    """No fact of a row is in the other table under another id or in another form of its names.
+
+    A fact is relation, subject and answers, by name; the other table has these columns too. Names
+    are compared without regard to case, punctuation, plurals and the order of words.
+    """
+    relation, subject, answers = rows.columns
+    roots = cache(lambda name: tuple(sorted(leaks.normalise(name).roots)) or name)
+    table = context.tables[other]
+    other_facts = {
+        (relation_name, roots(subject_name), roots(answer))
+        for relation_name, subject_name, names in zip(
+            table[relation], table[subject], table[answers], strict=True
+        )
+        for answer in names
+    }
+    absent = [
+        all(
+            (relation_name, roots(subject_name), roots(answer)) not in other_facts
+            for answer in names
+        )
+        for relation_name, subject_name, names in zip(
+            rows[relation], rows[subject], rows[answers], strict=True
+        )
     ]
     return pd.Series(absent, index=rows.index)

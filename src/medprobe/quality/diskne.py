@@ -6,7 +6,9 @@ file and from the texts, not from what the builder recorded of them.
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from medprobe.core import places
 from medprobe.quality import leaks
@@ -14,6 +16,8 @@ from medprobe.quality.checks import Context, row_check, value_check
 
 MRCONSO = places.DATA / "umls/MRCONSO.RRF"
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
+FEWEST = 8  # words of a premise that can be a near copy
+ROWS = 256  # premises that are held against all others at once
 
 
 @value_check
@@ -155,6 +159,40 @@ def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) 
 
 
 @row_check
+def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -> pd.Series:
+    """Examples of training and validation do not name the target disease in a hidden form.
+
+    Columns as in `expect_no_disease_leakage`. The search is the loose one of `leaks`. With `match`
+    "substrings" it is the released code's.
+    """
+    return expect_no_disease_leakage(rows, context, "loose" if match == "forms" else match)
+
+
+@row_check
+def expect_tested_premises_to_have_no_near_copies(
+    rows: pd.DataFrame, context: Context, share: float, shared_premises: bool, split: str
+) -> pd.Series:
+    """No premise of a test set shares this share of its words with one of training or validation.
+
+    Columns `target, split, example_id`. The share is Jaccard's of the sets of words, for premises
+    of at least eight words. Premises of the same words are left to
+    `expect_tested_premises_to_be_untrained`.
+    """
+    if shared_premises or split == "released":
+        return pd.Series(True, index=rows.index)
+    target, part, example = rows.columns
+    premises = context.tables["examples"].set_index("example_id")["premise"]
+    near_copies = _near_copies(sorted(set(premises)), share)
+    texts = rows[example].map(premises)
+    tested = set(zip(rows[target], texts.where(rows[part] == "test"), strict=True))
+    accepted = [
+        name == "test" or all((cui, copy) not in tested for copy in near_copies.get(text, ()))
+        for cui, name, text in zip(rows[target], rows[part], texts, strict=True)
+    ]
+    return pd.Series(accepted, index=rows.index)
+
+
+@row_check
 def expect_tested_premises_to_be_untrained(
     rows: pd.DataFrame, context: Context, shared_premises: bool, split: str
 ) -> pd.Series:
@@ -167,7 +205,7 @@ def expect_tested_premises_to_be_untrained(
         return pd.Series(True, index=rows.index)
     target, part, example = rows.columns
     examples = context.tables["examples"].set_index("example_id")
-    premises = examples["premise"].str.casefold().str.split().str.join(" ")
+    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
     accepted = pd.Series(True, index=rows.index)
     for column in (premises, examples["pair_id"]):
         keys = pd.MultiIndex.from_arrays([rows[target], rows[example].map(column)])
@@ -216,6 +254,26 @@ def expect_examples_to_differ(rows: pd.DataFrame, duplicates: str) -> pd.Series:
     return pd.Series(duplicates == "keep" or ~rows.duplicated(keep=False), index=rows.index)
 
 
+def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
+    """For each text of at least `FEWEST` words the others that share so much of its words."""
+    words = [set(leaks.normalise(text).line.split()) for text in texts]
+    number = {word: i for i, word in enumerate(sorted(set().union(*words)))}
+    columns = [number[word] for row in words for word in row]
+    sizes = np.array([len(row) for row in words])
+    matrix = csr_matrix(
+        (np.ones(len(columns), np.int32), columns, np.concatenate([[0], sizes.cumsum()])),
+        shape=(len(texts), len(number)),
+    )
+    copies: dict[str, list[str]] = {}
+    for start in range(0, len(texts), ROWS):
+        shared = (matrix[start : start + ROWS] @ matrix.T).toarray()
+        union = sizes[start : start + ROWS, None] + sizes[None] - shared
+        near = (shared >= share * union) & (shared < union) & (sizes >= FEWEST)[None]
+        for row, column in zip(*near.nonzero(), strict=True):
+            copies.setdefault(texts[start + row], []).append(texts[column])
+    return copies
+
+
 def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
     """Map `(example, disease)` to where the example mentions the disease, and its text there.
 
@@ -223,9 +281,11 @@ def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[
     """
     examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
     names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
-    find = leaks.Diseases(names).find if match == "forms" else _exact_search(names)
+    as_released = match == "substrings"
+    search = leaks.Diseases(names, loose=match == "loose").find
+    find = _exact_search(names) if as_released else search
     mentions: dict[tuple[str, str], tuple[str, str]] = {}
-    for column in TEXTS if match == "forms" else TEXTS[-1:]:
+    for column in TEXTS[-1:] if as_released else TEXTS:
         texts = {text: find(text) for text in examples[column].unique()}
         for row in examples[["example_id", "pair_id", column]].itertuples(index=False):
             for cui, name in texts[row[2]].items():

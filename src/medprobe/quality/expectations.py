@@ -7,11 +7,34 @@ import pandas as pd
 from medprobe.core.tables import SLOT
 from medprobe.quality.checks import Context, row_check, value_check
 
+SUBJECT = "[X]"  # in templates
+
 
 @value_check
 def expect_prompts_to_have_one_slot(prompts: pd.Series) -> pd.Series:
     """Each prompt has `[Y]` exactly once."""
     return prompts.str.count(re.escape(SLOT)) == 1
+
+
+@row_check
+def expect_prompts_to_follow_one_template(rows: pd.DataFrame) -> pd.Series:
+    """All prompts of a group are one template, filled with their own subjects.
+
+    The last two columns are subject and prompt, those before them the group, such as subset and
+    relation. The template is the one that most prompts of the group have. So a prompt with another
+    subject, without its subject, or with an answer fails.
+    """
+    *group, subject, prompt = rows.columns
+    texts = zip(rows[subject], rows[prompt], strict=True)
+    bare = pd.Series([text.replace(name, SUBJECT, 1) for name, text in texts], index=rows.index)
+    templates = bare.groupby([rows[column] for column in group]).transform(
+        lambda values: values.value_counts().index[0]
+    )
+    filled = [
+        template.replace(SUBJECT, name)
+        for template, name in zip(templates, rows[subject], strict=True)
+    ]
+    return rows[prompt] == filled
 
 
 @value_check

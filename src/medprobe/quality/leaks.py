@@ -4,8 +4,15 @@ This module shares nothing with the builder whose tables are checked, so that a 
 builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
 name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
 plurals and the order of its words, and inside longer words if it has three characters or more.
+
+A loose search adds what the rule leaves out, and what a person would still read as the name:
+entities of HTML, letters of other alphabets that look Latin, letters with full stops or blanks
+between them, hyphens within words, words run together, one more word among those of the name, and
+adjectives.
 """
 
+import html
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -22,6 +29,14 @@ ARTICLES: Final = ("a", "an", "of", "the")
 ENDINGS: Final = ("ides", "ata", "ies", "es", "is", "us", "as", "ys", "um", "s", "i", "y", "e", "a")
 SHORTEST: Final = 5  # letters of a word that is cut
 ROOT: Final = 3  # letters that stay of it
+# Letters that look Latin, of the Cyrillic and Greek alphabets (Unicode's confusables.txt).
+LOOKALIKES: Final = str.maketrans(
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
+)
+SPELT: Final = re.compile(r"(?<![\w.])(?:[^\W\d_][.\s]\s?){2,}[^\W\d_](?!\w)")  # C.L.N. or C L N
+HYPHEN: Final = re.compile(r"(?<=\w)-\s*(?=\w)")
+ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
+RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
 
 
 def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
@@ -63,9 +78,13 @@ def normalise(text: str) -> NormalisedText:
 
 
 class Diseases:
-    """Finds the diseases of these names, pairs of a name and a CUI, in texts."""
+    """Finds the diseases of these names, pairs of a name and a CUI, in texts.
 
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+    With `loose` the search is the loose one.
+    """
+
+    def __init__(self, names: Iterable[tuple[str, str]], *, loose: bool = False) -> None:
+        self._loose = loose
         self._by_line: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_word: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_root: dict[str, list[tuple[Counter[str], tuple[str, str]]]] = defaultdict(list)
@@ -75,13 +94,27 @@ class Diseases:
                 self._by_word[line].add(name)
                 continue
             self._by_line[line].add(name)
-            if roots:
+            if loose and " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
+                self._by_line[together].add(name)
+            if roots := self._roots(roots):
                 self._by_root[min(roots)].append((Counter(roots), name))
         self._by_word.pop("", None)
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text names: the longest name that it has of each, by CUI."""
+        texts = _readings(text) if self._loose else [text]
+        names = [name for reading in texts for name in self._find(reading)]
+        names.sort(key=lambda name: (len(name[0]), name))
+        return {cui: name for name, cui in names}
+
+    def _roots(self, roots: list[str]) -> list[str]:
+        """The roots by which words are compared."""
+        return [ADJECTIVE.sub("", root) for root in roots] if self._loose else roots
+
+    def _find(self, text: str) -> list[tuple[str, str]]:
+        """The names, with their CUIs, that a text has."""
         line, words, roots = normalise(text)
+        roots = self._roots(roots)
         names_in_text = [
             name for part, names in self._by_line.items() if part in line for name in names
         ]
@@ -90,12 +123,24 @@ class Diseases:
         ]  # a single character names nothing
         for root in set(roots):
             for root_counts, name in self._by_root.get(root, ()):
-                size = root_counts.total()
-                windows = (roots[start : start + size] for start in range(len(roots) - size + 1))
-                if any(root in window and Counter(window) == root_counts for window in windows):
+                total = root_counts.total()
+                size = total + 1 if self._loose and total > 1 else total
+                starts = range(max(1, len(roots) - size + 1))
+                windows = (roots[start : start + size] for start in starts)
+                if any(root in window and root_counts <= Counter(window) for window in windows):
                     names_in_text.append(name)
-        names_in_text.sort(key=lambda name: (len(name[0]), name))
-        return {cui: name for name, cui in names_in_text}
+        return names_in_text
+
+
+def _readings(text: str) -> set[str]:
+    """A text as a person reads it: plain, without hyphens within words, spelt words joined.
+
+    >>> sorted(_readings("a C.L.N. of dys-trophy"))
+    ['a C.L.N. of dys-trophy', 'a C.L.N. of dystrophy', 'a CLN of dys-trophy']
+    """
+    plain = html.unescape(text).translate(LOOKALIKES)
+    joined = SPELT.sub(lambda match: re.sub(r"[.\s]", "", match[0]), plain)
+    return {plain, HYPHEN.sub("", plain), joined}
 
 
 def _without_possessive(part: str) -> str:

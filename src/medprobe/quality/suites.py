@@ -9,7 +9,7 @@
 `row_id` are columns that name a row without showing text of the data. An expectation of severity
 `critical`, the default, stops the pipeline; a `warning` or `info` is only shown. An argument
 `{"$PARAMETER": "negatives"}` is the benchmark's setting of that name in `params.yaml`. A suite of
-`{"like": "medlama/queries.json"}` has that suite's expectations before its own. Great Expectations
+`{"like": "table/queries.json"}` has that suite's expectations before its own. Great Expectations
 silently drops expectations that it does not know or cannot read. So each expectation is made here,
 and one that cannot be made is an error.
 """
