@@ -9,9 +9,11 @@ import pytest
 import yaml
 
 import gate_helpers
+from medprobe import benchmark_statistics
 from medprobe.benchmarks import table
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
+from medprobe.methods.mask_average import MaskAverage
 from medprobe.sources import facts
 
 ROWS = [
@@ -85,6 +87,133 @@ def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> N
     assert list(found.queries["relation"]) == ["P1", "P2"]
     assert list(found.queries["prompt"]) == ["Norway has [Y] ."] * 2
     assert list(found.candidates["id"]) == ["Q2", "Q2"]
+
+
+FAMILIES = table.FamilySettings()
+
+
+def write_bear(data: Path) -> table.Settings:
+    """Two relations in lm-pub-quiz's layout, one with an answer space and two templates."""
+    folder = data / "tables/BEAR"
+    folder.mkdir(parents=True)
+    rows = [("P1", "Norway", "Oslo"), ("P1", "Swiss", "Bern"), ("P2", "Norway", "crown")]
+    for relation in ("P1", "P2"):
+        facts_of_relation = [
+            json.dumps({"sub_id": f"Q-{subject}", "sub_label": subject, "obj_label": answer})
+            for name, subject, answer in rows
+            if name == relation
+        ]
+        (folder / f"{relation}.jsonl").write_text("\n".join(facts_of_relation))
+    about = {
+        "P1": {
+            "templates": ["[X] has [Y] .", "[Y] is of [X] ."],
+            "answer_space_labels": ["Oslo", "Bern", "Paris"],
+            "answer_space_ids": ["Q4", "Q5", "Q6"],
+        },
+        "P2": {"templates": ["[X] pays in [Y] ."]},
+    }
+    path = data / "tables/metadata_relations.json"
+    path.write_text(json.dumps(about))
+    prompts = Path("tables/metadata_relations.json")
+    return table.Settings(facts=Path("tables/BEAR"), prompts=prompts, families=FAMILIES)
+
+
+def test_all_templates_and_the_answer_space_of_lm_pub_quiz_are_used(tmp_path: Path) -> None:
+    found = build_benchmark(tmp_path, write_bear(tmp_path))
+    own = found.queries[found.queries["subset"] == "full"]
+    family = found.queries[found.queries["family_id"] == "P1/Q-Norway"]
+    assert list(own["prompt"]) == ["Norway has [Y] .", "Swiss has [Y] .", "Norway pays in [Y] ."]
+    assert list(family["prompt"]) == ["Norway has [Y] .", "[Y] is of Norway ."]
+    assert list(family["wording"]) == ["original", "2"]
+    assert set(found.queries["family_id"]) == {
+        "",
+        "P1/Q-Norway",
+        "P1/Q-Swiss",
+    }  # P2 has one wording
+    ranked = {
+        task.name: sorted(task.candidates["name"])
+        for task in object.__new__(MaskAverage).tasks(found, 10)
+    }
+    assert ranked["P1/families"] == ranked["P1/full"] == ["Bern", "Oslo", "Paris"]
+    assert ranked["P2/full"] == ["Bern", "Oslo", "Paris", "crown"]
+    counts = benchmark_statistics.statistics(found).set_index(["subset", "relation"])
+    assert counts.loc[("full", "P1"), "chance_at_1"] == pytest.approx(1 / 3)
+
+
+def test_families_leave_the_benchmarks_own_queries_as_they_are(tmp_path: Path) -> None:
+    rows = [{**row, "prompt_short": f"{row['subject']} : [Y]"} for row in ROWS]
+    settings = write(tmp_path, csv(rows))
+    alone = build_benchmark(tmp_path, settings)
+    asked = settings.model_copy(update={"families": FAMILIES})
+    found = build_benchmark(tmp_path, asked)
+    own = found.queries[found.queries["subset"] == "full"]
+    pd.testing.assert_frame_equal(own[alone.queries.columns], alone.queries)
+    assert found.candidates[found.candidates["subset"] == "full"].equals(alone.candidates)
+    assert list(found.queries["wording"]) == ["", "", "original", "short", "original", "short"]
+    one = asked.model_copy(update={"families": table.FamilySettings(at_most=1)})
+    drawn = build_benchmark(tmp_path, one).queries
+    assert len(drawn[drawn["subset"] == "families"]) == 2  # one family, whole
+    with pytest.raises(BadInput, match="no query has a second wording"):
+        build_benchmark(tmp_path, write(tmp_path, csv()).model_copy(update={"families": FAMILIES}))
+
+
+def test_wordings_multiply_with_the_names_of_subjects(tmp_path: Path) -> None:
+    rows = [{**ROWS[2], "subject_aliases": "Brena|BRV"}]
+    prompts = (
+        "relation,wording,template\ntreats,,[X] is given for [Y] .\n"
+        "treats,passive,[Y] is treated by [X] .\n"
+    ).replace("treats,,", "treats,plain,")
+    settings = write(tmp_path, csv(rows), prompts=prompts)
+    found = build_benchmark(tmp_path, settings.model_copy(update={"families": FAMILIES}))
+    members = found.queries[found.queries["subset"] == "families"]
+    assert list(members["prompt"]) == [
+        "brenavir is given for [Y] .",
+        "Brena is given for [Y] .",
+        "BRV is given for [Y] .",
+        "[Y] is treated by brenavir .",
+        "[Y] is treated by Brena .",
+        "[Y] is treated by BRV .",
+    ]
+    assert list(members["name_kind"]) == ["original", "alias", "alias"] * 2
+    assert members["query_id"].is_unique
+    assert set(members["subject_id"]) == {"brenavir"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompts", "notes"),
+    [
+        (ROWS, "treats,b,[X] ends flu and [Y] .\n", "a wording that holds an answer"),
+        (ROWS, "treats,b,[X] is given for [Y] .\n", "no prompt is asked twice"),
+        (
+            [{**ROWS[0], "subject_aliases": "Brenavir"}, ROWS[2]],
+            "treats,b,[X] ends [Y] .\n",
+            "a name that another subject has",
+        ),
+    ],
+)
+def test_the_gate_sees_what_is_wrong_with_families(
+    tmp_path: Path, rows: list[dict[str, str]], prompts: str, notes: str
+) -> None:
+    header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
+    settings = write(tmp_path, csv(rows), prompts=header + prompts)
+    settings = settings.model_copy(update={"families": FAMILIES})
+    found = build_benchmark(tmp_path, settings)
+    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    failing = gate_helpers.failing("table", tables, settings)
+    assert [check["notes"] for check in failing if check["notes"].startswith(notes)]
+    if notes.startswith("a wording"):
+        assert len(failing) == 1
+        lone = found.queries[~found.queries["wording"].isin(["b"])]
+        (check,) = gate_helpers.failing("table", {**tables, "queries": lone}, settings)
+        assert check["notes"] == "a family of one compares nothing"
+
+
+def test_an_object_outside_its_answer_space_is_refused(tmp_path: Path) -> None:
+    settings = write_bear(tmp_path)
+    path = tmp_path / "tables/BEAR/P1.jsonl"
+    path.write_text(json.dumps({"sub_label": "Italy", "obj_label": "Rome"}))
+    with pytest.raises(BadInput, match=r"P1\.jsonl, line 1: the object is not in the answer space"):
+        build_benchmark(tmp_path, settings)
 
 
 def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Statistics of a benchmark: the tidy table of how many queries, answers and candidates it has."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -32,13 +32,15 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
     rows = []
     for subset, subset_queries, candidates in benchmark.subsets():
         ranked_candidates = candidates[candidates["type"] != DISTRACTOR]
-        of_queries = _chances(subset_queries, ranked_candidates, benchmark.normalise)
+        ranked = {
+            str(relation): _ranked(benchmark.restrict(ranked_candidates, str(relation)), relation)
+            for relation in subset_queries["relation"].unique()
+        }
+        of_queries = _chances(subset_queries, ranked, benchmark.normalise)
         queries = subset_queries.assign(**of_queries, common=has_common_answer(subset_queries))
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
             names = (
-                ranked_candidates["name"].nunique()
-                if relation == "all"
-                else len(_ranked(ranked_candidates, relation))
+                ranked_candidates["name"].nunique() if relation == "all" else len(ranked[relation])
             )
             chances = {name: part[name].mean() for name in of_queries}
             counts = {**_counts(part), "candidates": names, **chances}
@@ -53,13 +55,13 @@ def _ranked(candidates: pd.DataFrame, relation: str) -> set[str]:
 
 
 def _chances(
-    queries: pd.DataFrame, candidates: pd.DataFrame, normalise: str
+    queries: pd.DataFrame, ranked: Mapping[str, set[str]], normalise: str
 ) -> dict[str, pd.Series]:
     """Compute for each query the chance of an answer among the first k names in random order."""
     same = find_rule(normalise)
     right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
     for relation, part in queries.groupby("relation"):
-        names = _ranked(candidates, str(relation))
+        names = ranked[str(relation)]
         texts = Counter(map(same, names))
         size[part.index] = len(names)
         right[part.index] = [

@@ -1,23 +1,34 @@
 """Your own table of facts, with one template per relation or with ready prompts.
 
 A query is a subject of a relation under one prompt; all its objects are answers, and so are their
-aliases. The objects of all relations are the candidates.
+aliases. The objects of all relations are the candidates; a relation with an answer space ranks the
+names of that space alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
-from medprobe.core.tables import CANDIDATE_COLUMNS, DISTRACTOR, SLOT, BenchmarkTables
+from medprobe.core.tables import (
+    ANSWER_SPACE,
+    CANDIDATE_COLUMNS,
+    DISTRACTOR,
+    FAMILIES,
+    ORIGINAL,
+    SLOT,
+    BenchmarkTables,
+)
 from medprobe.sources import facts
 from medprobe.sources.facts import Fact
 
 SUBSET = "full"
+ALIAS: Final = "alias"  # the kind of a subject's other names
 METADATA = Metadata(
     description="Facts from your own table, with one slot",
     citation="your own",
@@ -34,7 +45,12 @@ class Settings(Section):
     facts: Path
     """The facts: a file or folder below `data/`. CSV, TSV, JSONL and parquet are read."""
     prompts: Path | None = None
-    """The templates: a file below `data/`, one per relation. Empty: each row has its own prompt."""
+    """The templates: a file below `data/`. A relation's first template is its own, and others are
+    further wordings. Empty: each row has its own prompt."""
+    families: FamilySettings | None = None
+    """Also ask each fact under all its wordings and subject's names, as the subset `families`: the
+    templates of its relation, its columns `prompt_<wording>`, and its `subject_aliases`. Empty: no
+    families."""
     normalise: Literal["exact", "biolama"] = "exact"
     """When a text counts as an answer: `exact`, or with `biolama` whatever its case and
     punctuation."""
@@ -46,62 +62,138 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     Raises:
         BadInput: with file and line for a row without a prompt, or with one that has not one slot.
     """
-    templates = facts.read_templates(data / settings.prompts) if settings.prompts else {}
+    prompts = settings.prompts and data / settings.prompts
+    templates = facts.read_templates(prompts) if prompts else {}
+    spaces = facts.read_answer_spaces(prompts) if prompts else {}
     read = facts.read(data / settings.facts)
-    return tables(read, templates, settings.facts.as_posix(), settings.normalise)
+    return tables(
+        read,
+        templates,
+        settings.facts.as_posix(),
+        settings.normalise,
+        spaces=spaces,
+        families=settings.families,
+        seed=seed,
+    )
 
 
 def tables(
     read: Iterable[tuple[str, Fact]],
-    templates: Mapping[str, str],
+    templates: Mapping[str, Mapping[str, str]],
     source: str,
     normalise: str = "exact",
+    *,
+    spaces: Mapping[str, Sequence[str]] | None = None,
+    families: FamilySettings | None = None,
+    seed: int = 0,
 ) -> BenchmarkTables:
     """Convert facts to the tables of a benchmark.
 
-    `read` are pairs of the place in the `source` and the fact. A fact's own prompt takes precedence
-    over the template of its relation.
+    A fact's own prompt takes precedence over the template of its relation.
+
+    Args:
+        read: pairs of the place in the source and the fact.
+        templates: of each relation, by wording; the first is its own.
+        source: the name of the facts' file.
+        normalise: the rule for equal answers.
+        spaces: the names that are ranked for a relation; others rank all candidates.
+        families: which families of wordings and names are asked; none by default.
+        seed: of the draw of families.
 
     Raises:
-        BadInput: a row has no prompt, or one that does not have exactly one slot.
+        BadInput: a row has no prompt, or one that does not have exactly one slot; an object is not
+            in the answer space of its relation.
     """
-    rows: dict[tuple[str, str, str], list[Fact]] = {}
+    rows: dict[tuple[str, str, str], list[tuple[str, Fact]]] = {}
     listed = []
+    spaces = spaces or {}
     for where, fact in read:
         if fact.type == DISTRACTOR:
             raise BadInput(
                 where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
             )
+        if fact.relation in spaces and fact.object not in spaces[fact.relation]:
+            problem = f"the object is not in the answer space of relation {fact.relation}"
+            raise BadInput(where, problem, "add its name to answer_space_labels")
         key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
-        rows.setdefault(key, []).append(fact)
+        rows.setdefault(key, []).append((where, fact))
         listed.append(fact)
     if not listed:
         raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
-    names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
-    candidates = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
+    queries = pd.DataFrame(_queries({key: [fact for _, fact in row] for key, row in rows.items()}))
+    candidates = _candidates(listed, spaces)
     subjects = {(relation, subject) for relation, subject, _ in rows}
     counted = [
         *counts.by_name(source, "facts", [fact.relation for fact in listed]),
         *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
     ]
-    return BenchmarkTables(
-        pd.DataFrame(_queries(rows)),
-        candidates.drop_duplicates("name", ignore_index=True),
-        others={"sources": counts.table(counted)},
-        normalise=normalise,
-    )
+    if families:
+        wordings = {
+            query: _wordings(*row[0], templates)
+            for query, row in zip(queries["query_id"], rows.values(), strict=True)
+        }
+        names = {
+            query: _other_names([fact for _, fact in row])
+            for query, row in zip(queries["query_id"], rows.values(), strict=True)
+        }
+        queries, candidates = with_families(
+            queries, candidates, wordings, names, settings=families, seed=seed
+        )
+        of_family = queries.loc[queries["subset"] == FAMILIES].drop_duplicates("family_id")
+        counted += counts.by_name("", "families", of_family["relation"])
+    others = {"sources": counts.table(counted)}
+    if spaces:
+        pairs = [(relation, name) for relation, names in spaces.items() for name in names]
+        others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
+    return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
 
 
-def _prompt(where: str, fact: Fact, templates: Mapping[str, str]) -> str:
+def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The objects of all facts and the names of all answer spaces, each once, sorted by name."""
+    names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
+    objects = {name for name, *_ in names}
+    in_spaces = {name for space in spaces.values() for name in space}
+    names |= {(name, name, "", SUBSET) for name in in_spaces - objects}
+    table = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
+    return table.drop_duplicates("name", ignore_index=True)
+
+
+def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> list[Wording]:
+    """The wordings of a fact, its own first: its columns of prompts, then its relation's others."""
+    by_name = dict(templates.get(fact.relation, {}))
+    prompt = fact.prompt or by_name[ORIGINAL]
+    by_name = {
+        ORIGINAL: prompt,
+        **fact.wordings,
+        **{k: v for k, v in by_name.items() if k != ORIGINAL},
+    }
+    for name, template in by_name.items():
+        _check_slot(f"{where}, wording {name}", template.replace("[X]", fact.subject))
+    return [Wording(name, template) for name, template in by_name.items()]
+
+
+def _other_names(query_facts: Iterable[Fact]) -> list[SubjectName]:
+    """The other names of a query's subject, without its own."""
+    texts = dict.fromkeys(name for fact in query_facts for name in fact.subject_aliases)
+    asked_names = {fact.subject for fact in query_facts}
+    return [SubjectName(ALIAS, text) for text in texts if text not in asked_names]
+
+
+def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> str:
     """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
         raise BadInput(where, problem, "add it to the prompts, or a column prompt to the facts")
-    prompt = (fact.prompt or templates[fact.relation]).replace("[X]", fact.subject)
+    prompt = (fact.prompt or templates[fact.relation][ORIGINAL]).replace("[X]", fact.subject)
+    _check_slot(where, prompt)
+    return prompt
+
+
+def _check_slot(where: str, prompt: str) -> None:
+    """Raise BadInput where a prompt does not have exactly one slot."""
     if prompt.count(SLOT) != 1:
         problem = f"{prompt.count(SLOT)} slots {SLOT} in the prompt, expected 1"
         raise BadInput(where, problem, f"write {SLOT} where the answer stands, and nowhere else")
-    return prompt
 
 
 def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:

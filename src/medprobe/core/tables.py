@@ -37,6 +37,14 @@ QUERY_COLUMNS: Final = [
     "answer_ids",  # list, aligned with answers
     "subset",  # e.g. full, hard; a query of two subsets has a row and an id in each
 ]
+FAMILIES: Final = "families"  # the subset of one fact's queries under other wordings and names
+FAMILY_COLUMNS: Final = [  # further columns of queries, where a benchmark has families
+    "family_id",  # of the fact: the id of the benchmark's own query; "" outside families
+    "wording",  # the name of the wording
+    "name_kind",  # the kind of the subject's name, such as brand
+]
+ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
+ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
 BASELINE: Final = "baseline"  # the model of predictions that do not depend on subjects
 DISTRACTOR: Final = "distractor"  # type of candidates that were added to the benchmark's
@@ -168,6 +176,19 @@ class BenchmarkTables:
             )
             for name, queries in self.queries.groupby("subset", sort=False)
         ]
+
+    def restrict(self, candidates: pd.DataFrame, relation: str) -> pd.DataFrame:
+        """Return the candidates that are ranked for a relation: its answer space, if it has one.
+
+        Args:
+            candidates: of a subset.
+            relation: whose answer space counts.
+        """
+        space = self.others.get(ANSWER_SPACE)
+        names = set() if space is None else {*space.loc[space["relation"] == relation, "name"]}
+        if not names:
+            return candidates
+        return candidates[candidates["name"].isin(names)].reset_index(drop=True)
 
 
 def read_about(folder: Path) -> dict[str, str]:

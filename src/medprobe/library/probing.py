@@ -13,7 +13,7 @@ from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress
-from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions
 from medprobe.library.model import Model
 from medprobe.methods import Method
 from medprobe.metrics import Scores, Scoring
@@ -110,9 +110,11 @@ def to_tables(
     placed_facts = (
         sources.read_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
     )
-    if not isinstance(prompts, Mapping):
-        prompts = sources.read_templates(Path(prompts)) if prompts else {}
-    return table.tables(placed_facts, prompts, _name(facts), normalise)
+    if isinstance(prompts, Mapping):
+        templates = {relation: {ORIGINAL: template} for relation, template in prompts.items()}
+    else:
+        templates = sources.read_templates(Path(prompts)) if prompts else {}
+    return table.tables(placed_facts, templates, _name(facts), normalise)
 
 
 def _name(facts: pd.DataFrame | str | Path) -> str:

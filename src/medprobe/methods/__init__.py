@@ -128,6 +128,8 @@ class Method(Protocol):
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """Divide a benchmark into tasks. Default: one per relation and subset.
 
+        A relation with an answer space ranks the names of that space alone.
+
         The subsets of a relation follow one another, so that a prompt that occurs in several of
         them can be scored once.
 
@@ -144,7 +146,7 @@ class Method(Protocol):
             Task(
                 name=f"{relation}/{subset}",
                 queries=rows.reset_index(drop=True),
-                candidates=candidates[subset],
+                candidates=tables.restrict(candidates[subset], str(relation)),
                 k=k,
                 normalise=rule,
             )

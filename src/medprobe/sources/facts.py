@@ -14,6 +14,7 @@ from pyarrow.parquet import ParquetFile
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from medprobe.core.errors import BadInput
+from medprobe.core.tables import ORIGINAL
 from medprobe.sources.records import (
     Name,
     Record,
@@ -30,6 +31,8 @@ SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 CORRECT: Final = "correct its path in params.yaml"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 MOST_ROWS: Final = 10_000_000
+SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
+PROMPT: Final = "prompt_"  # begins the name of a column of prompts; the rest names the wording
 SEPARATOR: Final = "|"  # between aliases, where a field is one text
 
 
@@ -54,23 +57,29 @@ class Fact(Record):
     aliases: Annotated[tuple[str, ...], BeforeValidator(_aliases)] = Field(
         (), validation_alias=_either("aliases", "obj_aliases")
     )
+    subject_aliases: Annotated[tuple[str, ...], BeforeValidator(_aliases)] = Field(
+        (), validation_alias=_either("subject_aliases", "sub_aliases")
+    )
     type: str = ""  # of the object
     prompt: str = ""  # with [Y]; if empty, the relation's template is used
+    wordings: Mapping[str, str] = Field({})  # further prompts, from columns prompt_<wording>
 
 
 class RelationTemplate(Record):
-    """The template of a relation."""
+    """A template of a relation. The wording names it where a relation has several."""
 
     model_config = ConfigDict(str_strip_whitespace=True)
 
+    wording: Name = ORIGINAL
     relation: Name = Field(validation_alias=_either("relation", "predicate_id"))
     template: Template = Field(validation_alias=_either("template", "prompt"))
 
 
 class TemplateList(Record):
-    """The templates of a relation as lm-pub-quiz lists them."""
+    """The templates of a relation as lm-pub-quiz lists them, and the names that may answer it."""
 
     templates: list[str] = Field(min_length=1)
+    answer_space: list[Name] = Field([], validation_alias=_either(*SPACE))
 
 
 def read(path: Path) -> Iterator[tuple[str, Fact]]:
@@ -104,40 +113,75 @@ def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, Fact]]:
         yield where, _fact(where, row)
 
 
-def read_templates(path: Path) -> dict[str, str]:
-    """Read the template of each relation.
+def read_templates(path: Path) -> dict[str, dict[str, str]]:
+    """Read the templates of each relation, by wording.
 
     Args:
-        path: rows `relation, template` (or `prompt`) in a file as for facts; or a `.json` map from
-            relations to `{"templates": [...]}`, as of lm-pub-quiz, whose first one is taken.
+        path: rows `relation, template` (or `prompt`) in a file as for facts, with a column
+            `wording` where a relation has several; or a `.json` map from relations to
+            `{"templates": [...]}`, as of lm-pub-quiz. The first wording of a relation is its own.
+            In JSON the others are named by their places: `2`, `3`, and so on.
 
     Raises:
-        BadInput: a template does not have one [X] and one [Y], or a relation has two templates.
+        BadInput: a template does not have one [X] and one [Y], or a relation has two templates of
+            one wording.
     """
-    templates: dict[str, str] = {}
+    templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
-        row = validate(where, fields, RelationTemplate, "give each relation one template")
-        if row.relation in templates:
-            raise BadInput(where, f"relation {row.relation} already has a template", "leave one")
-        templates[row.relation] = row.template
+        row = validate(where, fields, RelationTemplate, "a row needs relation and template")
+        wordings = templates.setdefault(row.relation, {})
+        wording = row.wording if wordings else ORIGINAL
+        if wording in wordings:
+            problem = f"relation {row.relation} already has a template of the wording {wording}"
+            raise BadInput(where, problem, "leave one, or name the wordings in a column wording")
+        wordings[wording] = row.template
     return templates
+
+
+def read_answer_spaces(path: Path) -> dict[str, list[str]]:
+    """Read the names that may answer each relation, from a file of templates.
+
+    Args:
+        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation.
+
+    Returns:
+        The names by relation, without relations that have none.
+
+    Raises:
+        BadInput: the file is malformed.
+    """
+    return {relation: row.answer_space for _, relation, row in _listed(path) if row.answer_space}
 
 
 def _fact(where: str, row: dict[str, Any]) -> Fact:
     remedy = "a row needs subject, relation and object"
     if len(row) == 1 and ";" in next(iter(row)):
         remedy = "separate the fields by commas, not by semicolons"
-    return validate(where, row, Fact, remedy)
+    wordings = {name.removeprefix(PROMPT): row[name] for name in row if name.startswith(PROMPT)}
+    wordings = {name: prompt for name, prompt in wordings.items() if prompt}
+    return validate(where, {**row, "wordings": wordings}, Fact, remedy)
 
 
 def _template_rows(path: Path) -> Iterator[SourceRow]:
     if path.suffix.lower() != ".json":
         yield from _table_rows(path)
         return
+    for where, relation, row in _listed(path):
+        for place, template in enumerate(row.templates, start=1):
+            yield where, {"relation": relation, "wording": str(place), "template": template}
+
+
+def _listed(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
+    """The relations of a `.json` file with their places; nothing of another file."""
+    if path.suffix.lower() != ".json":
+        return
     for relation, content in parse_json_object(path, read_text(path, CORRECT)).items():
         where = f"{path}, relation {relation}"
-        template_list = validate(where, content, TemplateList, 'expected {"templates": [...]}')
-        yield where, {"relation": relation, "template": template_list.templates[0]}
+        yield (
+            where,
+            relation,
+            validate(where, content, TemplateList, 'expected {"templates": [...]}'),
+        )
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,0 +1,118 @@
+"""Families of queries: one fact under several wordings and several names of its subject.
+
+A family is a subset of its own, `families`, so that the benchmark's numbers stay those of its own
+wording and name. Its member with the wording and name `original` is the benchmark's query.
+Sources: Elazar et al. 2021 (ParaRel), wordings; Gallifant et al. 2024 (RABBITS), names.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Section
+from medprobe.core.tables import FAMILIES, ORIGINAL
+
+
+class FamilySettings(Section):
+    """Which families are asked."""
+
+    at_most: int | None = Field(None, gt=0)
+    """Families of a relation, drawn whole by chance. Empty: all of them."""
+
+
+class Wording(NamedTuple):
+    """A template with `[Y]` for the slot, and `[X]` for the subject's name unless that is fixed."""
+
+    name: str
+    template: str
+
+
+class SubjectName(NamedTuple):
+    """A name of a subject, and its kind, such as `brand`."""
+
+    kind: str
+    text: str
+
+
+def with_families(
+    queries: pd.DataFrame,
+    candidates: pd.DataFrame,
+    wordings: Mapping[str, Sequence[Wording]],
+    names: Mapping[str, Sequence[SubjectName]],
+    *,
+    settings: FamilySettings,
+    seed: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Add the subset `families`: every wording of a query with every name of its subject.
+
+    A query with one wording and one name is no family, and stays out.
+
+    Args:
+        queries: the benchmark's own, with the columns `core.tables.QUERY_COLUMNS`.
+        candidates: of the same subset.
+        wordings: of each query, by its id; the first is its own, named `original`.
+        names: of each query's subject, by the query's id, without its own name.
+        settings: how many families are drawn.
+        seed: of the draw.
+
+    Returns:
+        The queries and the candidates with those of the families after them. All queries get the
+        columns `family_id`, `wording` and `name_kind`, which are empty outside families.
+
+    Raises:
+        BadInput: no query has a second wording or name.
+    """
+    families = {
+        query["query_id"]: _members(
+            query, wordings[query["query_id"]], names.get(query["query_id"], ())
+        )
+        for query in queries.to_dict("records")
+    }
+    is_family = queries["query_id"].map(lambda query: len(families[query]) > 1)
+    drawn = [_draw(rows, settings, seed) for _, rows in queries[is_family].groupby("relation")]
+    if not drawn:
+        problem = "no query has a second wording or a second name of its subject"
+        raise BadInput("params.yaml: families", problem, "give more templates, or leave it out")
+    members = [
+        member for query in pd.concat(drawn).sort_index()["query_id"] for member in families[query]
+    ]
+    plain = queries.assign(family_id="", wording="", name_kind="")
+    return (
+        pd.concat([plain, pd.DataFrame(members)], ignore_index=True),
+        pd.concat([candidates, candidates.assign(subset=FAMILIES)], ignore_index=True),
+    )
+
+
+def _draw(queries: pd.DataFrame, settings: FamilySettings, seed: int) -> pd.DataFrame:
+    if settings.at_most is None or len(queries) <= settings.at_most:
+        return queries
+    return queries.sample(settings.at_most, random_state=seed)
+
+
+def _members(
+    query: Mapping[str, Any], wordings: Sequence[Wording], names: Sequence[SubjectName]
+) -> list[dict[str, Any]]:
+    """The queries of a family, that with the own wording and name first."""
+    own_name = SubjectName(ORIGINAL, query["subject"])
+    members = []
+    for wording in wordings:
+        kinds: dict[str, int] = {}
+        for name in (own_name, *(names if "[X]" in wording.template else ())):
+            kinds[name.kind] = kinds.get(name.kind, 0) + 1
+            number = f"-{kinds[name.kind]}" if kinds[name.kind] > 1 else ""
+            members.append(
+                {
+                    **query,
+                    "query_id": f"{query['query_id']}#{wording.name}#{name.kind}{number}",
+                    "subject": name.text,
+                    "prompt": wording.template.replace("[X]", name.text),
+                    "subset": FAMILIES,
+                    "family_id": query["query_id"],
+                    "wording": wording.name,
+                    "name_kind": name.kind,
+                }
+            )
+    return members
