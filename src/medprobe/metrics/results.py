@@ -69,9 +69,12 @@ def _is_named(path: Path, params: Params) -> bool:
 
 
 def families(path: Path) -> list[str]:
-    """List the families that score a prediction table: for accuracy also experts' ratings."""
+    """List the families that score a prediction table.
+
+    Accuracy is followed by experts' ratings, and by the consistency of one fact's queries.
+    """
     family = metric_of_predictions(path)
-    return [family, "expert"] if family == "accuracy" else [family]
+    return [family, "expert", "consistency"] if family == "accuracy" else [family]
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
@@ -83,10 +86,18 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
                 family_scores = scorer.score(predictions, folder, scoring)
             except BadInput as error:
                 raise BadInput(path, str(error)) from None
-            for variant, subsets in family_scores.items():
-                scores.setdefault(variant, {}).update(subsets)
+            _add_scores(scores, family_scores)
         report_progress(len(predictions), PREDICTIONS)
     return scores
+
+
+def _add_scores(scores: Scores, further: Scores) -> None:
+    """Add the numbers of another family of metrics."""
+    for variant, subsets in further.items():
+        for subset, relations in subsets.items():
+            table = scores.setdefault(variant, {}).setdefault(subset, {})
+            for relation, numbers in relations.items():
+                table.setdefault(relation, {}).update(numbers)
 
 
 def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:

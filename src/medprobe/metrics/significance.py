@@ -33,7 +33,7 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.results import is_compared, prediction_tables, sweep
+from medprobe.metrics.results import families, is_compared, prediction_tables, sweep
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -149,13 +149,16 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
 
     The tested metrics of its variants, the settings of sweeps left out.
     """
-    scorer = metrics.find(metric_of_predictions(path))
-    parts = []
+    scorers = [metrics.find(name) for name in families(path) if name != "expert"]
+    parts: list[pd.DataFrame] = []
     for predictions in read_predictions(path, is_compared):
-        try:
-            parts.append(scorer.paired(predictions, folder, scoring))
-        except BadInput as error:
-            raise BadInput(path, str(error)) from None
+        for scorer in scorers:
+            try:
+                rows = scorer.paired(predictions, folder, scoring)
+            except BadInput as error:
+                raise BadInput(path, str(error)) from None
+            if len(rows) or not parts:
+                parts.append(rows)
     table = pd.concat(parts, ignore_index=True)
     tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
     keys = ["variant", "replicate", "query_id", "subset", "cluster", "answer", "weight"]

@@ -1,7 +1,7 @@
 """Parts of a subset that are scored by themselves.
 
 By the length of answers, by whether an answer is common in its relation, by how often a fact was
-read.
+read, by the wording and kind of name in a family of queries.
 
 A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a benchmark's own
 subsets have no slash.
@@ -39,8 +39,8 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query.
 
     By the mean length of its answers in characters, by whether one of them is common
-    (`has_common_answer`) and, where `facts` are given, by the number of times that a taught model
-    has read its best-read answer.
+    (`has_common_answer`), by the wording and kind of name in a family and, where `facts` are given,
+    by the number of times that a taught model has read its best-read answer.
     """
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
@@ -51,7 +51,21 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     )
     common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
     by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
-    return pd.concat([by_length, by_answer, _by_times(queries, facts)], ignore_index=True)
+    tables = [by_length, by_answer, _by_times(queries, facts), _by_family_member(queries)]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
+    """The wording and the kind of name of each query of a family."""
+    if "family_id" not in queries:
+        return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
+    members = queries[queries["family_id"] != ""]
+    columns = {"wording": "wording:", "name_kind": "name:"}
+    return pd.concat(
+        pd.DataFrame({"query_id": members["query_id"], "part": prefix + members[column]})
+        for column, prefix in columns.items()
+        if members[column].nunique() > 1
+    )
 
 
 def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:

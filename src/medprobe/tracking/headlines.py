@@ -8,7 +8,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import FAMILIES, Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.results import primary_metric, select, subsets, sweep
 
@@ -16,6 +16,7 @@ MAIN: Final = "main "
 MORE: Final = "more "
 LIMIT: Final = 10  # metrics of a run
 EDGES: Final = ("low", "high")
+CONSISTENCY: Final = ("consistency", "right_under_all")  # of a benchmark's families of queries
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
 
@@ -38,7 +39,8 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
 
     Returns:
         `main <metric>`, the mean over relations on the main subset; `main <metric>.<subset>`, the
-        same on other subsets; `more <metric>`, other metrics on the main subset.
+        same on other subsets; `more consistency.families` and `more right_under_all.families`,
+        where there are families; `more <metric>`, other metrics on the main subset.
     """
     means = _means(rows)
     if means.empty:
@@ -53,6 +55,10 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
         values |= {f"{main}.{edge}": on_main.loc[metric, edge] for edge in EDGES}
     values |= {
         f"{main}.{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
+    }
+    values |= {
+        f"{MORE}{row.metric}.{FAMILIES}": row.value
+        for row in means[means["metric"].isin(CONSISTENCY)].itertuples()
     }
     for name in catalog():
         if name in on_main.index and name != metric and not name.endswith(TIED):

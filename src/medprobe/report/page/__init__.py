@@ -18,6 +18,7 @@ from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 from medprobe.report.sections import (
     calibration,
+    consistency,
     differences,
     expert,
     f1,
@@ -33,6 +34,7 @@ from medprobe.report.template_free import chapter as template_free
 
 SECTIONS: Final = (  # of a benchmark's chapter, in their order
     models.section,
+    consistency.section,
     queries.section,
     ucm.section,
     f1.section,

@@ -1,0 +1,220 @@
+"""Does a model give one answer to one fact, whatever its wording and its subject's name?
+
+Of the subset `families`, whose queries are the families of a benchmark (`core.tables`). First
+answers are equal if they have one identifier, or are equal by the benchmark's rule. A query without
+a prediction agrees with no other, and is wrong.
+
+Sources: Elazar et al. 2021 (ParaRel), section 3, agreement over pairs of wordings; Gallifant et al.
+2024 (RABBITS), names of drugs.
+"""
+
+import zlib
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe.core.answers import find_rule
+from medprobe.core.tables import FAMILIES, ORIGINAL, read_about
+from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
+
+RUN: Final = ["variant", "replicate"]
+FAMILY: Final = [*RUN, "family_id"]
+_PAIRS: Final = "Elazar et al. 2021, section 3: equal first answers, over the pairs of a family"
+_SHARE: Final = "after Elazar et al. 2021, section 3 (consistent and accurate), over all members"
+_CHOSEN: Final = "ours: the wording best on one half of the clusters, scored on the other half"
+_CHANGE: Final = "after Gallifant et al. 2024: acc@1 less that of the original, within families"
+
+
+class Consistency(Scorer):
+    """Agreement within families of queries, and what each wording and kind of name changes."""
+
+    METRICS = (
+        Metric("consistency", "consistency", "higher", 0.0, 1.0, _PAIRS, tested=True),
+        Metric("right_under_all", "right under all", "higher", 0.0, 1.0, _SHARE, tested=True),
+        Metric("right_under_most", "right under most", "higher", 0.0, 1.0, _SHARE),
+        Metric("right_under_any", "right under any", "higher", 0.0, 1.0, _SHARE),
+        Metric("acc_at_1_best_wording", "acc@1, best wording", "higher", 0.0, 1.0, _CHOSEN),
+        Metric("acc_at_1_change", "change of acc@1", "neither", -1.0, 1.0, _CHANGE),
+    )
+
+    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+        """Score families, their pairs by kind of change, and each wording and kind of name.
+
+        Returns:
+            The subset `families`, and its parts `change:wording`, `change:name`, `change:both` (the
+            pairs that differ in these), `wording:<name>` and `name:<kind>` (against the original).
+            None where a benchmark has no families.
+        """
+        members = read_members(predictions, benchmark, scoring)
+        if members.empty:
+            return {}
+        scores = summarise(by_family(members), scoring, self.METRICS)
+        for part in (by_change(members), by_column(members)):
+            for variant, subsets in summarise(part, scoring, self.METRICS).items():
+                scores[variant].update(subsets)
+        return scores
+
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """Return the numbers of each family."""
+        members = read_members(predictions, benchmark, scoring)
+        if members.empty:
+            return pd.DataFrame(columns=[*KEYS, "subset", "cluster", "answer", "weight"])
+        return weighted(by_family(members))
+
+
+def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    """One row per variant, replicate and query of a family, with its first answer.
+
+    Args:
+        predictions: a prediction table.
+        benchmark: the benchmark's folder.
+        scoring: the clusters.
+
+    Returns:
+        Columns `variant, replicate, query_id, family_id, wording, name_kind, subject, relation,
+        cluster, answer`, `first` (what distinguishes the first answer) and `hit` (0 or 1). No rows
+        where the benchmark has no families or none was probed.
+    """
+    queries = read_queries(benchmark, scoring.cluster)
+    if "family_id" not in queries:
+        return pd.DataFrame()
+    columns = ["query_id", "family_id", "wording", "name_kind", "subject", "relation"]
+    queries = queries.loc[queries["family_id"] != "", [*columns, "cluster", "answer"]]
+    predictions = predictions[predictions["query_id"].isin(queries["query_id"])]
+    return first_answers(predictions, queries, read_about(benchmark)["normalise"])
+
+
+def first_answers(predictions: pd.DataFrame, queries: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Join the first answers of each variant and replicate to all members of families."""
+    normalise = find_rule(rule)
+    tops = predictions[predictions["rank"] == 1].drop_duplicates(KEYS)
+    pairs = zip(tops["prediction_id"], tops["prediction"], strict=True)
+    tops = tops.assign(first=[f"id {id_}" if id_ else normalise(name) for id_, name in pairs])
+    runs = predictions[RUN].drop_duplicates()
+    members = runs.merge(queries, how="cross").merge(
+        tops[[*KEYS, "first", "hit"]], how="left", on=KEYS
+    )
+    return members.assign(
+        first=members["first"].fillna("no answer to " + members["query_id"]),
+        hit=members["hit"].eq(True).astype(float),
+    ).sort_values(KEYS, ignore_index=True)
+
+
+def by_family(members: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of each family, one row per variant, replicate and family.
+
+    Args:
+        members: as `read_members` gives them.
+    """
+    groups = members.groupby(FAMILY, sort=True)
+    equal, pairs = _agreement(members, FAMILY), _pairs(groups.size())
+    rows = groups[["relation", "cluster", "answer"]].first()
+    share = groups["hit"].mean()
+    rows["consistency"] = equal / pairs
+    rows["right_under_all"] = (share == 1).astype(float)
+    rows["right_under_most"] = (share > 0.5).astype(float)
+    rows["right_under_any"] = (share > 0).astype(float)
+    if members["wording"].nunique() > 1:
+        rows["acc_at_1_best_wording"] = _best_wording(members).reindex(rows.index)
+    return _as_queries(rows, FAMILIES)
+
+
+def by_change(members: pd.DataFrame) -> pd.DataFrame:
+    """The consistency of each family over its pairs by what they differ in.
+
+    Args:
+        members: as `read_members` gives them.
+    """
+    groups = members.groupby(FAMILY, sort=True)
+    about = groups[["relation", "cluster", "answer"]].first()
+    equal = {"all": _agreement(members, FAMILY)}
+    pairs = {"all": _pairs(groups.size())}
+    for change, shared in (("wording", "subject"), ("name", "wording")):
+        keys = [*FAMILY, shared]
+        equal[change] = _agreement(members, keys).groupby(FAMILY).sum()
+        pairs[change] = _pairs(members.groupby(keys).size()).groupby(FAMILY).sum()
+    for counts in (equal, pairs):
+        counts["both"] = counts.pop("all") - counts["wording"] - counts["name"]
+    tables = []
+    for change in ("wording", "name", "both"):
+        rows = about.assign(consistency=equal[change] / pairs[change])[pairs[change] > 0]
+        tables.append(_as_queries(rows, f"{FAMILIES}/change:{change}"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def by_column(members: pd.DataFrame) -> pd.DataFrame:
+    """Each wording and each kind of name against the original, within families.
+
+    A query is compared with that of its family which differs from it in the wording alone, or in
+    the name alone, and has the original one.
+
+    Args:
+        members: as `read_members` gives them.
+    """
+    tables = []
+    for column, part, shared in (
+        ("wording", "wording", "subject"),
+        ("name_kind", "name", "wording"),
+    ):
+        is_original = members[column] == ORIGINAL
+        originals = members.loc[is_original, [*FAMILY, shared, "first", "hit"]]
+        rows = members[~is_original].merge(
+            originals, on=[*FAMILY, shared], suffixes=("", "_original")
+        )
+        rows = rows.assign(
+            consistency=(rows["first"] == rows["first_original"]).astype(float),
+            acc_at_1_change=rows["hit"] - rows["hit_original"],
+        )
+        numbers = ["consistency", "acc_at_1_change"]
+        for name, of_name in rows.groupby(column, sort=True):
+            groups = of_name.groupby(FAMILY, sort=True)
+            means = groups[["relation", "cluster", "answer"]].first().join(groups[numbers].mean())
+            tables.append(_as_queries(means, f"{FAMILIES}/{part}:{name}"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _as_queries(rows: pd.DataFrame, subset: str) -> pd.DataFrame:
+    """Rows by family, each as a query."""
+    return rows.reset_index().rename(columns={"family_id": "query_id"}).assign(subset=subset)
+
+
+def _pairs(sizes: pd.Series) -> pd.Series:
+    return sizes * (sizes - 1) / 2
+
+
+def _agreement(members: pd.DataFrame, keys: list[str]) -> pd.Series:
+    """How many pairs of members that are equal in `keys` have equal first answers."""
+    return _pairs(members.groupby([*keys, "first"]).size()).groupby(keys).sum()
+
+
+def _best_wording(members: pd.DataFrame) -> pd.Series:
+    """Whether each family is right under the wording that is best for other clusters.
+
+    The clusters of a relation are two halves. The wording of a half is the one that is right most
+    often in the other; of equal ones the original, then the first by name.
+    """
+    rows = members[members["name_kind"] == ORIGINAL]
+    rows = rows.assign(half=[zlib.crc32(name.encode()) % 2 for name in rows["cluster"]])
+    keys = [*RUN, "relation", "half"]
+    hits = rows.groupby([*keys, "wording"])["hit"].mean().reset_index()
+    hits = hits.assign(half=1 - hits["half"], later=hits["wording"] != ORIGINAL)
+    order = hits.sort_values(["hit", "later", "wording"], ascending=[False, True, True])
+    chosen = order.drop_duplicates(keys)[[*keys, "wording"]].rename(columns={"wording": "chosen"})
+    rows = rows.merge(chosen, how="left", on=keys)
+    rows["chosen"] = rows["chosen"].fillna(ORIGINAL)
+    by_wording = rows.set_index([*FAMILY, "wording"])["hit"]
+    first = rows.drop_duplicates(FAMILY).set_index(FAMILY)["chosen"]
+    index = pd.MultiIndex.from_arrays(
+        [*(first.index.get_level_values(key) for key in FAMILY), first],
+        names=by_wording.index.names,
+    )
+    hits_of_chosen = by_wording.reindex(index)
+    of_original = by_wording.xs(ORIGINAL, level="wording").reindex(first.index)
+    values = np.where(hits_of_chosen.isna(), of_original, hits_of_chosen)
+    return pd.Series(values, first.index)
+
+
+SCORER = Consistency()

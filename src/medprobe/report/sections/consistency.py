@@ -1,0 +1,109 @@
+"""One fact in other words: which wordings and names change a model's answer."""
+
+from typing import Final
+
+import pandas as pd
+
+from medprobe.core.tables import FAMILIES
+from medprobe.figures.rows import without_sweeps
+from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
+from medprobe.report.numbers import MISSING, cell, count, format_value, metric
+from medprobe.report.results import Results, without_controls
+
+PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
+CHANGES: Final = {
+    "change:wording": "wording alone",
+    "change:name": "name alone",
+    "change:both": "both",
+}
+CAPTION: Final = (
+    "Agreement of first answers, per cent of the pairs of queries about one fact that differ in "
+    "the wording alone, in the subject's name alone, or in both."
+)
+BY_PART: Final = (
+    "Each wording and kind of name: its accuracy, the change against the original one of the same "
+    "facts (a change whose interval holds 0 is not clear), and how often both first answers agree."
+)
+
+
+def section(results: Results, benchmark: str) -> list[Part]:
+    """Agreement by kind of change, and the numbers of each wording and kind of name.
+
+    There is nothing where a benchmark has no families.
+    """
+    rows = without_controls(without_sweeps(results.rows(benchmark)))
+    whole = rows[(rows["subset"] == FAMILIES) & (rows["relation"] == "macro")]
+    if "consistency" not in set(whole["metric"]):
+        return []
+    inside = rows["subset"].str.startswith(f"{FAMILIES}/") & (rows["relation"] == "micro")
+    parts = rows[inside].assign(part=rows["subset"].str.partition("/")[2])
+    return part(
+        "The same fact in other words",
+        paragraph(*_summarise(whole)),
+        _by_change(parts, whole),
+        _by_part(parts),
+    )
+
+
+def _summarise(whole: pd.DataFrame) -> list[str]:
+    """Sentences about the systems that know a fact under one wording or name and not under all."""
+    values = whole.pivot_table(index=["model", "method"], columns="metric", values="value")
+    answered = values[values["right_under_any"] > 0]
+    if answered.empty:
+        return ["No system is right about any fact under any wording or name."]
+    gap = answered["right_under_any"] - answered["right_under_all"]
+    model, method = gap.idxmax()
+    under_any, under_all = (
+        format_value(name, answered.loc[(model, method), name])
+        for name in ("right_under_any", "right_under_all")
+    )
+    return [
+        "A family is one fact under several wordings and names.",
+        f"The widest gap is that of {model} ({method}): it is right about {under_any} of the facts "
+        f"under at least one wording and name, and about {under_all} under all of them.",
+    ]
+
+
+def _by_change(parts: pd.DataFrame, whole: pd.DataFrame) -> list[Block]:
+    consistency = parts[parts["metric"] == "consistency"]
+    changes = [name for name in CHANGES if name in set(consistency["part"])]
+    overall = whole[whole["metric"] == "consistency"].sort_values("value", ascending=False)
+    cells = {
+        (row.model, row.method, row.part): cell("consistency", row.value, row.low, row.high)
+        for row in consistency.itertuples()
+    }
+    body: list[list[str | Cell]] = [
+        [
+            *(row.model, row.method),
+            cell("consistency", row.value, row.low, row.high),
+            *(cells.get((row.model, row.method, name), MISSING) for name in changes),
+            count(row.n),
+        ]
+        for row in overall.itertuples()
+    ]
+    heads = ["model", "method", "all pairs", *map(CHANGES.get, changes), "facts"]
+    return [Table([str(head) for head in heads], body, CAPTION)]
+
+
+def _by_part(parts: pd.DataFrame) -> list[Block]:
+    """A table of wordings and kinds of name for each system."""
+    named = parts[parts["part"].str.startswith(("wording:", "name:"))]
+    named = named[named["metric"].isin(PART)]
+    tables = {
+        f"{model}, {method}": _table_of_system(rows)
+        for (model, method), rows in named.groupby(["model", "method"], sort=True)
+    }
+    return [Choice("System", tables)] if tables else []
+
+
+def _table_of_system(rows: pd.DataFrame) -> Table:
+    numbers = {
+        (row.part, row.metric): cell(row.metric, row.value, row.low, row.high)
+        for row in rows.itertuples()
+    }
+    body: list[list[str | Cell]] = [
+        [*name.split(":", 1), *(numbers.get((name, key), MISSING) for key in PART)]
+        for name in sorted(set(rows["part"]))
+    ]
+    heads = [metric(key).title + (", %" if metric(key).share else "") for key in PART]
+    return Table(["changed", "to", *heads], body, BY_PART)
