@@ -36,13 +36,13 @@ def expect_named_facts_to_be_absent_from_table(
     """No fact of a row is in the other table under another id or in another form of its names.
 
     A fact is relation, subject and answers, by name; the other table has these columns too. Names
-    are compared without regard to case, punctuation, plurals and the order of words.
+    are compared without regard to case, punctuation, a final s and the order of words.
     """
     relation, subject, answers = rows.columns
-    roots = cache(lambda name: tuple(sorted(leaks.normalise(name).roots)) or name)
+    words = cache(_words)
     table = context.tables[other]
     other_facts = {
-        (relation_name, roots(subject_name), roots(answer))
+        (relation_name, words(subject_name), words(answer))
         for relation_name, subject_name, names in zip(
             table[relation], table[subject], table[answers], strict=True
         )
@@ -50,7 +50,7 @@ def expect_named_facts_to_be_absent_from_table(
     }
     absent = [
         all(
-            (relation_name, roots(subject_name), roots(answer)) not in other_facts
+            (relation_name, words(subject_name), words(answer)) not in other_facts
             for answer in names
         )
         for relation_name, subject_name, names in zip(
@@ -58,3 +58,8 @@ def expect_named_facts_to_be_absent_from_table(
         )
     ]
     return pd.Series(absent, index=rows.index)
+
+
+def _words(name: str) -> tuple[str, ...]:
+    """The words by which a name is compared."""
+    return tuple(sorted(word.rstrip("s") for word in leaks.normalise(name).line.split())) or (name,)

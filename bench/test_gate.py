@@ -1,0 +1,24 @@
+"""The gate's campaign: its document has every case, and broken tables are stopped."""
+
+from pathlib import Path
+
+from bench import gate
+
+DOCUMENT = Path(__file__).parents[1] / "docs/reference/gate.md"
+
+
+def test_the_document_has_every_case() -> None:
+    rows = [
+        line.split(" | ") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")
+    ]
+    cases = [(builder, name) for builder in gate.BUILDERS for name, _ in gate.CASES[builder]]
+    assert [(row[0].removeprefix("| "), row[1]) for row in rows[2:]] == cases
+    verdicts = [row[2] for row in rows[2:]]
+    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in ("stopped", "warned", "missed"))
+    assert f"Of {len(cases)} cases: {counts}." in DOCUMENT.read_text()
+
+
+def test_broken_articles_are_stopped(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcomes = gate.run("lipid")
+    assert [outcome.verdict for outcome in outcomes] == ["stopped", "stopped"]
