@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gate_helpers
 from medprobe.benchmark_statistics import statistics, token_statistics
 from medprobe.benchmarks import medlama, medlama_released
 from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.benchmarks.medlama.queries import UNNATURAL
+from medprobe.benchmarks.medlama.wordings import WORDINGS
 from medprobe.commands.imports import import_files
 from medprobe.core import params
 from medprobe.core.errors import BadInput
@@ -154,6 +156,40 @@ def test_the_choices(tmp_path: Path) -> None:
     assert set(build(data, max_match=2, max_rouge_l=2).queries["subset"].value_counts()) == {2}
     with pytest.raises(BadInput, match="min_queries leaves no relation"):
         build(data, min_queries=3)
+
+
+def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> None:
+    data = write_umls(tmp_path, CONCEPTS, TREATS)
+    alone = build(data)
+    found = build(data, families={"at_most": 2})
+    is_member = found.queries["subset"] == "families"
+    original = found.queries.loc[~is_member, alone.queries.columns]
+    pd.testing.assert_frame_equal(original, alone.queries)
+    ranked = found.candidates.groupby("subset")["name"].agg(list)
+    assert ranked["families"] == ranked["full"]
+    families = found.queries[is_member].groupby("family_id")["prompt"].agg(list)
+    assert len(families) == 2
+    subject = found.queries.set_index("query_id")["subject"][families.index[0]]
+    templates = [HUMAN_PROMPTS["may_treat"], *WORDINGS["may_treat"]]
+    assert families.iloc[0] == [template.replace("[X]", subject) for template in templates]
+    chosen = medlama.Settings(relations=("may_treat",))
+    failing = [
+        gate_helpers.failing(
+            "medlama_released", {"queries": x.queries, "candidates": x.candidates}, chosen
+        )
+        for x in (alone, found)
+    ]
+    types = [[check["type"] for check in checks] for checks in failing]
+    assert types[0] == types[1]
+
+
+def test_every_relation_has_four_further_wordings_that_differ() -> None:
+    assert set(WORDINGS) == set(RELATIONS)
+    for relation, templates in WORDINGS.items():
+        every = {*templates, HUMAN_PROMPTS[relation]}
+        assert len(every) == 5
+        assert all(text.count("[X]") == text.count("[Y]") == 1 for text in every)
+        assert all(text.endswith(" .") for text in templates)
 
 
 @pytest.mark.parametrize("name", ["t(8;21)(q22;q22)", "AML with inv(16)(p13.1q22)", "del(5q)"])

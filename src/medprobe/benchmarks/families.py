@@ -52,8 +52,9 @@ def with_families(
 
     Args:
         queries: the benchmark's own, with the columns `core.tables.QUERY_COLUMNS`.
-        candidates: of the same subset.
-        wordings: of each query, by its id; the first is its own, named `original`.
+        candidates: of all subsets.
+        wordings: of each query that can have a family, by its id; the first is its own, named
+            `original`. These queries are of one subset, whose candidates the families rank.
         names: of each query's subject, by the query's id, without its own name.
         settings: how many families are drawn.
         seed: of the draw.
@@ -69,9 +70,9 @@ def with_families(
         query["query_id"]: _members(
             query, wordings[query["query_id"]], names.get(query["query_id"], ())
         )
-        for query in queries.to_dict("records")
+        for query in queries[queries["query_id"].isin(wordings)].to_dict("records")
     }
-    is_family = queries["query_id"].map(lambda query: len(families[query]) > 1)
+    is_family = queries["query_id"].map(lambda query: len(families.get(query, ())) > 1)
     drawn = [_draw(rows, settings, seed) for _, rows in queries[is_family].groupby("relation")]
     if not drawn:
         problem = "no query has a second wording or a second name of its subject"
@@ -79,10 +80,12 @@ def with_families(
     members = [
         member for query in pd.concat(drawn).sort_index()["query_id"] for member in families[query]
     ]
+    subset = queries.loc[is_family, "subset"].iloc[0]
+    ranked = candidates[candidates["subset"] == subset].assign(subset=FAMILIES)
     plain = queries.assign(family_id="", wording="", name_kind="")
     return (
         pd.concat([plain, pd.DataFrame(members)], ignore_index=True),
-        pd.concat([candidates, candidates.assign(subset=FAMILIES)], ignore_index=True),
+        pd.concat([candidates, ranked], ignore_index=True),
     )
 
 

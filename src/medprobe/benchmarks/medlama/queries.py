@@ -9,11 +9,13 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from medprobe.benchmarks import counts
+from medprobe.benchmarks.families import FamilySettings, Wording, with_families
 from medprobe.benchmarks.medlama.hardness import HardnessRule, hardness
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
+from medprobe.benchmarks.medlama.wordings import WORDINGS
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import ORIGINAL, BenchmarkTables
 
 # names no text would use, such as the karyotype t(8;21)(q22;q22)
 UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
@@ -39,6 +41,9 @@ class MedlamaSettings(Section):
     """Drop queries with names that look like karyotypes."""
     min_queries: int = Field(0, ge=0)
     """Drop relations with fewer queries than this."""
+    families: FamilySettings | None = None
+    """Also ask each query of `full` under further wordings, which are ours and not of the paper, as
+    the subset `families`. Empty: no families."""
 
     @field_validator("relations")
     @classmethod
@@ -89,8 +94,14 @@ def tables(
     hard = full[is_hard]
     hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
     queries = pd.concat([full, hard], ignore_index=True)
+    candidates = _candidates(queries)
+    if settings.families:
+        wordings = {row.query_id: _wordings(row.relation, settings) for row in full.itertuples()}
+        queries, candidates = with_families(
+            queries, candidates, wordings, {}, settings=settings.families, seed=seed
+        )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
-    return BenchmarkTables(queries, _candidates(queries), others={"sources": sources})
+    return BenchmarkTables(queries, candidates, others={"sources": sources})
 
 
 def _natural(queries: pd.DataFrame) -> pd.Series:
@@ -102,11 +113,8 @@ def _natural(queries: pd.DataFrame) -> pd.Series:
 def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
     """Number the queries in each relation and fill their subjects into the prompts."""
     number = queries.groupby("relation").cumcount() + 1
-    human = settings.prompts == "human"
     prompts = [
-        (HUMAN_PROMPTS[row.relation] if human else default_prompt(row.relation)).replace(
-            "[X]", row.subject
-        )
+        _template(row.relation, settings).replace("[X]", row.subject)
         for row in queries.itertuples()
     ]
     return queries.assign(
@@ -115,6 +123,20 @@ def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFr
         prompt=prompts,
         query_id=queries["relation"] + "-" + number.astype(str).str.zfill(4),
     )
+
+
+def _template(relation: str, settings: MedlamaSettings) -> str:
+    """The benchmark's own template of a relation."""
+    return HUMAN_PROMPTS[relation] if settings.prompts == "human" else default_prompt(relation)
+
+
+def _wordings(relation: str, settings: MedlamaSettings) -> list[Wording]:
+    """The wordings of a relation: the benchmark's own, then ours."""
+    further = enumerate(WORDINGS.get(relation, ()), start=1)
+    return [
+        Wording(ORIGINAL, _template(relation, settings)),
+        *(Wording(f"ours-{number}", template) for number, template in further),
+    ]
 
 
 def _with_hardness(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
