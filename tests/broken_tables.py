@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from medprobe.core.tables import ORIGINAL
 from sound_tables import Tables
 
 # A mutation breaks a table, or one that the table is held against, for an expectation with these
@@ -308,3 +309,35 @@ def one_centre(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 def one_of_a_pair(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     of = tables[table][kwargs["column_list"][0]] == kwargs["template_based"]
     drop(tables, table, of & (tables[table].index == of.idxmax()))
+
+
+def family(tables: Tables, **second: Any) -> None:
+    """Make the first two queries one family; the second has these values."""
+    rows = tables["queries"].reset_index(drop=True)
+    rows = rows.assign(family_id="", wording="", name_kind="")
+    for row in (0, 1) if second else (0,):
+        rows.loc[row, ["family_id", "wording", "name_kind"]] = ["f", ORIGINAL, ORIGINAL]
+    for column, value in second.items():
+        rows.loc[1, column] = value
+    tables["queries"] = rows
+
+
+@breaks("expect_families_to_be_whole")
+def family_of_one(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    family(tables)
+
+
+@breaks("expect_family_prompts_to_differ")
+def equal_wordings(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    family(tables, wording="other", prompt=tables["queries"]["prompt"].iloc[0])
+
+
+@breaks("expect_wordings_to_hold_no_answer")
+def wording_with_answer(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    answer = tables["queries"]["answers"].iloc[1][0]
+    family(tables, wording="other", prompt=f"{answer} helps: [Y] .")
+
+
+@breaks("expect_other_names_to_be_of_one_subject")
+def name_of_another(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    family(tables, name_kind="brand", subject=tables["queries"]["subject"].iloc[2])
