@@ -28,7 +28,7 @@ NAME = "small-imported"
 PARAMS = Params(
     models=Models(causal={"small": ModelParams()}, imported={NAME: ModelParams()}),
     benchmarks={"medlama": {"medlama": {}}},
-    methods={"causal": {"likelihood": {"medlama": {"per_token": False}}}},
+    methods={"causal": {"likelihood": {"medlama": {}}}},
     score=ScoreParams(bootstrap=50),
 )
 SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"

@@ -32,7 +32,7 @@ NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a sc
 class Likelihood(Method):
     """Ranks candidates by log-likelihood.
 
-    Variants: "" is the total, "per_token" its mean over tokens. Masked models also have
+    Variants: "" is the total, "per_token" on request its mean over tokens. Masked models also have
     "whole_word" and "whole_word_per_token", where each word is masked as a whole, and
     "within_word_l2r" and "within_word_l2r_per_token", where a token is masked with the later tokens
     of its word.
@@ -43,8 +43,8 @@ class Likelihood(Method):
     class Settings(RankingSettings):
         """What is searched for, and how masked models are scored.
 
-        Without `per_token`, names are ranked by the total alone. A search for the mean as well
-        reads ten to a hundred times the tokens under a model that knows the names.
+        Names are ranked by the total; with `per_token` by the mean as well. A search for both reads
+        ten to a hundred times the tokens under a model that knows the names.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate.
@@ -58,9 +58,9 @@ class Likelihood(Method):
         ranks among the best `shortlist` are scored; 0 means all names.
         """
 
-        per_token: bool = True
-        """Rank by the mean log-probability per token too. Otherwise by the sum alone, which reads a
-        tenth to a hundredth of the tokens if the model knows the names."""
+        per_token: bool = False
+        """Rank by the mean log-probability per token too. The sum alone reads a tenth to a hundredth
+        of the tokens if the model knows the names."""
         ranks: bool = False
         """Record the rank of the best answer among all candidates (`answer_rank`)."""
         most_nodes: int = Field(0, ge=0)
