@@ -59,8 +59,8 @@ class Likelihood(Method):
         """
 
         per_token: bool = False
-        """Rank by the mean log-probability per token too. The sum alone reads a tenth to a hundredth
-        of the tokens if the model knows the names."""
+        """Rank by the mean log-probability per token too. The sum alone reads a tenth to a
+        hundredth of the tokens if the model knows the names."""
         ranks: bool = False
         """Record the rank of the best answer among all candidates (`answer_rank`)."""
         most_nodes: int = Field(0, ge=0)
