@@ -8,7 +8,7 @@ from medprobe.core.tables import FAMILIES
 from medprobe.figures.rows import without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric
-from medprobe.report.results import Results, without_controls
+from medprobe.report.results import Results, comparable, without_controls
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
 CHANGES: Final = {
@@ -39,7 +39,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     parts = rows[inside].assign(part=rows["subset"].str.partition("/")[2])
     return part(
         "The same fact in other words",
-        paragraph(*_summarise(whole)),
+        paragraph(*_summarise(comparable(whole))),
         _by_change(parts, whole),
         _by_part(parts),
     )
