@@ -65,7 +65,7 @@ def works(command: str) -> str:
 
 def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> None:
     before = sorted(project.rglob("*"))
-    output = works("run mine --method mask_average --benchmark drugs --out found.parquet")
+    output = works("run mine --method mask_average --benchmark drugs --out found.parquet --all")
     assert {*project.rglob("*")} - {*before} == {project / "found.parquet"}
     (places.VALIDATION / "drugs").mkdir(parents=True)
     works("probe --model mine --method mask_average --benchmark drugs")
@@ -143,6 +143,14 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     Path("facts.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     told = f"run {tiny_model('bert')} --method mask_average --benchmark"
-    assert "acc_at_1" in works(f"{told} facts.csv --prompts prompts.csv")
+    output = works(f"{told} facts.csv --prompts prompts.csv")
+    assert output.startswith("full: acc@1 100.0 % [")
+    assert "1 queries" in output
+    assert "acc_at_10_by_answer" in output  # no name is cut
+    assert "acc_at_1_tied" not in output
+    assert (
+        "away/bert: no such folder"
+        in medprobe("run away/bert --method fill_mask --benchmark facts.csv")[1]
+    )
     assert "no template for relation treats" in medprobe(f"{told} facts.csv")[1]
     assert "params.yaml: no such file" in medprobe(f"{told} drugs")[1]

@@ -24,6 +24,7 @@ from medprobe.core import places
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Save the predictions to this parquet file."
 )
+@click.option("--all", "every", is_flag=True, help="Print all metrics, by parts of subsets too.")
 def run(
     model: str,
     benchmark: str,
@@ -32,6 +33,7 @@ def run(
     prompts: Path | None,
     limit: int | None,
     out: Path | None,
+    every: bool,
 ) -> None:
     """Probe a model at once, without DVC. Nothing is recorded.
 
@@ -42,11 +44,14 @@ def run(
     """
     from medprobe import check
     from medprobe.commands.ask import run as probe
+    from medprobe.core.errors import BadInput
     from medprobe.core.params import Params
 
+    if Path(model).parts[1:] and not Path(model).exists():
+        raise BadInput(model, "no such folder", "give a checkpoint's folder, or a model's name")
     needs_project = not (Path(model).is_dir() and Path(benchmark).is_file())
     params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
-    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out)
+    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, every=every)
 
 
 @main.command(epilog=example('medprobe ask taught "aspirin might treat [Y] ."'))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
-from rich.console import Console
-from rich.table import Table
 
 from medprobe import methods
+from medprobe.baselines import prior
 from medprobe.benchmarks.table import METADATA
+from medprobe.commands import terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import MODEL_KINDS, Choices, Params
@@ -22,9 +22,12 @@ from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, to_rows
+from medprobe.metrics.results import COMPARISON, primary_metric, select, to_rows
 from medprobe.metrics.summary import MEANS
+from medprobe.report.numbers import format_value
+from medprobe.report.numbers import metric as find_metric
 
+MEAN: Final = "macro"
 DEFAULTS: Final = ("contrastive", "likelihood")  # one of them serves every kind of model
 
 
@@ -51,11 +54,11 @@ def ask(name: str, prompt: str, method: str | None, benchmark: str, params: Para
     best = answers(name, prompt, method, benchmark, params)
     has_hits = "hit" in best
     columns = ["rank", "answer", "score", *(["right"] if has_hits else [])]
-    table = Table(*columns, title=f"{prompt} ({method})")
+    table = terminal.table(*columns, title=f"{prompt} ({method})")
     for row in best.to_dict("records"):
         hit = ["yes" if row["hit"] else "no"] if has_hits else []
         table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *hit)
-    Console().print(table)
+    terminal.console().print(table)
 
 
 def answers(
@@ -95,8 +98,11 @@ def run(
     prompts: Path | None = None,
     limit: int | None = None,
     out: Path | None = None,
+    every: bool = False,
 ) -> None:
-    """Probe a model on a benchmark, and print the means over relations, by variant and subset.
+    """Probe a model on a benchmark, and print a headline and the means over relations.
+
+    The headline is the main metric, next to what the prior reaches.
 
     Args:
         name: a model of params.yaml, or the folder of a checkpoint.
@@ -106,6 +112,7 @@ def run(
         prompts: the templates of a file of facts.
         limit: the number of queries to draw by the seed, evenly over relations and subsets.
         out: a parquet file for the predictions.
+        every: print the parts of subsets and the means over queries as well.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
@@ -124,14 +131,55 @@ def run(
     prober = _prober(model, method, benchmark, params)
     scores = score(predict(prober, tables, name), tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
-    table = Table("variant", "subset", "relations", "metric", "value", "interval", "queries")
-    for row in rows[rows["relation"].isin(MEANS)].itertuples():
+    rows = rows[rows["relation"].isin(MEANS)]
+    terminal.console().print(_headline(rows, metadata, _prior(tables, metadata, scoring)))
+    if not every:
+        is_mean = rows["relation"] == MEAN if (rows["relation"] == MEAN).any() else True
+        is_main = is_mean & ~rows["subset"].str.contains("/")
+        rows = rows[is_main & ~rows["metric"].str.endswith("_tied")]
+    columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
+    table = terminal.table(*columns)
+    for row in rows.itertuples():
         interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""
         count = f"{row.n:.0f}" if pd.notna(row.n) else ""
         table.add_row(
             row.method, row.subset, row.relation, row.metric, f"{row.value:.3f}", interval, count
         )
-    Console().print(table)
+    terminal.console().print(table)
+
+
+def _headline(rows: pd.DataFrame, metadata: Metadata, baseline: pd.DataFrame) -> str:
+    """The main metric of each whole subset by the main variant, with interval and baseline."""
+    metric = primary_metric(rows, metadata)
+    lines = []
+    for row in select(rows, metric=metric, method="main").itertuples():
+        if "/" in row.subset or row.relation != MEAN:
+            continue
+        interval = ""
+        if pd.notna(row.low):
+            low, high = format_value(metric, row.low), format_value(metric, row.high)
+            interval = f" [{low}, {high}]"
+        value = f"{find_metric(metric).title} {format_value(metric, row.value)}{interval}"
+        prior_value = select(baseline, metric=metric, subset=row.subset, relation=MEAN)["value"]
+        against = (
+            f"; the prior, without a model: {format_value(metric, prior_value.iloc[0])}"
+            if len(prior_value)
+            else ""
+        )
+        lines.append(f"{row.subset}: {value}, {row.n:.0f} queries{against}")
+    return "\n".join(lines)
+
+
+def _prior(tables: BenchmarkTables, metadata: Metadata, scoring: Scoring) -> pd.DataFrame:
+    """Rows of the comparison for the prior; none where answers are not ranked."""
+    if not metadata.ranks_answers:
+        return pd.DataFrame(columns=COMPARISON)
+    predictions = prior(tables, metadata.cluster, methods.K)
+    main = predictions[predictions["variant"] == ""]
+    if main.empty:
+        return pd.DataFrame(columns=COMPARISON)
+    scores = score(main, tables, library.ANSWER_METRIC, scoring)
+    return pd.DataFrame(to_rows({"": scores}, "baseline", "prior"), columns=COMPARISON)
 
 
 def _model(name: str, params: Params) -> library.Model:

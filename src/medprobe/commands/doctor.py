@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
 from medprobe import benchmarks
-from medprobe.commands import clean, pipeline
+from medprobe.commands import clean, pipeline, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
@@ -28,7 +27,7 @@ def doctor(params: Params, data: Path) -> None:
     Raises:
         BadInput: if dvc.yaml does not match the code.
     """
-    console = Console()
+    console = terminal.console()
     console.print(sources_table(params, data))
     console.print(models_table(params))
     for path, content in pipeline.files().items():

@@ -4,10 +4,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-
 from medprobe import benchmarks, methods
+from medprobe.commands import terminal
 from medprobe.core.params import Params
 from medprobe.papers import papers
 
@@ -15,10 +13,10 @@ from medprobe.papers import papers
 def list_(what: str, params: Params) -> None:
     """Print a table of the models of params.yaml, the methods, the builders or the papers."""
     columns, rows = LISTS[what]
-    table = Table(*columns)
+    table = terminal.table(*columns)
     for row in rows(params):
         table.add_row(*row)
-    Console().print(table)
+    terminal.console().print(table)
 
 
 def _models(params: Params) -> Iterator[tuple[str, ...]]:

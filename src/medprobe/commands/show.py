@@ -3,9 +3,7 @@
 `show` prints all answers to one query, `diff` the queries on which two systems differ.
 """
 
-from rich.console import Console
-from rich.table import Table
-
+from medprobe.commands import terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
@@ -28,9 +26,8 @@ def show(benchmark: str, query: str, params: Params) -> None:
     number = identifiers.index(query)
     _, _, relation, _, prompt, right_answers, *query_heads = content["queries"][number]
     heads = query_heads[0] if query_heads else content["heads"]
-    table = Table()
-    table.add_column("model/method", no_wrap=True)
-    table.add_column("answers, best first" if content["ranked"] else "answers")
+    answers_head = "answers, best first" if content["ranked"] else "answers"
+    table = terminal.table("model/method", answers_head)
     for system, ranked, hits in zip(
         content["systems"], answers.ranked[:, number], answers.hits[:, number], strict=True
     ):
@@ -41,7 +38,7 @@ def show(benchmark: str, query: str, params: Params) -> None:
         ]
         if cells:
             table.add_row("/".join(system), "; ".join(cells))
-    console = Console(markup=False, emoji=False)
+    console = terminal.console()
     console.print(f"{relation}: {prompt}")
     console.print(f"{content['called']}: {', '.join(right_answers)}")
     console.print(table)
@@ -62,12 +59,12 @@ def diff(benchmark: str, a: str, b: str, params: Params) -> None:
             remedy = f"choose one of {', '.join(systems)}"
             raise BadInput("diff", f"unknown system '{name}'{nearest(name, systems)}", remedy)
     best_a, best_b = (content["best"][systems.index(name)] for name in (a, b))
-    table = Table("query", "prompt", content["called"].lower(), "right")
+    table = terminal.table("query", "prompt", content["called"].lower(), "right")
     for entry, rank_a, rank_b in zip(content["queries"], best_a, best_b, strict=True):
         query, _, _, _, prompt, right_answers, *_ = entry
         if " " not in (rank_a, rank_b) and (rank_a == "1") != (rank_b == "1"):
             table.add_row(query, prompt, ", ".join(right_answers), a if rank_a == "1" else b)
-    Console(markup=False, emoji=False).print(table)
+    terminal.console().print(table)
 
 
 def _read(benchmark: str, params: Params) -> Answers:
