@@ -144,8 +144,7 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     told = f"run {tiny_model('bert')} --method mask_average --benchmark"
     output = works(f"{told} facts.csv --prompts prompts.csv")
-    assert output.startswith("full: acc@1 100.0 % [")
-    assert "1 queries" in output
+    assert output.startswith("full: acc@1 100.0 %, queries: 1")
     assert "acc_at_10_by_answer" in output  # no name is cut
     assert "acc_at_1_tied" not in output
     assert (

@@ -166,7 +166,7 @@ def _headline(rows: pd.DataFrame, metadata: Metadata, baseline: pd.DataFrame) ->
             if len(prior_value)
             else ""
         )
-        lines.append(f"{row.subset}: {value}, {row.n:.0f} queries{against}")
+        lines.append(f"{row.subset}: {value}, queries: {row.n:.0f}{against}")
     return "\n".join(lines)
 
 
