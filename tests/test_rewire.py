@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
-from medprobe.engine import gradients
+from medprobe.engine import gradients, rewiring
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
 from medprobe.engine.gradients import add_gradients, free_bytes
@@ -200,11 +200,17 @@ class Stopped(Exception):
     """Stands for a kill."""
 
 
-@pytest.mark.parametrize("stop", [1, 3, 4])
+@pytest.mark.parametrize(("stop", "seconds"), [(1, 180), (3, 180), (4, 180), (3, -1), (5, -1)])
 def test_a_resumed_rewiring_equals_an_uninterrupted_one(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+    tiny_model: TinyModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: int,
+    seconds: float,
 ) -> None:
+    """With -1 seconds that a stop can lose, every step is kept."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rewiring, "KEEP_SECONDS", seconds)
     sentences = tmp_path / "set-0.txt"
     sentences.write_text("\n".join(SENTENCES) + "\n")
 
@@ -236,7 +242,8 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
         run("parts")
     assert not (tmp_path / "parts").exists()
     run("parts")
-    assert len(steps) == stop + 1 + 6 - stop // 2 * 2  # steps before the last checkpoint are kept
+    kept = stop if seconds < 0 else stop // 2 * 2
+    assert len(steps) == stop + 1 + 6 - kept
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
     assert files == sorted(
         path.relative_to(tmp_path / "parts") for path in (tmp_path / "parts").rglob("*")

@@ -5,6 +5,8 @@ a batch.
 """
 
 import random
+import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,7 +24,8 @@ from medprobe.engine.gradients import add_gradients, token_capacity
 from medprobe.engine.load import Model
 
 Cut = Literal["released", "tail"]
-STATE: Final = "training.pt"  # beside the newest kept checkpoint: what the next step needs
+STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
+KEEP_SECONDS = 180.0  # of training that a stop can lose
 
 
 class RewireSettings(Section):
@@ -135,9 +138,9 @@ def steps_read(
 class Rewiring:
     """The training of one model, from checkpoint to checkpoint.
 
-    Every so many steps `folder/step-<n>` is written. A training that was stopped, on this
-    or another machine, continues from the newest checkpoint of `folder`, and gives what an
-    uninterrupted one gives.
+    Every so many steps `folder/step-<n>` is written, and after `KEEP_SECONDS` a further one, which
+    the next replaces. A training that was stopped, on this or another machine, continues from the
+    newest checkpoint of `folder`, and gives what an uninterrupted one gives.
     """
 
     def __init__(
@@ -180,6 +183,7 @@ class Rewiring:
         if (newest := _newest_checkpoint(self.folder)) and newest[0] > len(self.losses):
             self.losses = _resume(self.model, self.adam, newest[1])
         self.model.model.train()
+        kept_at = time.monotonic()
         for step in range(len(self.losses) + 1, last + 1):
             self.losses.append(self._step(step))
             if not self.losses[-1] < float("inf"):
@@ -188,8 +192,10 @@ class Rewiring:
                     "the loss is not a number",
                     "lower rewire.learning_rate",
                 )
-            if step in checkpoint_steps(self.settings):
-                _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+            is_due = time.monotonic() - kept_at > KEEP_SECONDS
+            if is_due or step in checkpoint_steps(self.settings):
+                self._keep(step)
+                kept_at = time.monotonic()
             on_step(step, self.losses[-1])
         self.model.model.eval()
         return self.losses
@@ -199,6 +205,13 @@ class Rewiring:
         """For how many tokens memory holds what a step needs."""
         longest = max((row for rows in self.steps for row in rows), key=len)
         return token_capacity(self.model, longest)
+
+    def _keep(self, step: int) -> None:
+        """Write a checkpoint with the optimiser's state, and remove what it replaces."""
+        _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+        for older, path in checkpoints(self.folder).items():
+            if older != step and older not in checkpoint_steps(self.settings):
+                shutil.rmtree(path)
 
     def _step(self, step: int) -> float:
         capacity = self.capacity  # which draws, when it is measured
