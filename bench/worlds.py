@@ -42,6 +42,7 @@ LIKE: Final = {  # relation of the sample world: the one of MedLAMA whose answer
 }
 MOST: Final = 80  # answers of a relation: there are no more objects of a type
 LEFT_OUT: Final = ("classifier", "rank_change")  # methods whose examples are no facts
+FAMILIES: Final = "wordings"  # the benchmark that asks facts of another benchmark again
 SETS: Final = ("set-0",)  # of rewiring sentences
 
 Step = tuple[tuple[str, ...], Path]  # a stage with its names, and what it makes
@@ -131,6 +132,7 @@ def _of_method(name: str, choices: dict[str, Any]) -> dict[str, Any]:
     return {
         benchmark: {key: value for key, value in chosen.items() if key != "neutral"} | sets
         for benchmark, chosen in choices.items()
+        if benchmark != FAMILIES
     }
 
 

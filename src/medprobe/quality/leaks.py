@@ -33,7 +33,10 @@ ROOT: Final = 3  # letters that stay of it
 LOOKALIKES: Final = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
 )
-SPELT: Final = re.compile(r"(?<![\w.])(?:[^\W\d_][.\s]\s?){2,}[^\W\d_](?!\w)")  # C.L.N. or C L N
+LETTER: Final = r"[^\W\d_]"
+SPELT: Final = re.compile(  # C.L.N. or C L N
+    rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
+)
 HYPHEN: Final = re.compile(r"(?<=\w)-\s*(?=\w)")
 ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
