@@ -59,10 +59,6 @@ had 16,071 [11,337, 22,022], and the untaught one 8,771 [7,138, 10,642]. Names o
 in pieces that a model has hardly read together, make most of that mean. Here differences of
 perplexity are those of its logarithm, which a few such names do not decide.
 
-LAMA's SQuAD calls the subject of each query "Squad". So all its queries are one cluster, and no
-test can show anything: `mask_average:distractors`, which has no other set of LAMA, stands here
-without a finding.
-
 **What is not here.** `classifier` (DisKnE) and `rank_change` (context variance) ask for more than
 single facts. The sample that `make repro` runs has them, with taught and untaught models; it has
 even answers, and no shuffled models, as there is no time to train them. Its own dose-response
