@@ -287,6 +287,10 @@ def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
     metrics = by_model()["taught"].data.metrics
     assert metrics["above prior"] == pytest.approx(row["difference"])
     assert metrics["above prior.p"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
+    recorded = json.loads(Path("metrics/above_prior.json").read_text(encoding="utf-8"))
+    (numbers,) = [models["taught"]["contrastive"] for models in recorded.values()]
+    assert numbers["difference"] == pytest.approx(metrics["above prior"], abs=1e-6)
+    assert numbers["p"] == pytest.approx(metrics["above prior.p"], abs=1e-6)
     track(PARAMS)
     history = connect().get_metric_history(by_model()["taught"].info.run_id, "above prior")
     assert len(history) == 1

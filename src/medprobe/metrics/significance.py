@@ -33,7 +33,15 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.results import families, is_compared, prediction_tables, sweep
+from medprobe.metrics.results import (
+    families,
+    is_compared,
+    prediction_tables,
+    primary_metric,
+    select,
+    subsets,
+    sweep,
+)
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -182,6 +190,35 @@ def read_tests(path: Path = TESTS) -> pd.DataFrame:
     if not path.is_file():
         raise BadInput(path, "no paired tests", "run `medprobe significance`")
     return pd.read_parquet(path)
+
+
+def above_prior(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Compare each method's main variant with the strongest prior of its benchmark.
+
+    A benchmark whose queries have no relations has no prior, and no entry.
+
+    Args:
+        tests: the paired tests of all benchmarks, with the columns `SIGNIFICANCE`.
+
+    Returns:
+        By benchmark, model and method: `difference` of the main metric on the main subset, and `p`,
+        the larger of the two corrected p. No p below .05 means: not shown to be above the prior.
+    """
+    numbers = {}
+    tests = tests[
+        (tests["model_b"] == BASELINE) & tests["family"].str.startswith("baseline under ")
+    ]
+    for (benchmark, model, family), rows in tests.groupby(["benchmark", "model_a", "family"]):
+        metadata = Metadata.read(ABOUT / f"{benchmark}.json")
+        metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        main = select(rows, metric=metric, subset=subset)
+        main = main[main["method_a"] == main["method_a"].min()]
+        row = main.loc[main["difference"].idxmin()]
+        numbers[str(benchmark), str(model), str(family).removeprefix("baseline under ")] = {
+            "difference": float(row["difference"]),
+            "p": float(row[["p_holm", "p_relation_holm"]].max()),
+        }
+    return numbers
 
 
 def paired_tests(

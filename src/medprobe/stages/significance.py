@@ -1,5 +1,7 @@
 """Stage `significance`: which systems differ by more than chance, by paired tests."""
 
+import json
+import math
 from pathlib import Path
 
 from medprobe.core import places
@@ -8,13 +10,18 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.metrics.results import prediction_tables
-from medprobe.metrics.significance import READINGS, paired_tests
+from medprobe.metrics.significance import READINGS, above_prior, paired_tests
+
+ABOVE_PRIOR = Path("metrics/above_prior.json")
 
 
 def significance(
     params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = in_this_process
 ) -> None:
     """Write the paired tests of every benchmark's systems.
+
+    What a method's main variant has above the strongest prior of its benchmark is written for
+    `dvc metrics`, too: `metrics/above_prior.json`, by benchmark, model and method.
 
     Args:
         params: the content of params.yaml.
@@ -32,3 +39,11 @@ def significance(
         )
     with replacing(out) as path:
         tests.to_parquet(path, index=False)
+    by_benchmark: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for (benchmark, model, method), numbers in above_prior(tests).items():
+        by_model = by_benchmark.setdefault(benchmark, {})
+        by_model.setdefault(model, {})[method] = {
+            name: round(value, 6) for name, value in numbers.items() if math.isfinite(value)
+        }
+    with replacing(ABOVE_PRIOR) as path:
+        path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")

@@ -17,8 +17,8 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
-from medprobe.core.tables import BASELINE, Metadata, read_about
-from medprobe.metrics import expert
+from medprobe.core.tables import Metadata, read_about
+from medprobe.metrics import expert, significance
 from medprobe.metrics.results import (
     comparison,
     prediction_tables,
@@ -69,27 +69,20 @@ def above_prior(single: Sequence[Result]) -> list[Result]:
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    tests = read_tests()
-    tests = tests[tests["model_b"] == BASELINE]
-    families = {
-        (str(benchmark), str(model), str(family)): rows
-        for (benchmark, model, family), rows in tests.groupby(["benchmark", "model_a", "family"])
-    }
+    numbers = significance.above_prior(read_tests())
     return [
-        replace(result, late=_above_prior(families[place])) if place in families else result
+        replace(
+            result,
+            late={
+                "above prior": numbers[place]["difference"],
+                "above prior.p": numbers[place]["p"],
+            },
+        )
+        if place in numbers
+        else result
         for result in single
-        for place in [(result.benchmark, result.model, f"baseline under {result.method}")]
+        for place in [(result.benchmark, result.model, result.method)]
     ]
-
-
-def _above_prior(tests: pd.DataFrame) -> dict[str, float]:
-    """The numbers of the main variant, from a method's tests against a benchmark's priors."""
-    metadata = Metadata.read(places.ABOUT / f"{tests['benchmark'].iloc[0]}.json")
-    main = select(tests, metric=primary_metric(tests, metadata), subset=subsets(tests, metadata)[0])
-    main = main[main["method_a"] == main["method_a"].min()]
-    row = main.loc[main["difference"].idxmin()]
-    stricter = float(row[["p_holm", "p_relation_holm"]].max())
-    return {"above prior": float(row["difference"]), "above prior.p": stricter}
 
 
 def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
