@@ -24,6 +24,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.library import Results, results
 from medprobe.report.numbers import cell
+from medprobe.stages.baseline import baseline
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
@@ -82,6 +83,27 @@ def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(page_results
     assert "**75.0** [" in markdown and "5.0† [" in markdown
     latex = export(page_results, "made_up", "latex")
     assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\dagger$\\{\scriptsize [" in latex
+
+
+def test_who_is_not_shown_to_beat_the_prior_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, monkeypatch)
+    baseline("made_up")
+    score(PARAMS)
+    significance(PARAMS)
+    compare(PARAMS)
+    markdown = export(results(tmp_path), "made_up", "markdown")  # ten answers: p .06 for taught
+    assert "75.0**‡ [" in markdown and "5.0†‡ [" in markdown and "‡: not shown" in markdown
+    assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
+    path = Path("reports/significance.csv")
+    tests = pd.read_csv(path)
+    tests.loc[tests["model_a"] == "taught", "p_relation_holm"] = 0.01
+    tests.to_csv(path, index=False)
+    table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv")))
+    unbeaten = table.set_index(["model", "method"])["unbeaten"]
+    assert unbeaten["untaught", "contrastive"] and not unbeaten["taught", "contrastive"]
+    assert not unbeaten["baseline", "prior"]
 
 
 def test_latex_is_well_formed(page_results: Results) -> None:

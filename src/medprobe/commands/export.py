@@ -1,8 +1,8 @@
 """`medprobe export`: results as a table for a paper, with the numbers of the page.
 
 A row is a model, and a column a method or, in the leaderboard, a benchmark. A column compares
-models under one method, as the paired tests do. The best value of each column is bold, and a mark
-shows which models are significantly worse.
+models under one method, as the paired tests do. The best value of each column is bold. One mark
+shows which models are significantly worse, and another which are not shown to beat a baseline.
 """
 
 import re
@@ -13,9 +13,13 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import without_sweeps
 from medprobe.library.project import Results
 from medprobe.metrics.results import primary_metric, select, subsets
+from medprobe.metrics.significance import is_control
+from medprobe.report import results as page
+from medprobe.report.baselines import baselines
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
 from medprobe.report.results import comparable
@@ -24,9 +28,11 @@ from medprobe.report.verdicts import verdict
 LEADERBOARD: Final = "leaderboard"
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
+UNBEATEN: Final = "‡: not shown to beat the strongest of the prior and the method's controls."
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
 DAGGER: Final = r"$^\dagger$"
+DOUBLE_DAGGER: Final = r"$^\ddagger$"
 LATEX: Final = {
     **{character: f"\\{character}" for character in "_%&#${}"},
     "\\": r"\textbackslash{}",
@@ -34,6 +40,7 @@ LATEX: Final = {
     "~": r"\textasciitilde{}",
     "–": "--",
     "†": DAGGER,
+    "‡": DOUBLE_DAGGER,
 }
 PARTLY_TESTED: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
@@ -44,7 +51,7 @@ class Column:
     """The models under one method, by one metric on one subset of a benchmark."""
 
     head: str
-    rows: pd.DataFrame  # of the comparison, one a model, with `best` and `worse`
+    rows: pd.DataFrame  # of the comparison, one a model, with `best`, `worse` and `unbeaten`
     untested: bool  # whether a model has no test against the best one
 
 
@@ -69,6 +76,8 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
     marks = UNTESTED if results.significance.empty else TESTED
     if marks == TESTED and any(column.untested for column in columns):
         marks += PARTLY_TESTED
+    if any(column.rows["unbeaten"].any() for column in columns):
+        marks = f"{marks} {UNBEATEN}"
     return FORMS[form](columns, f"{title} {BEST} {marks}")
 
 
@@ -105,7 +114,10 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
 
 
 def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
-    """Mark, in the rows of one method, the `best` models and the significantly `worse` ones."""
+    """Mark the rows of one method.
+
+    Models are the `best`, significantly `worse`, or have an `unbeaten` baseline.
+    """
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
     tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
     best = _best(rows, about(metric).better_on(subset))
@@ -118,8 +130,26 @@ def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
         if any(test is not None and test.clear for test in tests_against_best):
             worse.add(model)
         untested |= None in tests_against_best
-    marks = {"best": rows["model"].isin(best), "worse": rows["model"].isin(worse)}
+    marks = {
+        "best": rows["model"].isin(best),
+        "worse": rows["model"].isin(worse),
+        "unbeaten": _unbeaten(results, rows),
+    }
     return Column(head, rows.assign(**marks), untested)
+
+
+def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
+    """Whether each model is not shown to beat its strongest baseline, as on the page; [models]."""
+    names = rows.iloc[0][["benchmark", "subset", "metric"]]
+    means = select(results.comparison, relation="macro", **names)
+    is_prior = means["model"] == BASELINE
+    tables = page.Results(means[~is_prior], results.significance, priors=means[is_prior])
+    unbeaten = []
+    for _, row in rows.iterrows():
+        is_system = row["model"] != BASELINE and not is_control(row["method"])
+        strongest = next(iter(baselines(tables, row)), None) if is_system else None
+        unbeaten.append(strongest is not None and not strongest.beaten)
+    return pd.Series(unbeaten, index=rows.index)
 
 
 def _best(rows: pd.DataFrame, better: str) -> set[str]:
@@ -153,6 +183,10 @@ def _interval(row: dict[str, Any]) -> str:
     return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
 
 
+def _marks(row: dict[str, Any]) -> str:
+    return ("†" if row["worse"] else "") + ("‡" if row["unbeaten"] else "")
+
+
 def _escaped(text: str) -> str:
     """Escape text for LaTeX.
 
@@ -174,8 +208,9 @@ def _latex(columns: list[Column], note: str) -> str:
     def cell(row: dict[str, Any]) -> str:
         value, interval = _number(row, "value"), _interval(row)
         number = f"\\textbf{{{value}}}" if row["best"] else value
-        mark = DAGGER if row["worse"] else ""
-        return _lines([f"{number}{mark}", f"{{\\scriptsize {interval}}}" if interval else ""])
+        return _lines(
+            [f"{number}{_escaped(_marks(row))}", f"{{\\scriptsize {interval}}}" if interval else ""]
+        )
 
     frame = _cells(columns, cell)
     frame["model"] = frame["model"].map(_escaped)
@@ -205,7 +240,7 @@ def _markdown(columns: list[Column], note: str) -> str:
     def cell(row: dict[str, Any]) -> str:
         value = _number(row, "value")
         number = f"**{value}**" if row["best"] else value
-        return f"{number}{'†' if row['worse'] else ''} {_interval(row)}".rstrip()
+        return f"{number}{_marks(row)} {_interval(row)}".rstrip()
 
     frame = _cells(columns, cell)
     return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"
