@@ -46,13 +46,13 @@ def imported() -> dict[str, set[str]]:
 
 
 def test_every_import_is_declared() -> None:
-    known = declared("ray", "large")
+    known = declared("project", "ray", "large")
     assert {package for package, names in imported().items() if not names & known} == set()
 
 
 def test_every_declared_dependency_is_imported() -> None:
     names = set().union(*imported().values())
-    assert declared("ray", "large") - names - NOT_IMPORTED == set()
+    assert declared("project", "ray", "large") - names - NOT_IMPORTED == set()
 
 
 def test_the_lock_files_hold_versions_in_range() -> None:
@@ -61,6 +61,7 @@ def test_the_lock_files_hold_versions_in_range() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             name, _, version = line.partition("==")
             locked[canonicalize_name(name)] = version
-    for line in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["ray"]]:
+    extras = PROJECT["optional-dependencies"]
+    for line in [*PROJECT["dependencies"], *extras["project"], *extras["ray"]]:
         requirement = Requirement(line)
         assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), line

@@ -1,14 +1,18 @@
 """The package outside a clone: its wheel, `medprobe init`, and a model on a table at once."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from medprobe import check
 from medprobe.commands import pipeline
@@ -44,6 +48,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         assert process.returncode == 0, process.stderr
     return folder / "libs"
+
+
+@pytest.fixture(scope="module")
+def bare(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel and what it requires without extras are installed, and no other library."""
+    folder = tmp_path_factory.mktemp("bare")
+    [wheel] = metadata.distributions(name="medprobe", path=[str(installed)])
+    distributions = {"medprobe": wheel}
+    required = [Requirement(line) for line in wheel.requires or ()]
+    while required:
+        requirement = required.pop()
+        name = canonicalize_name(requirement.name)
+        unmet = requirement.marker and not requirement.marker.evaluate({"extra": ""})
+        if name not in distributions and not unmet:
+            distributions[name] = metadata.distribution(name)
+            required += [Requirement(line) for line in distributions[name].requires or ()]
+    for distribution in distributions.values():
+        for top in {file.parts[0] for file in distribution.files or ()} - {".."}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return folder
 
 
 def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
@@ -82,6 +107,43 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     command = ["run", str(tiny_model("bert")), "--method", "mask_average", *told]
     said = medprobe(installed, project, *command)
     assert "acc_at_1" in said and "relation" in said
+
+
+def python(libs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python with the libraries of one folder alone."""
+    return subprocess.run(
+        [sys.executable, "-S", *arguments],
+        cwd=libs.parent,
+        env={**os.environ, "PYTHONPATH": str(libs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_example_of_the_library_needs_no_extra(
+    bare: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    page = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    example = example.replace("outputs/models/taught", str(tiny_model("bert")))
+    lines = example.splitlines()
+    assert "results(" in lines.pop()  # needs a project
+    rows = [line.split(",") for line in FACTS.splitlines()]
+    facts = f"import pandas\nfacts = pandas.DataFrame({rows[1:]}, columns={rows[0]})"
+    process = python(bare, "-c", "\n".join([facts, *lines, "print(len(model.methods))"]))
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "10\n"
+
+
+@pytest.mark.parametrize("command", ["init mine", "repro"])
+def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> None:
+    shutil.copyfile(ROOT / "src/medprobe/commands/params.yaml", bare.parent / "params.yaml")
+    process = python(bare, "-c", "from medprobe.cli import main; main()", *command.split())
+    assert process.returncode == 2
+    assert re.search(r"needs \w+; pip install 'medprobe\[project\]'$", process.stderr.strip())
+    assert process.stderr.count("\n") == 1
 
 
 def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

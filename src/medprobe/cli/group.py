@@ -3,9 +3,11 @@
 import errno
 import gc
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any, Final
 
 import click
@@ -90,6 +92,13 @@ class Commands(click.Group):
             if ctx.params["verbose"]:
                 raise
             raise OneLine(str(error)) from error
+        except ModuleNotFoundError as error:
+            extra = _extra_with(error.name or "")
+            if ctx.params["verbose"] or not extra:
+                raise
+            command = f"medprobe {ctx.invoked_subcommand}"
+            problem = f"{command}: needs {error.name}; pip install 'medprobe[{extra}]'"
+            raise OneLine(problem) from error
         except Exception as error:
             if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
                 raise
@@ -99,6 +108,16 @@ class Commands(click.Group):
             else:
                 problem = f"{getattr(error, 'strerror', None) or error}; -v shows the traceback"
             raise OneLine(f"{path}: {problem}") from error
+
+
+def _extra_with(module: str) -> str:
+    """Return the extra of this package that installs a missing module; empty if there is none."""
+    package = module.partition(".")[0].replace("_", "-")
+    for line in metadata.requires("medprobe") or ():
+        requirement = re.match(r"([\w.-]+).*extra == [\"'](\w+)", line)
+        if requirement and requirement[1] == package:
+            return requirement[2]
+    return ""
 
 
 def _is_full(error: Exception) -> bool:

@@ -58,6 +58,7 @@ def installed_versions() -> str:
     It has the installed versions of this package, with a hash of its code, and of its requirements.
     """
     required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
+    required -= {PACKAGE}  # the extra `dev` names the extra `project`
     package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
     lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]
     return "\n".join(["# written by `medprobe pipeline`", package, *lines]) + "\n"
