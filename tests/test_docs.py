@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -248,9 +249,11 @@ def test_the_citation_is_whole() -> None:
 
 
 def test_the_changelog_has_its_sections() -> None:
-    unreleased = text(ROOT / "CHANGELOG.md").split("\n## ")[1]
+    unreleased, release = text(ROOT / "CHANGELOG.md").split("\n## ")[1:3]
     assert unreleased.startswith("[Unreleased]")
-    assert "### Numbers changed" in unreleased
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    assert release.startswith(f"[{project['version']}] - 20")
+    assert "### Numbers changed" in release
 
 
 def test_the_readme_draws_the_stages_that_there_are() -> None:

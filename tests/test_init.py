@@ -97,7 +97,7 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     assert suites
     for path in suites:
         assert (project / path).read_bytes() == (ROOT / path).read_bytes()
-    assert "medprobe==0.1.0 # code " in (project / "requirements.lock").read_text()
+    assert "medprobe==0.2.0 # code " in (project / "requirements.lock").read_text()
     stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
     deps = stages["probe-mask_average"]["deps"]
     assert "requirements.lock" in deps and not any("src/" in one for one in deps)
