@@ -44,8 +44,8 @@ coverage: $(READY) ## install, run the tests, and print which lines they leave o
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
 
 lint: $(READY) ## check style and types, and the language of code and documents
-	ruff check src tests bench
-	ruff format --check src tests bench
+	ruff check
+	ruff format --check
 	mypy
 	python -m bench.style
 

@@ -1,5 +1,7 @@
-"""What pyproject.toml cannot say: files of the repository that `medprobe init` needs go into the
-wheel, as the package's folder `project`."""
+"""What pyproject.toml cannot say: which other files of the repository the wheel holds.
+
+`medprobe init` needs them. They are the package's folder `project`.
+"""
 
 import ast
 import shutil
@@ -24,6 +26,7 @@ class BuildWithProject(build_py):
     """Copies them beside the code, but for an editable install, which finds them in the clone."""
 
     def run(self) -> None:
+        """Build the package, and copy the files of a project into it."""
         super().run()
         for name in files() if not self.editable_mode else []:
             source, target = Path(name), Path(self.build_lib, "medprobe/project", name)
