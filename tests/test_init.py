@@ -144,6 +144,7 @@ def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> Non
     assert process.returncode == 2
     assert re.search(r"needs \w+; pip install 'medprobe\[project\]'$", process.stderr.strip())
     assert process.stderr.count("\n") == 1
+    assert not (bare.parent / "mine").exists()
 
 
 def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

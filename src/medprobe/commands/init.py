@@ -6,6 +6,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Final
 
+from medprobe import benchmarks
 from medprobe.commands import pipeline
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput
@@ -32,6 +33,8 @@ def init(folder: Path) -> None:
     for name in [*FILES, START.name, pipeline.PIPELINE.name]:
         if (folder / name).exists():
             raise BadInput(folder / name, "already exists", "choose another folder")
+    for builder in benchmarks.list_names():
+        benchmarks.find(builder)  # fails before a file is written where an extra is not installed
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         _git()
