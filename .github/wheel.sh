@@ -40,9 +40,9 @@ if bare/bin/medprobe init mine; then exit 1; else test $? = 2; fi # names the ex
 bare/bin/pip install --quiet "$wheel[project]"
 export PATH="$folder/bare/bin:$PATH"
 medprobe init mine
-mkdir mine/tables
-mv facts.csv mine/tables
-printf 'relation,template\ntreats,[X] treats [Y] .\n' > mine/tables/prompts.csv
+mkdir mine/data/tables
+mv facts.csv mine/data/tables
+printf 'relation,template\ntreats,[X] treats [Y] .\n' > mine/data/tables/prompts.csv
 cd mine
 sed --in-place \
   -e 's|^folders: .*|folders: {tiny: ../model}|' \
@@ -50,4 +50,5 @@ sed --in-place \
   -e 's|^benchmarks: .*|benchmarks: {table: {drugs: {facts: tables/facts.csv, prompts: tables/prompts.csv}}}|' \
   -e 's|^methods: .*|methods: {masked: {mask_average: {drugs: {}}}}|' params.yaml
 medprobe repro
-test -f reports/index.html
+medprobe publish site
+test -f site/index.html

@@ -317,6 +317,29 @@ def merge(paths: tuple[Path, ...], out: Path, *, forms: tuple[str, ...], organiz
     click.echo(f"to show it: medprobe export leaderboard --format markdown --project {out}")
 
 
+@main.command(
+    epilog=example(
+        "medprobe publish site",
+        "medprobe publish site . results.json",
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def publish(folder: Path, paths: tuple[Path, ...]) -> None:
+    """Write the report as a folder of static pages, without licensed text.
+
+    The folder opens from a file and from any host. It includes a workflow for GitHub Pages.
+
+    \b
+    FOLDER  a new folder
+    PATHS   folders of projects, or results files; by default this project
+    """
+    from medprobe.commands.publish import publish as run
+
+    run(paths or (Path(),), folder)
+    click.echo(f"open {folder / 'index.html'}")
+
+
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))
 @click.option(
     "--port",

@@ -1,6 +1,7 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -40,17 +41,20 @@ PROVENANCE: Final = [  # what the page says of how a result was made
 ]
 
 
-def compare(params: Params, out: Path = places.REPORTS) -> None:
+def compare(
+    params: Params, out: Path = places.REPORTS, texts: Path | None = places.QUERIES
+) -> None:
     """Write the report.
 
     The folder `out` gets `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
-    `figures/*.svg`, `queries/*.html` and `index.html`. The query pages that show texts go to
-    outputs/queries. Reads metrics/scores, and the tests, predictions, benchmarks and models in
+    `figures/*.svg`, `queries/*.html` and `index.html`. The query pages that show texts go to the
+    folder `texts`. Reads metrics/scores, and the tests, predictions, benchmarks and models in
     outputs/. The same input gives the same bytes.
 
     Args:
         params: the content of params.yaml.
         out: the report's folder.
+        texts: the folder of the query pages that show texts; None writes none of them.
 
     Raises:
         BadInput: there are no scores or no paired tests.
@@ -61,13 +65,43 @@ def compare(params: Params, out: Path = places.REPORTS) -> None:
             paths.setdefault(path.stem, []).append(path)
     with show_progress("compare", sum(map(len, paths.values())), READINGS) as bar:
         bar.advance_to(0)
-        _write(_collect_results(params, paths), paths, out, bar)
+        results = _collect_results(params, paths)
+        with ExitStack() as stack:
+            folder = stack.enter_context(replacing(out))
+            runs = _make_nonempty(
+                [*results.benchmarks], lambda name: _collect_provenance(paths[name])
+            )
+            write_page(results, _describe_state(), runs, folder)
+            _write_tables(results, folder)
+            pages = [(folder / "queries", "../index.html")]
+            if texts:
+                pages.append((stack.enter_context(replacing(texts)), f"../../{out}/index.html"))
+            _write_query_pages({name: paths[name] for name in results.benchmarks}, pages, bar)
 
 
-def _write(results: Results, paths: Mapping[str, list[Path]], out: Path, bar: Progress) -> None:
+def write_page(
+    results: Results, state: Sequence[str], runs: Mapping[str, pd.DataFrame], folder: Path
+) -> None:
+    """Write `index.html`, `figures/*.svg`, and the script with the provenance.
+
+    Args:
+        results: what the page shows.
+        state: facts about the whole page, such as its commit.
+        runs: how results were made: by benchmark, a table with one row per result.
+        folder: is made.
+    """
     page_chapters = chapters(results, in_processes)
     page = render(results, page_chapters)
     svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
+    (folder / "figures").mkdir(parents=True)
+    for name, svg in svgs.items():
+        (folder / "figures" / name).write_text(svg, encoding="utf-8")
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    script = provenance.script(state, runs)
+    (folder / provenance.NAME).write_text(script, encoding="utf-8")
+
+
+def _write_tables(results: Results, folder: Path) -> None:
     counts = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
         "comparison": pd.concat([results.comparison, results.priors]).sort_values(COMPARISON[:6]),
@@ -82,28 +116,17 @@ def _write(results: Results, paths: Mapping[str, list[Path]], out: Path, bar: Pr
         for evaluation, ratings in evaluations:
             tables[f"{evaluation.name}-ratings"] = ratings
             tables[f"{evaluation.name}-agreement"] = evaluation.agreement
-    with replacing(out) as folder, replacing(places.QUERIES) as texts:
-        (folder / "figures").mkdir(parents=True)
-        for name, table in tables.items():
-            write_csv(table, folder / f"{name}.csv")
-        for name, svg in svgs.items():
-            (folder / "figures" / name).write_text(svg, encoding="utf-8")
-        (folder / "index.html").write_text(page, encoding="utf-8")
-        runs = _make_nonempty([*results.benchmarks], lambda name: _collect_provenance(paths[name]))
-        (folder / provenance.NAME).write_text(
-            provenance.script(_describe_state(), runs), encoding="utf-8"
-        )
-        pages = [(folder / "queries", "../index.html"), (texts, f"../../{out}/index.html")]
-        _write_query_pages({name: paths[name] for name in results.benchmarks}, pages, bar)
+    for name, table in tables.items():
+        write_csv(table, folder / f"{name}.csv")
 
 
 def _write_query_pages(
     paths: Mapping[str, list[Path]], pages: list[tuple[Path, str]], bar: Progress
 ) -> None:
-    """Write two query pages for each benchmark that has queries to show.
+    """Write the query pages of each benchmark that has queries to show.
 
-    `pages` are two pairs of a folder and the report's address, seen from it: the pages of the first
-    folder have no texts, those of the second have them.
+    `pages` are pairs of a folder and the report's address, seen from it: the pages of the first
+    folder have no texts, those of a second have them.
     """
     for folder, _ in pages:
         folder.mkdir(parents=True)
@@ -118,7 +141,7 @@ def _write_query_pages(
 def _write_pages_of_benchmark(
     pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
 ) -> None:
-    """Write the two pages of one benchmark, from its name and its prediction tables."""
+    """Write the pages of one benchmark, from its name and its prediction tables."""
     name, tables = benchmark
     if answers := queries.read_answers(places.BENCHMARKS / name, tables):
         for text, (folder, home) in enumerate(pages):

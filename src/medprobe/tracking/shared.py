@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import pandas as pd
 from pydantic import Field, field_validator
 
+from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Name, Params, ScoreParams, Section, load_params, parse_section
@@ -44,6 +45,7 @@ class Benchmark(Section):
     normalise: str  # the rule for equal answers
     queries: dict[str, str]  # a subset: SHA-256 of its queries' ids, prompts and answers
     candidates: dict[str, str]  # a subset: SHA-256 of its candidates' names
+    statistics: list[dict[str, Any]] = Field([])  # rows of its statistics.csv: counts and chance
 
     @field_validator("about")
     @classmethod
@@ -170,12 +172,14 @@ def _result(
 def _benchmark(name: str) -> Benchmark:
     about = Metadata.read(places.ABOUT / f"{name}.json")
     tables = BenchmarkTables.read(places.BENCHMARKS / name)
+    counts = benchmark_numbers.counts(places.BENCHMARKS, [name]).get(name, pd.DataFrame())
     return Benchmark(
         about=json.loads(json.dumps(vars(about))),
         builder=tables.builder,
         normalise=tables.normalise,
         queries={subset: query_hash(queries) for subset, queries, _ in tables.subsets()},
         candidates={subset: candidate_hash(names["name"]) for subset, _, names in tables.subsets()},
+        statistics=json.loads(counts.to_json(orient="records")),
     )
 
 
@@ -280,5 +284,6 @@ def merge(files: dict[str, ResultsFile]) -> ResultsFile:
 
 def _differences(first: Benchmark, other: Benchmark) -> str:
     """What tells two benchmarks apart for their numbers; empty where they are the same."""
-    a, b = first.model_dump(exclude={"about"}), other.model_dump(exclude={"about"})
+    described = {"about", "statistics"}
+    a, b = first.model_dump(exclude=described), other.model_dump(exclude=described)
     return ", ".join(name for name in a if a[name] != b[name])

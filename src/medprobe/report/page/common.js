@@ -29,7 +29,7 @@ function table(heads, rows, caption) {
   const head = node("thead", {}, node("tr", {}, ...heads.map(text =>
     node("th", { scope: "col" }, node("button", { textContent: text })))));
   const body = node("tbody", {}, ...rows.map(row => node("tr", {}, ...row.map(cell))));
-  const element = node("table", {}, ...(caption ? [node("caption", { textContent: caption })] : []), head, body);
+  const element = node("table", {}, ...(caption ? [node("caption", {}, node("span", { textContent: caption }))] : []), head, body);
   align(element);
   return node("div", { className: "scroll", tabIndex: 0 }, element);
 }

@@ -1,0 +1,118 @@
+"""`medprobe publish`: the report as a folder of static pages that everybody may read."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import chdir
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from medprobe import check
+from medprobe.commands.merge import merge
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.tables import BASELINE
+from medprobe.metrics.results import comparison, write_csv
+from medprobe.report.results import Results
+from medprobe.stages.compare import compare, write_page
+from medprobe.tracking import shared
+
+WORKFLOW: Final = Path(".github/workflows/pages.yml")
+TEMPLATE: Final = Path(__file__).with_name("pages.yml")
+
+
+def publish(paths: Sequence[Path], out: Path) -> None:
+    """Write the pages of a project, or of the results of several, without any licensed text.
+
+    The folder has `index.html`, its figures and tables, `results.json` with which others can
+    continue, README.md, and a workflow that publishes the folder as GitHub Pages. The pages of a
+    project include its single queries by their identifiers, whatever `track.text` says. They load
+    nothing from another place.
+
+    Args:
+        paths: folders of projects, and results files of `medprobe merge`.
+        out: the new folder.
+
+    Raises:
+        BadInput: if the folder exists, and if there are no results or they cannot be combined.
+    """
+    if out.exists():
+        raise BadInput(out, "already exists", "choose another folder")
+    with replacing(out) as folder:
+        if len(paths) == 1 and (paths[0] / check.PARAMS).is_file():
+            _write_project(paths[0], folder.absolute())
+        else:
+            _write_merged(paths, folder)
+        file = shared.read(folder)
+        (folder / "README.md").write_text(_readme(file), encoding="utf-8")
+        (folder / ".nojekyll").touch()  # GitHub Pages shows the files as they are
+        (folder / WORKFLOW).parent.mkdir(parents=True)
+        shutil.copyfile(TEMPLATE, folder / WORKFLOW)
+
+
+def _write_project(project: Path, folder: Path) -> None:
+    with chdir(project):
+        params = check.loaded()
+        track = params.track.model_copy(update={"text": False})
+        compare(params.model_copy(update={"track": track}), folder, texts=None)
+        shared.write(shared.of_project(Path()), folder / shared.NAME)
+
+
+def _write_merged(paths: Sequence[Path], folder: Path) -> None:
+    merged = folder.parent / "merged"
+    merge(paths, merged)
+    file = shared.read(merged)
+    scores = comparison(merged / places.SCORES)
+    is_prior = scores["model"] == BASELINE
+    results = Results(
+        comparison=scores[~is_prior],
+        priors=scores[is_prior],
+        significance=pd.read_csv(merged / places.REPORTS / "significance.csv"),
+        benchmarks={name: benchmark.metadata for name, benchmark in file.benchmarks.items()},
+        builders={name: benchmark.builder for name, benchmark in file.benchmarks.items()},
+        statistics={
+            name: pd.DataFrame(benchmark.statistics)
+            for name, benchmark in file.benchmarks.items()
+            if benchmark.statistics
+        },
+    )
+    write_page(results, [f"medprobe {version('medprobe')}"], {}, folder)
+    write_csv(scores, folder / "comparison.csv")
+    write_csv(results.significance, folder / "significance.csv")
+    shutil.copyfile(merged / shared.NAME, folder / shared.NAME)
+    if (merged / shared.UNITS).is_dir():
+        shutil.copytree(merged / shared.UNITS, folder / shared.UNITS)
+    shutil.rmtree(merged)
+
+
+def _readme(file: shared.ResultsFile) -> str:
+    """Describe the folder: its models, its benchmarks, and how to publish or continue it."""
+    models = sorted({result.model for result in file.results} - {BASELINE})
+    rows = "\n".join(
+        f"| {name} | {benchmark.metadata.description} | {benchmark.metadata.citation} |"
+        for name, benchmark in file.benchmarks.items()
+    )
+    return f"""# What language models know, measured by medprobe
+
+Open `index.html` in a browser. It needs no network.
+
+Models: {", ".join(f"`{name}`" for name in models)}.
+
+| benchmark | asks | cite |
+| --- | --- | --- |
+{rows}
+
+No text of the benchmarks is here, since it can be licensed. Queries go by identifiers or numbers.
+
+- `comparison.csv` has every number with its interval, `significance.csv` every paired test.
+- `results.json` says what each number was made from. `medprobe merge . other --out both` puts these
+  results next to others.
+
+To publish the pages, push this folder as a repository to GitHub and choose *GitHub Actions* under
+*Settings, Pages*; `{WORKFLOW}` does the rest. Any other host that serves files will do as well.
+
+Written by medprobe {file.medprobe}.
+"""
