@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, Final
 
@@ -33,6 +33,12 @@ class OneLine(click.ClickException):
 def example(*lines: str) -> str:
     """Format the epilog of a command's help: command lines that can be pasted."""
     return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *_indented(lines)])
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the option `--json` to a command."""
+    text = "Print one JSON object (docs/reference/scripts.md)."
+    return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
 def _indented(lines: tuple[str, ...]) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from medprobe.cli.group import example, main
+from medprobe.cli.group import example, json_option, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -121,14 +121,15 @@ def pipeline() -> None:
         click.echo(f"{path} written")
 
 
-@main.command(epilog=example("medprobe doctor"))
-def doctor() -> None:
+@main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))
+@json_option
+def doctor(*, as_json: bool) -> None:
     """Check params.yaml and dvc.yaml, and list the available sources and models."""
     from medprobe import check
     from medprobe.commands.doctor import doctor as run
 
     check.check(params := check.loaded())
-    run(params, places.DATA)
+    run(params, places.DATA, as_json=as_json)
 
 
 @main.command(epilog=example("medprobe clean"))
@@ -158,25 +159,31 @@ def clean(yes: bool) -> None:
 
 @main.command("list", epilog=example("medprobe list methods"))
 @click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "papers"]))
-def list_(what: str) -> None:
+@json_option
+def list_(what: str, *, as_json: bool) -> None:
     """List the available models, methods, benchmarks or papers.
+
+    Only models need a project.
 
     \b
     WHAT  models of params.yaml, methods, builders of benchmarks, or papers
     """
     from medprobe import check
     from medprobe.commands.list_ import list_ as show
+    from medprobe.core.params import Params
 
-    show(what, check.loaded())
+    needs_project = what == "models" or check.PARAMS.is_file()
+    show(what, check.loaded() if needs_project else Params(), as_json=as_json)
 
 
-@main.command(epilog=example("medprobe plan"))
-def plan() -> None:
+@main.command(epilog=example("medprobe plan", "medprobe plan --json"))
+@json_option
+def plan(*, as_json: bool) -> None:
     """List the stages that would run, with the time that each took before."""
     from medprobe import check
     from medprobe.commands.plan import plan as run
 
-    run(check.loaded())
+    run(check.loaded(), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))

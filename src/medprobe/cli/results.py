@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from medprobe.cli.group import example, main
+from medprobe.cli import completion
+from medprobe.cli.group import example, json_option, main
 from medprobe.core import places
 
 
@@ -14,9 +15,19 @@ from medprobe.core import places
         "medprobe run taught --benchmark medlama --method mask_average --limit 100",
     )
 )
-@click.argument("model")
-@click.option("--benchmark", required=True, help="A benchmark of params.yaml, or a file of facts.")
-@click.option("--method", required=True, help="A name from `medprobe list methods`.")
+@click.argument("model", shell_complete=completion.models)
+@click.option(
+    "--benchmark",
+    required=True,
+    help="A benchmark of params.yaml, or a file of facts.",
+    shell_complete=completion.benchmarks,
+)
+@click.option(
+    "--method",
+    required=True,
+    help="A name from `medprobe list methods`.",
+    shell_complete=completion.methods,
+)
 @click.option(
     "--prompts", type=click.Path(path_type=Path), help="The templates for a file of facts."
 )
@@ -25,6 +36,7 @@ from medprobe.core import places
     "--out", type=click.Path(path_type=Path), help="Save the predictions to this parquet file."
 )
 @click.option("--all", "every", is_flag=True, help="Print all metrics, by parts of subsets too.")
+@json_option
 def run(
     model: str,
     benchmark: str,
@@ -34,6 +46,7 @@ def run(
     limit: int | None,
     out: Path | None,
     every: bool,
+    as_json: bool,
 ) -> None:
     """Probe a model at once, without DVC. Nothing is recorded.
 
@@ -51,18 +64,37 @@ def run(
         raise BadInput(model, "no such folder", "give a checkpoint's folder, or a model's name")
     needs_project = not (Path(model).is_dir() and Path(benchmark).is_file())
     params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
-    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, every=every)
+    printed = {"every": every, "as_json": as_json}
+    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
 
-@main.command(epilog=example('medprobe ask taught "aspirin might treat [Y] ."'))
-@click.argument("model")
-@click.argument("prompt")
-@click.option("--method", help="Default: contrastive (likelihood for generative models).")
-@click.option(
-    "--benchmark", default="medlama", show_default=True, help="The source of the candidates."
+@main.command(
+    epilog=example(
+        'medprobe ask taught "aspirin might treat [Y] ."',
+        'medprobe ask ~/models/my-bert "aspirin might treat [Y] ." --method fill_mask',
+    )
 )
-def ask(model: str, prompt: str, method: str | None, benchmark: str) -> None:
+@click.argument("model", shell_complete=completion.models)
+@click.argument("prompt")
+@click.option(
+    "--method",
+    help="Default: contrastive (likelihood for generative models); without candidates, "
+    "fill_mask (answering).",
+    shell_complete=completion.methods,
+)
+@click.option(
+    "--benchmark",
+    help="The source of the candidates. Default: medlama if the project has it; otherwise the "
+    "model writes its own answers.",
+    shell_complete=completion.benchmarks,
+)
+@json_option
+def ask(
+    model: str, prompt: str, method: str | None, benchmark: str | None, *, as_json: bool
+) -> None:
     """Show a model's ten best answers to a prompt.
+
+    A folder needs no project.
 
     \b
     MODEL   a model of params.yaml, or the folder of a checkpoint
@@ -70,14 +102,18 @@ def ask(model: str, prompt: str, method: str | None, benchmark: str) -> None:
     """
     from medprobe import check
     from medprobe.commands.ask import ask as run
+    from medprobe.core.params import Params
 
-    run(model, prompt, method, benchmark, check.loaded())
+    needs_project = benchmark is not None or not Path(model).is_dir()
+    params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
+    run(model, prompt, method, benchmark, params, as_json=as_json)
 
 
 @main.command(epilog=example("medprobe show medlama may_treat-7"))
-@click.argument("benchmark")
+@click.argument("benchmark", shell_complete=completion.benchmarks)
 @click.argument("query")
-def show(benchmark: str, query: str) -> None:
+@json_option
+def show(benchmark: str, query: str, *, as_json: bool) -> None:
     """Show the answers of all models to one query, under every method.
 
     \b
@@ -87,14 +123,15 @@ def show(benchmark: str, query: str) -> None:
     from medprobe import check
     from medprobe.commands.show import show as run
 
-    run(benchmark, query, check.loaded())
+    run(benchmark, query, check.loaded(), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe diff medlama taught/contrastive untaught/contrastive"))
-@click.argument("benchmark")
-@click.argument("a")
-@click.argument("b")
-def diff(benchmark: str, a: str, b: str) -> None:
+@click.argument("benchmark", shell_complete=completion.benchmarks)
+@click.argument("a", shell_complete=completion.systems)
+@click.argument("b", shell_complete=completion.systems)
+@json_option
+def diff(benchmark: str, a: str, b: str, *, as_json: bool) -> None:
     """Show the queries that one of two systems answers correctly and the other does not.
 
     \b
@@ -105,7 +142,7 @@ def diff(benchmark: str, a: str, b: str) -> None:
     from medprobe import check
     from medprobe.commands.show import diff as run
 
-    run(benchmark, a, b, check.loaded())
+    run(benchmark, a, b, check.loaded(), as_json=as_json)
 
 
 @main.command(
@@ -116,7 +153,7 @@ def diff(benchmark: str, a: str, b: str) -> None:
     )
 )
 @click.argument("kind", type=click.Choice(["predictions", "prompts"]))
-@click.argument("benchmark")
+@click.argument("benchmark", shell_complete=completion.benchmarks)
 @click.argument("name")
 @click.option(
     "--rater", "raters", multiple=True, required=True, help="A rater's name; repeat the option."
@@ -202,6 +239,7 @@ def annotate(
 @click.option(
     "--licensed", is_flag=True, help="The licence of the benchmark allows its text in this folder."
 )
+@json_option
 def export(
     view: str,
     benchmark: str | None,
@@ -212,6 +250,7 @@ def export(
     tool: str | None,
     out: Path | None,
     licensed: bool,
+    as_json: bool,
 ) -> None:
     """Print results as a table for a paper, or write a benchmark for another tool.
 
@@ -234,9 +273,9 @@ def export(
     from medprobe.commands.export import export as text
     from medprobe.library.project import results
 
-    if not form:
-        raise click.UsageError("expected: export VIEW --format latex, markdown or csv")
-    click.echo(text(results(project), view, form, metric), nl=False)
+    if as_json == bool(form):
+        raise click.UsageError("expected: export VIEW --format latex, markdown or csv, or --json")
+    click.echo(text(results(project), view, form or "json", metric), nl=False)
 
 
 @main.command(epilog=example("medprobe moved", "medprobe moved --since v0.1.0 --allow 0"))
@@ -255,16 +294,21 @@ def export(
     show_default=True,
     help="The share of numbers that may change more; no headline may.",
 )
+@json_option
 @click.pass_context
-def moved(ctx: click.Context, since: str, tolerance: float, allow: float) -> None:
+def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, as_json: bool) -> None:
     """Compare the recorded numbers with those of a commit.
 
     The exit status is 1 if a headline, or more numbers than allowed, changed too much.
     """
     from medprobe.commands.moved import compare_with
+    from medprobe.commands.outputs import Moved
 
     headlines, numbers = compare_with(since, tolerance)
-    click.echo(f"{headlines}\n{numbers}")
+    if as_json:
+        Moved(headlines=headlines.output(), numbers=numbers.output()).print()
+    else:
+        click.echo(f"{headlines}\n{numbers}")
     ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
 
 

@@ -13,10 +13,10 @@ import pandas as pd
 from medprobe import methods
 from medprobe.baselines import prior
 from medprobe.benchmarks.table import METADATA
-from medprobe.commands import terminal
+from medprobe.commands import outputs, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import MODEL_KINDS, Choices, Params
+from medprobe.core.params import Choices, Params
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, predict, score, to_tables
@@ -29,30 +29,62 @@ from medprobe.report.numbers import metric as find_metric
 
 MEAN: Final = "macro"
 DEFAULTS: Final = ("contrastive", "likelihood")  # one of them serves every kind of model
+WRITING_DEFAULTS: Final = ("fill_mask", "answering")  # which need no candidates
+CANDIDATES: Final = "medlama"  # the benchmark whose candidates are ranked by default
 
 
-def ask(name: str, prompt: str, method: str | None, benchmark: str, params: Params) -> None:
+def ask(
+    name: str,
+    prompt: str,
+    method: str | None,
+    benchmark: str | None,
+    params: Params,
+    *,
+    as_json: bool = False,
+) -> None:
     """Print the ten best answers to a prompt, with scores, and mark those that are right.
 
     The answers are those of the method's first pass and variant, which is the paper's. Only prompts
-    of the benchmark have marks.
+    of the benchmark have marks. Without a benchmark, the model writes answers of its own.
 
     Args:
         name: a model of params.yaml, or the folder of a checkpoint.
         prompt: a text with one slot `[Y]`.
-        method: a method; None takes the first of DEFAULTS that serves the model.
-        benchmark: the benchmark whose candidates are ranked.
+        method: a method; None takes the first of DEFAULTS that serves the model, or of
+            WRITING_DEFAULTS if there is no benchmark.
+        benchmark: the benchmark whose candidates are ranked; None takes `medlama` if the project
+            has it.
         params: the project's.
+        as_json: print one object, `outputs.Ask`.
 
     Raises:
         BadInput: for a prompt without exactly one slot.
     """
+    if benchmark is None and CANDIDATES in params.benchmark_names:
+        benchmark = CANDIDATES
+    model = _model(name, params)
     if method is None:
-        kinds = {*_model(name, params).kinds}
-        serving = (default for default in DEFAULTS if kinds & {*methods.find(default).KINDS})
-        method = next(serving, DEFAULTS[0])
-    best = answers(name, prompt, method, benchmark, params)
+        defaults = DEFAULTS if benchmark else WRITING_DEFAULTS
+        kinds = {*model.kinds}
+        serving = (default for default in defaults if kinds & {*methods.find(default).KINDS})
+        method = next(serving, defaults[0])
+    if benchmark:
+        best = answers(name, prompt, method, benchmark, params)
+    else:
+        best = model.ask(prompt, method).rename(columns={"answer": "prediction"})
     has_hits = "hit" in best
+    if as_json:
+        rows = [
+            outputs.Ranked(
+                rank=row["rank"],
+                answer=row["prediction"],
+                score=row["score"],
+                right=bool(row["hit"]) if has_hits else None,
+            )
+            for row in best.to_dict("records")
+        ]
+        outputs.Ask(prompt=prompt, method=method, answers=rows).print()
+        return
     columns = ["rank", "answer", "score", *(["right"] if has_hits else [])]
     table = terminal.table(*columns, title=f"{prompt} ({method})")
     for row in best.to_dict("records"):
@@ -73,9 +105,13 @@ def answers(
     Raises:
         BadInput: for a method that does not rank candidates.
     """
-    if methods.find(method).METRIC != library.ANSWER_METRIC:
-        ranking = ", ".join(library.find_answering(MODEL_KINDS))
-        problem, remedy = "this method does not rank candidates", f"choose one of {ranking}"
+    model = _model(name, params)
+    serving = library.find_answering(model.kinds)
+    if method not in serving:
+        ranks = methods.find(method).METRIC == library.ANSWER_METRIC
+        kinds = " or ".join(model.kinds) or "nothing"
+        problem = f"{name} serves as {kinds}" if ranks else "this method does not rank candidates"
+        remedy = f"choose one of {', '.join(serving)}" if serving else "choose another model"
         raise BadInput(f"ask --method {method}", problem, remedy)
     tables = _tables(benchmark, params)
     candidates = tables.candidates[tables.candidates["type"] != DISTRACTOR]
@@ -85,7 +121,7 @@ def answers(
     else:
         candidates = candidates[candidates["subset"] == queries["subset"].item()]
     names = candidates.drop_duplicates("name").assign(subset=queries["subset"].item())
-    prober = _prober(_model(name, params), method, benchmark, params)
+    prober = _prober(model, method, benchmark, params)
     return library.predict_answers(prober, replace(tables, queries=queries, candidates=names), k)
 
 
@@ -99,6 +135,7 @@ def run(
     limit: int | None = None,
     out: Path | None = None,
     every: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
@@ -113,6 +150,7 @@ def run(
         limit: the number of queries to draw by the seed, evenly over relations and subsets.
         out: a parquet file for the predictions.
         every: print the parts of subsets and the means over queries as well.
+        as_json: print one object, `outputs.Run`.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
@@ -132,11 +170,14 @@ def run(
     scores = score(predict(prober, tables, name), tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
-    terminal.console().print(_headline(rows, metadata, _prior(tables, metadata, scoring)))
+    prior_rows = _prior(tables, metadata, scoring)
+    headline = _headline(rows, metadata, prior_rows)
     if not every:
-        is_mean = rows["relation"] == MEAN if (rows["relation"] == MEAN).any() else True
-        is_main = is_mean & ~rows["subset"].str.contains("/")
-        rows = rows[is_main & ~rows["metric"].str.endswith("_tied")]
+        rows, prior_rows = _main(rows), _main(prior_rows)
+    if as_json:
+        outputs.Run(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
+        return
+    terminal.console().print(headline)
     columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
     table = terminal.table(*columns)
     for row in rows.itertuples():
@@ -146,6 +187,18 @@ def run(
             row.method, row.subset, row.relation, row.metric, f"{row.value:.3f}", interval, count
         )
     terminal.console().print(table)
+
+
+def _main(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select the means of whole subsets."""
+    is_mean = rows["relation"] == MEAN if (rows["relation"] == MEAN).any() else True
+    is_main = is_mean & ~rows["subset"].str.contains("/")
+    return rows[is_main & ~rows["metric"].str.endswith("_tied")]
+
+
+def _numbers(rows: pd.DataFrame) -> list[outputs.Number]:
+    names = [*outputs.Number.model_fields]
+    return [outputs.Number(**row) for row in rows[names].to_dict("records")]
 
 
 def _headline(rows: pd.DataFrame, metadata: Metadata, baseline: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ The list says which are available and what each of them enables.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from medprobe import benchmarks
-from medprobe.commands import clean, pipeline, terminal
+from medprobe.commands import clean, outputs, pipeline, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
@@ -21,18 +22,25 @@ from medprobe.engine.inspection import inspect
 SENTENCES: Final = places.SENTENCES.name
 
 
-def doctor(params: Params, data: Path) -> None:
+def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     """Print the sources in `data`, the models of params.yaml, and what other names left on disk.
+
+    Args:
+        params: the project's.
+        data: the folder of the sources.
+        as_json: print one object, `outputs.Doctor`.
 
     Raises:
         BadInput: if dvc.yaml does not match the code.
     """
+    if as_json:
+        _check_pipeline()
+        _output(params, data).print()
+        return
     console = terminal.console()
     console.print(sources_table(params, data))
     console.print(models_table(params))
-    for path, content in pipeline.files().items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != content:
-            raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
+    _check_pipeline()
     if paths := clean.leftovers():
         console.print(clean.table(paths))
         console.print("No result counts these. `medprobe clean` removes them.")
@@ -40,6 +48,33 @@ def doctor(params: Params, data: Path) -> None:
         console.print(f"params.yaml is valid. Missing in {data}/: {', '.join(missing)}.")
     else:
         console.print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+
+
+def _check_pipeline() -> None:
+    for path, content in pipeline.files().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != content:
+            raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
+
+
+def _output(params: Params, data: Path) -> outputs.Doctor:
+    sources = [
+        outputs.Source(
+            source=source,
+            bytes=size(data / source) if _exists(data / source) else None,
+            enables=names,
+        )
+        for source, names in sorted(_uses(params, data).items())
+    ]
+    models = [
+        outputs.ModelState(model=name, kind=kind, origin=origin, checkpoint=state)
+        for name, kind, origin, state in _models(params)
+    ]
+    return outputs.Doctor(
+        sources=sources,
+        models=models,
+        missing=missing_sources(params, data),
+        leftovers=[str(path) for path in clean.leftovers()],
+    )
 
 
 def missing_sources(params: Params, data: Path) -> list[str]:
@@ -92,10 +127,15 @@ def _exists(path: Path) -> bool:
 def models_table(params: Params) -> Table:
     """List every model: its origin, and the kinds of model that its checkpoint can serve."""
     table = Table("model", "kind", "from", "checkpoint", title="Models", title_justify="left")
+    for row in _models(params):
+        table.add_row(*row)
+    return table
+
+
+def _models(params: Params) -> Iterator[tuple[str, str, str, str]]:
     for kind, models in params.models.by_kind().items():
         for name in models:
-            table.add_row(name, kind, _origin(name, params), _state(places.MODELS / name))
-    return table
+            yield name, kind, _origin(name, params), _state(places.MODELS / name)
 
 
 def _origin(name: str, params: Params) -> str:

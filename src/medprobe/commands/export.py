@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe.commands import outputs
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import without_sweeps
@@ -26,6 +27,13 @@ from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
+BESTS: Final = (
+    "Each benchmark has two columns: each model under the method that is best for it, which "
+    "favours models with many methods and is not tested, and all models under one method."
+)
+LEFT_OUT: Final = (
+    "Left out: controls, the settings of sweeps, and variants that rank other names than the rest."
+)
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = "‡: not shown to beat the strongest of the prior and the method's controls."
@@ -53,6 +61,7 @@ class Column:
     head: str
     rows: pd.DataFrame  # of the comparison, one a model, with `best`, `worse` and `unbeaten`
     untested: bool  # whether a model has no test against the best one
+    names_methods: bool = False  # whether the models' methods differ, and cells name them
 
 
 def export(results: Results, view: str, form: str, metric: str | None = None) -> str:
@@ -64,11 +73,16 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
         form: a key of FORMS.
         metric: a metric of a benchmark; None takes its main metric.
 
+    Returns:
+        The table. The leaderboard has two columns per benchmark: each model under the method that
+        is best for it, and all models under one method.
+
     Raises:
         BadInput: for an unknown view or metric.
     """
     if view == LEADERBOARD:
-        columns, title = list(_leaderboard(results, metric)), "The models by benchmark."
+        columns = list(_leaderboard(results, metric))
+        title = f"The models by benchmark. {BESTS} {LEFT_OUT}"
     else:
         columns = list(_benchmark(results, *view.partition("/")[::2], metric))
         row = columns[0].rows.iloc[0]
@@ -97,7 +111,7 @@ def _benchmark(
 
 
 def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
-    """Each benchmark's first subset, under the method that probes most models."""
+    """Each benchmark's first subset, each model's best method and the one of most models."""
     if metric is not None:
         problem = "the leaderboard always shows the main metric of each benchmark"
         raise BadInput("export", problem, "remove --metric")
@@ -109,8 +123,21 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
-        part = order[order["method"] == method]
-        yield _column(results, f"{benchmark} ({subset}), {about(name).title} by {method}", part)
+        head = f"{benchmark} ({subset}), {about(name).title}"
+        yield _bests(results, f"{head} by each model's best", order)
+        yield _column(results, f"{head} by {method}", order[order["method"] == method])
+
+
+def _bests(results: Results, head: str, means: pd.DataFrame) -> Column:
+    """The first row of each model. Methods differ, so that no test compares the models."""
+    rows = means.drop_duplicates("model")
+    best = _best(rows, about(rows["metric"].iloc[0]).better_on(rows["subset"].iloc[0]))
+    marks = {
+        "best": rows["model"].isin(best),
+        "worse": False,
+        "unbeaten": _unbeaten(results, rows),
+    }
+    return Column(head, rows.assign(**marks), untested=False, names_methods=True)
 
 
 def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
@@ -160,10 +187,10 @@ def _best(rows: pd.DataFrame, better: str) -> set[str]:
     return set(rows.loc[rows["value"] == top, "model"])
 
 
-def _cells(columns: list[Column], cell: Callable[[dict[str, Any]], str]) -> pd.DataFrame:
+def _cells(columns: list[Column], cell: Callable[[Column, dict[str, Any]], str]) -> pd.DataFrame:
     """Build a table with one row per model; `cell` formats a row of the comparison."""
     table = {
-        _head(column): {row["model"]: cell(row) for row in column.rows.to_dict("records")}
+        _head(column): {row["model"]: cell(column, row) for row in column.rows.to_dict("records")}
         for column in columns
     }
     models = sorted({model for column in table.values() for model in column})
@@ -181,6 +208,10 @@ def _number(row: dict[str, Any], name: str) -> str:
 
 def _interval(row: dict[str, Any]) -> str:
     return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
+
+
+def _method(column: Column, row: dict[str, Any]) -> str:
+    return row["method"] if column.names_methods else ""
 
 
 def _marks(row: dict[str, Any]) -> str:
@@ -205,12 +236,12 @@ def _latex(columns: list[Column], note: str) -> str:
     scaled to the width of the text (graphicx).
     """
 
-    def cell(row: dict[str, Any]) -> str:
-        value, interval = _number(row, "value"), _interval(row)
+    def cell(column: Column, row: dict[str, Any]) -> str:
+        value = _number(row, "value")
         number = f"\\textbf{{{value}}}" if row["best"] else value
-        return _lines(
-            [f"{number}{_escaped(_marks(row))}", f"{{\\scriptsize {interval}}}" if interval else ""]
-        )
+        below = [_interval(row), _escaped(_method(column, row))]
+        small = [f"{{\\scriptsize {text}}}" if text else "" for text in below]
+        return _lines([f"{number}{_escaped(_marks(row))}", *small])
 
     frame = _cells(columns, cell)
     frame["model"] = frame["model"].map(_escaped)
@@ -237,10 +268,10 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 def _markdown(columns: list[Column], note: str) -> str:
-    def cell(row: dict[str, Any]) -> str:
+    def cell(column: Column, row: dict[str, Any]) -> str:
         value = _number(row, "value")
         number = f"**{value}**" if row["best"] else value
-        return f"{number}{_marks(row)} {_interval(row)}".rstrip()
+        return " ".join(filter(None, [number + _marks(row), _interval(row), _method(column, row)]))
 
     frame = _cells(columns, cell)
     return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"
@@ -252,8 +283,21 @@ def _csv(columns: list[Column], note: str) -> str:
     return str(rows.to_csv(index=False, lineterminator="\n"))
 
 
+def _json(columns: list[Column], note: str) -> str:
+    names = [*outputs.Cell.model_fields]
+    tables = [
+        outputs.Column(
+            head=column.head,
+            cells=[outputs.Cell(**row) for row in column.rows[names].to_dict("records")],
+        )
+        for column in columns
+    ]
+    return outputs.Export(columns=tables, note=note).model_dump_json(indent=1) + "\n"
+
+
 FORMS: Final[dict[str, Callable[[list[Column], str], str]]] = {
     "latex": _latex,
     "markdown": _markdown,
     "csv": _csv,
+    "json": _json,
 }

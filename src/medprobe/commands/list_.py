@@ -6,13 +6,17 @@ from typing import Final
 
 from medprobe import benchmarks, methods
 from medprobe.commands import terminal
+from medprobe.commands.outputs import Listed
 from medprobe.core.params import Params
 from medprobe.papers import papers
 
 
-def list_(what: str, params: Params) -> None:
+def list_(what: str, params: Params, *, as_json: bool = False) -> None:
     """Print a table of the models of params.yaml, the methods, the builders or the papers."""
     columns, rows = LISTS[what]
+    if as_json:
+        Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
+        return
     table = terminal.table(*columns)
     for row in rows(params):
         table.add_row(*row)

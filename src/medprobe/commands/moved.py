@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from medprobe.commands import outputs
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -53,6 +54,14 @@ class Comparison(NamedTuple):
     def moved(self) -> int:
         """The number of differences above their limit."""
         return sum(difference.size > 1 for difference in self.differences)
+
+    def output(self) -> outputs.Changes:
+        """All differences, for `--json`."""
+        changes = [
+            outputs.Change(place=[*place], old=old, new=new, tolerance=limit)
+            for place, old, new, limit in self.differences
+        ]
+        return outputs.Changes(numbers=self.numbers, moved=self.moved, changes=changes)
 
     def __str__(self) -> str:
         count = f"{len(self.differences):,} of {self.numbers:,} numbers differ"

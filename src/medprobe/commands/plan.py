@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from medprobe.commands import timings
+from medprobe.commands import outputs, timings
 from medprobe.commands.repair import check_lock, repair
 from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
@@ -27,11 +27,15 @@ class Time(NamedTuple):
     measured: bool = True  # in a run of the stage itself, not in runs of others
 
 
-def plan(params: Params) -> None:
+def plan(params: Params, *, as_json: bool = False) -> None:
     """Print the stages to run, with their times, in two groups.
 
     Stages of the first group run in any case. Stages of the second run only if a stage before them
     changes their inputs.
+
+    Args:
+        params: the project's.
+        as_json: print one object, `outputs.Plan`.
     """
     repair_unless_running()
     stages = find_stale_stages()
@@ -39,6 +43,10 @@ def plan(params: Params) -> None:
     certain = [name for name in order if stages[name].reason == "now"]
     possible = [name for name in order if stages[name].reason != "now"]
     times = {name: estimate_time(name, stage, params) for name, stage in stages.items()}
+    if as_json:
+        rows = [_output(name, stages[name].reason, times[name]) for name in [*certain, *possible]]
+        outputs.Plan(stages=rows).print()
+        return
     width = max(map(len, stages), default=0)
     groups = ((CERTAIN, certain, "take"), (POSSIBLE, possible, "take at most"))
     for title, names, verb in groups:
@@ -49,6 +57,15 @@ def plan(params: Params) -> None:
             print(f"{summary([times[name] for name in names], verb)}\n")
     if not stages:
         print("All stages are up to date.")
+
+
+def _output(name: str, reason: str, time: Time | None) -> outputs.Stage:
+    return outputs.Stage(
+        stage=name,
+        after=None if reason == "now" else reason.removeprefix("after "),
+        seconds=time.seconds if time else None,
+        measured=time.measured if time else None,
+    )
 
 
 def repair_unless_running() -> None:

@@ -3,7 +3,7 @@
 `show` prints all answers to one query, `diff` the queries on which two systems differ.
 """
 
-from medprobe.commands import terminal
+from medprobe.commands import outputs, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
@@ -11,8 +11,14 @@ from medprobe.metrics.results import prediction_tables
 from medprobe.report.queries import Answers, read_answers
 
 
-def show(benchmark: str, query: str, params: Params) -> None:
+def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -> None:
     """Print all answers to a query, with a mark on the right ones.
+
+    Args:
+        benchmark: its name in params.yaml.
+        query: its identifier.
+        params: the project's.
+        as_json: print one object, `outputs.Show`.
 
     Raises:
         BadInput: if the benchmark was not probed or has no such query.
@@ -28,26 +34,48 @@ def show(benchmark: str, query: str, params: Params) -> None:
     heads = query_heads[0] if query_heads else content["heads"]
     answers_head = "answers, best first" if content["ranked"] else "answers"
     table = terminal.table("model/method", answers_head)
+    systems = []
     for system, ranked, hits in zip(
         content["systems"], answers.ranked[:, number], answers.hits[:, number], strict=True
     ):
         names = [answers.names[place] for place in ranked if place >= 0]
-        cells = [
-            ("✓ " if hit else "") + (name if content["ranked"] else f"{head}: {name}")
+        system_answers = [
+            outputs.Answer(answer=name, head=str(head), right=bool(hit))
             for head, name, hit in zip(heads, names, hits, strict=False)
         ]
-        if cells:
+        if system_answers:
+            model, method = system
+            row = outputs.SystemAnswers(model=model, method=method, answers=system_answers)
+            systems.append(row)
+            cells = [
+                ("✓ " if item.right else "")
+                + (item.answer if content["ranked"] else f"{item.head}: {item.answer}")
+                for item in system_answers
+            ]
             table.add_row("/".join(system), "; ".join(cells))
+    if as_json:
+        names = [*map(str, right_answers)]
+        outputs.Show(
+            query=query, relation=relation, prompt=prompt, right=names, systems=systems
+        ).print()
+        return
     console = terminal.console()
     console.print(f"{relation}: {prompt}")
     console.print(f"{content['called']}: {', '.join(right_answers)}")
     console.print(table)
 
 
-def diff(benchmark: str, a: str, b: str, params: Params) -> None:
+def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = False) -> None:
     """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
 
     If names are ranked, the first name counts.
+
+    Args:
+        benchmark: its name in params.yaml.
+        a: a system.
+        b: the system to compare it with.
+        params: the project's.
+        as_json: print one object, `outputs.Diff`.
 
     Raises:
         BadInput: if the benchmark was not probed, or not by these systems.
@@ -59,11 +87,21 @@ def diff(benchmark: str, a: str, b: str, params: Params) -> None:
             remedy = f"choose one of {', '.join(systems)}"
             raise BadInput("diff", f"unknown system '{name}'{nearest(name, systems)}", remedy)
     best_a, best_b = (content["best"][systems.index(name)] for name in (a, b))
-    table = terminal.table("query", "prompt", content["called"].lower(), "right")
+    differences = []
     for entry, rank_a, rank_b in zip(content["queries"], best_a, best_b, strict=True):
         query, _, _, _, prompt, right_answers, *_ = entry
         if " " not in (rank_a, rank_b) and (rank_a == "1") != (rank_b == "1"):
-            table.add_row(query, prompt, ", ".join(right_answers), a if rank_a == "1" else b)
+            system = a if rank_a == "1" else b
+            names = [*map(str, right_answers)]
+            differences.append(
+                outputs.Difference(query=query, prompt=prompt, right=names, system=system)
+            )
+    if as_json:
+        outputs.Diff(queries=differences).print()
+        return
+    table = terminal.table("query", "prompt", content["called"].lower(), "right")
+    for row in differences:
+        table.add_row(row.query, row.prompt, ", ".join(row.right), row.system)
     terminal.console().print(table)
 
 

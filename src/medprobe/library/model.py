@@ -20,6 +20,8 @@ SEED: Final = 2021
 ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are answers
 # settings that a method demands, for a checkpoint that no project has rewired
 UNREWIRED_SETTINGS: Final = {"contrastive": {"sets": ["none"]}}
+# settings by which a method that can also rank candidates writes answers
+WRITING_SETTINGS: Final[dict[str, dict[str, Any]]] = {"answering": {"forms": ["free"], "spare": 24}}
 
 
 @dataclass
@@ -97,7 +99,8 @@ class Model:
 
         Args:
             prompt: a sentence with one slot `[Y]`.
-            method: name of a method that writes answers, such as `fill_mask`.
+            method: name of a method that writes answers, such as `fill_mask`, or `answering` for
+                causal and chat models.
             k: number of answers to return.
             settings: settings of the method, as in `params.yaml`; the defaults if None.
 
@@ -108,14 +111,16 @@ class Model:
             BadInput: the prompt does not have exactly one slot, or the method writes no answers.
         """
         self._check_method(method, "ask", "it writes no answers of its own", writes=True)
+        if method in WRITING_SETTINGS:
+            settings = {**WRITING_SETTINGS[method], **(settings or {})}
         return self._predict(prompt, [], method, k, settings)
 
     def _check_method(self, method: str, action: str, problem: str, *, writes: bool) -> None:
-        plugin = methods.find(method)
-        if plugin.METRIC != ANSWER_METRIC or writes != plugin.WRITES:
-            alternatives = [
-                n for n in find_answering(self.kinds) if writes == methods.find(n).WRITES
-            ]
+        def is_suitable(name: str) -> bool:
+            return writes == methods.find(name).WRITES or (writes and name in WRITING_SETTINGS)
+
+        if methods.find(method).METRIC != ANSWER_METRIC or not is_suitable(method):
+            alternatives = [name for name in find_answering(self.kinds) if is_suitable(name)]
             remedy = f"one of {', '.join(alternatives)}" if alternatives else "choose another model"
             raise BadInput(f"{action} by {method}", problem, remedy)
 

@@ -72,7 +72,7 @@ class Answering(Method):
         own_settings: bool = False
         """`free`: use the checkpoint's generation settings."""
         spare: int = Field(4, ge=0)
-        """`free`: tokens that may be written beyond the longest candidate."""
+        """`free`: tokens that may be written beyond the longest candidate, if there are any."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -147,7 +147,7 @@ class Answering(Method):
     def _write_answers(
         self, task: Task, inputs: list[writing.WritingPrompt], names: list[str]
     ) -> list[list[writing.Text]]:
-        longest = max(map(len, answer_ids(self.model.tokenizer, names, " ")))
+        longest = max(map(len, answer_ids(self.model.tokenizer, names, " ")), default=0)
         settings = self.settings
         generation = writing.WritingSettings(
             beams=settings.beams,

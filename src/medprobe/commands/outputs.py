@@ -1,0 +1,225 @@
+"""What commands print by `--json`: one object per command, whose schema is its class here."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Output(BaseModel):
+    """The object that a command prints."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def print(self) -> None:
+        """Print the object as JSON; a number that is not defined is null."""
+        print(self.model_dump_json(indent=1))
+
+
+class Listed(Output):
+    """`medprobe list`: what is available."""
+
+    rows: list[dict[str, str]]
+    """One per model, method, builder or paper; the keys are the heads of the table."""
+
+
+class Stage(Output):
+    """A stage that would run."""
+
+    stage: str
+    after: str | None
+    """The stage whose new result would make it run; null if it runs in any case."""
+    seconds: float | None
+    """How long it takes, where that is known."""
+    measured: bool | None
+    """Whether the time is that of a run of this stage; otherwise it is estimated from others."""
+
+
+class Plan(Output):
+    """`medprobe plan`: the stages that would run, in their order."""
+
+    stages: list[Stage]
+
+
+class Source(Output):
+    """A source of benchmarks or of rewiring."""
+
+    source: str
+    bytes: int | None
+    """Null if it is missing."""
+    enables: list[str]
+    """Benchmarks and sentence sets of params.yaml; in parentheses, what could be added to it."""
+
+
+class ModelState(Output):
+    """A model of params.yaml."""
+
+    model: str
+    kind: str
+    origin: str
+    checkpoint: str
+
+
+class Doctor(Output):
+    """`medprobe doctor`: the sources, the models, and what other names left on disk."""
+
+    sources: list[Source]
+    models: list[ModelState]
+    missing: list[str]
+    """Sources that params.yaml needs."""
+    leftovers: list[str]
+    """Paths that no name of params.yaml accounts for."""
+
+
+class Answer(Output):
+    """An answer of a system to a query."""
+
+    answer: str
+    head: str
+    """Its rank, or what the page calls this answer."""
+    right: bool
+
+
+class SystemAnswers(Output):
+    """The answers of a model under a method."""
+
+    model: str
+    method: str
+    answers: list[Answer]
+
+
+class Show(Output):
+    """`medprobe show`: the answers of all systems to a query."""
+
+    query: str
+    relation: str
+    prompt: str
+    right: list[str]
+    systems: list[SystemAnswers]
+
+
+class Difference(Output):
+    """A query that one of two systems answers correctly."""
+
+    query: str
+    prompt: str
+    right: list[str]
+    system: str
+    """Which system is right: MODEL/METHOD."""
+
+
+class Diff(Output):
+    """`medprobe diff`: the queries that exactly one of two systems answers correctly."""
+
+    queries: list[Difference]
+
+
+class Change(Output):
+    """A number that differs between two records."""
+
+    place: list[str]
+    """The names that lead to it."""
+    old: float | None
+    new: float | None
+    tolerance: float
+
+
+class Changes(Output):
+    """The numbers of one kind."""
+
+    numbers: int
+    """In either record."""
+    moved: int
+    """Those that differ by more than the tolerance."""
+    changes: list[Change]
+    """All that differ, the largest first."""
+
+
+class Moved(Output):
+    """`medprobe moved`: the headlines and all numbers, compared with those of a commit."""
+
+    headlines: Changes
+    numbers: Changes
+
+
+class Number(Output):
+    """A mean of a metric."""
+
+    model: str
+    method: str
+    benchmark: str
+    subset: str
+    relation: str
+    """`macro` or `micro`, or a relation."""
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: float | None
+    """The queries behind it."""
+
+
+class Run(Output):
+    """`medprobe run`: the means of a model, and those of the prior, which asks no model."""
+
+    numbers: list[Number]
+    prior: list[Number]
+
+
+class Ranked(Output):
+    """An answer to a prompt."""
+
+    rank: int
+    answer: str
+    score: float
+    right: bool | None = None
+    """Null where no query of the benchmark has this prompt."""
+
+
+class Ask(Output):
+    """`medprobe ask`: the best answers to a prompt."""
+
+    prompt: str
+    method: str
+    answers: list[Ranked]
+
+
+class Cell(Number):
+    """A cell of an exported table."""
+
+    best: bool
+    worse: bool
+    """Significantly worse than the best of its column."""
+    unbeaten: bool
+    """Not shown to beat the strongest of the prior and the method's controls."""
+
+
+class Column(Output):
+    """A column of an exported table."""
+
+    head: str
+    cells: list[Cell]
+
+
+class Export(Output):
+    """`medprobe export`: a table of results."""
+
+    columns: list[Column]
+    note: str
+
+
+OUTPUTS: Final[dict[str, type[Output]]] = {
+    "ask": Ask,
+    "diff": Diff,
+    "doctor": Doctor,
+    "export": Export,
+    "list": Listed,
+    "moved": Moved,
+    "plan": Plan,
+    "run": Run,
+    "show": Show,
+}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schemas of all commands, by command."""
+    return {command: output.model_json_schema() for command, output in OUTPUTS.items()}
