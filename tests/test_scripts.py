@@ -106,7 +106,8 @@ def test_the_state_of_a_project_is_an_object(
     state = run("doctor")
     assert state["missing"] == [] == state["models"] == state["leftovers"]
     assert {row["bytes"] for row in state["sources"]} == {None}
-    assert {"source": "cui2vec", "bytes": None, "enables": ["(diskne)"]} in state["sources"]
+    annotation = {"source": "diskne/annotation.csv", "bytes": None, "enables": ["(diskne)"]}
+    assert annotation in state["sources"]
     stages = {
         "score": Stage("now", "medprobe score", ()),
         "compare": Stage("after score", "medprobe compare", ("score",)),
