@@ -64,6 +64,21 @@ def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str]
     return folder / "reports"
 
 
+def test_a_page_of_numbers_without_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, monkeypatch)
+    statistics = "subset,relation,queries,chance_at_1\nfull,may_treat,10,0.2\n"
+    Path("outputs/benchmarks/made_up/statistics.csv").write_text(statistics)
+    score(PARAMS)
+    for path in places.SCORES.glob("*/*.json"):
+        numbers = re.sub(r'"(low|high)": [-\d.e]+,?', "", path.read_text())
+        path.write_text(re.sub(r",\s*}", "}", numbers))
+    significance(PARAMS)
+    compare(PARAMS)
+    assert "made_up" in Path("reports/index.html").read_text()
+
+
 def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
     table = pd.read_csv(reports / "comparison.csv")
     assert list(table) == COMPARISON

@@ -144,6 +144,7 @@ def comparison(folder: Path = SCORES) -> pd.DataFrame:
         for row in to_rows(json.loads(path.read_text("utf-8")), path.parent.name, path.stem)
     ]
     table = pd.DataFrame(rows, columns=COMPARISON)
+    table[COMPARISON[6:]] = table[COMPARISON[6:]].astype(float)  # no value: NaN, also in all rows
     return table.sort_values(COMPARISON[:6], ignore_index=True)
 
 
