@@ -147,21 +147,43 @@ def test_results_are_logged_once() -> None:
     assert len(runs()) == 2
     assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
     metrics = found["taught · contrastive"].data.metrics
-    assert metrics["main acc_at_1"] == 0.75
-    assert metrics["main acc_at_1.low"] < 0.75 < metrics["main acc_at_1.high"]
+    assert metrics["main_acc_at_1"] == 0.75
+    assert metrics["main_acc_at_1_ci_lower"] < 0.75 < metrics["main_acc_at_1_ci_upper"]
     statistics = pd.read_csv(next(Path("mlruns").rglob("statistics.csv")))
     assert statistics.set_index(["subset", "metric"])["value"]["full", "queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
     one = parts["taught · contrastive · original · set-1"]
-    assert one.metrics["main acc_at_1"] == 0.5
+    assert one.metrics["main_acc_at_1"] == 0.5
     assert one.params["variant"] == "original"
+
+
+@pytest.mark.usefixtures("in_project")
+def test_metrics_are_found_without_quotes_and_name_their_data() -> None:
+    client = connect()
+    experiment = client.get_experiment_by_name("made_up")
+    assert "made-up facts" in experiment.tags["mlflow.note.content"]
+    query = "metrics.main_acc_at_1 > 0.7 and metrics.main_acc_at_1_ci_lower > 0"
+    [run] = client.search_runs([experiment.experiment_id], query)
+    assert run.data.tags["model"] == "taught"
+    data = {entry.dataset.name: entry.dataset for entry in run.inputs.dataset_inputs}
+    benchmark = data["outputs/benchmarks/made_up"]
+    columns = json.loads(benchmark.schema)["mlflow_colspec"]
+    assert {"name": "prompt", "type": "string"} in columns
+    assert json.loads(benchmark.profile) == {"num_rows": 20}
+    [model] = [
+        item
+        for item in client.search_logged_models([experiment.experiment_id])
+        if item.name == "taught"
+    ]
+    measured = {metric.key: metric for metric in model.metrics}["main_acc_at_1"]
+    assert (measured.dataset_name, measured.dataset_digest) == (benchmark.name, benchmark.digest)
 
 
 @pytest.mark.usefixtures("in_project")
 def test_the_main_metric_sorts_first_among_a_few() -> None:
     for run in [*runs(), *runs(role="part")]:
         names = sorted(run.data.metrics, key=str.casefold)
-        assert names[0] == "main acc_at_1"
+        assert names[0] == "main_acc_at_1"
         headlines = [name for name in names if not name.startswith("series/")]
         assert (5 if run.data.tags["medprobe.role"] == "result" else 4) <= len(headlines) <= 10
     assert not [name for one in paired_tests() for name in one.data.metrics if name < "main"]
@@ -184,16 +206,16 @@ def test_every_subset_has_the_main_metric_and_the_first_the_others() -> None:
     )
     found = headlines(table, METADATA, edges=True)
     assert found == {
-        "main acc_at_1": 0.5,
-        "main acc_at_1.low": 0.4,
-        "main acc_at_1.high": 0.6,
-        "main acc_at_1.hard": 0.2,
-        "more acc_at_10": 0.7,
+        "main_acc_at_1": 0.5,
+        "main_acc_at_1_ci_lower": 0.4,
+        "main_acc_at_1_ci_upper": 0.6,
+        "main_acc_at_1_hard": 0.2,
+        "more_acc_at_10": 0.7,
     }
     many = rows(*((f"subset-{i}", "m", "acc_at_1", 0.5) for i in range(20)))
     assert len(headlines(many, METADATA, edges=True)) == 10
     other = rows(("full", "m", "perplexity", 3.0))
-    assert list(headlines(other, METADATA, edges=False)) == ["main perplexity"]
+    assert list(headlines(other, METADATA, edges=False)) == ["main_perplexity"]
 
 
 def test_a_method_without_a_main_variant_has_its_first() -> None:
@@ -241,7 +263,7 @@ def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     )
     names = ["taught · contrastive", "untaught · contrastive", "all · paired-tests"]
     assert [run.info.run_name for run in shown] == names
-    assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main acc_at_1`"
+    assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main_acc_at_1`"
     assert not view["orderByAsc"]
 
 
@@ -250,14 +272,14 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
 
     def run(**metrics: float) -> SimpleNamespace:
         return SimpleNamespace(
-            data=SimpleNamespace(metrics={f"main {k}": v for k, v in metrics.items()})
+            data=SimpleNamespace(metrics={f"main_{k}": v for k, v in metrics.items()})
         )
 
     costs = [run(perplexity=3.0), run(perplexity=4.0)]
     shown = pages.view(costs)
-    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main perplexity`", True)
+    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main_perplexity`", True)
     shown = pages.view([*costs, run(acc_at_1=0.5)])
-    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main acc_at_1`", False)
+    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main_acc_at_1`", False)
 
 
 def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
@@ -285,14 +307,14 @@ def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
     against_prior = tests[(tests["model_b"] == "baseline") & (tests["metric"] == "acc_at_1")]
     row = against_prior.set_index(["model_a", "method_a"]).loc[("taught", "contrastive")]
     metrics = by_model()["taught"].data.metrics
-    assert metrics["above prior"] == pytest.approx(row["difference"])
-    assert metrics["above prior.p"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
+    assert metrics["above_prior"] == pytest.approx(row["difference"])
+    assert metrics["above_prior_p"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
     recorded = json.loads(Path("metrics/above_prior.json").read_text(encoding="utf-8"))
     (numbers,) = [models["taught"]["contrastive"] for models in recorded.values()]
-    assert numbers["difference"] == pytest.approx(metrics["above prior"], abs=1e-6)
-    assert numbers["p"] == pytest.approx(metrics["above prior.p"], abs=1e-6)
+    assert numbers["difference"] == pytest.approx(metrics["above_prior"], abs=1e-6)
+    assert numbers["p"] == pytest.approx(metrics["above_prior_p"], abs=1e-6)
     track(PARAMS)
-    history = connect().get_metric_history(by_model()["taught"].info.run_id, "above prior")
+    history = connect().get_metric_history(by_model()["taught"].info.run_id, "above_prior")
     assert len(history) == 1
 
 
@@ -336,7 +358,7 @@ def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     (used,) = client.get_run(by_model()["taught"].info.run_id).inputs.model_inputs
     assert used.model_id == models["taught"].model_id
     measured = {one.key: one.value for one in models["taught"].metrics}
-    assert measured["main acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
+    assert measured["main_acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
 
 
 @pytest.mark.usefixtures("in_project")

@@ -393,19 +393,25 @@ def publish(folder: Path, paths: tuple[Path, ...]) -> None:
     help="The port of the server.",
 )
 def ui(port: int) -> None:
-    """Log all results to MLflow, print the addresses of the runs, and start its server.
+    """Start MLflow's server, log all results, and print the addresses of the runs.
 
-    No server is started if MLFLOW_TRACKING_URI names one.
+    The pages open at once, with the runs that were logged before. No server is started if
+    MLFLOW_TRACKING_URI names one.
     """
+    from contextlib import nullcontext
+
     from medprobe import check
     from medprobe.stages import track as stage
     from medprobe.tracking import pages, store
 
-    stage.track(check.loaded())
+    params = check.loaded()
     client = store.connect()
     remote = client.tracking_uri.startswith("http")
-    server = client.tracking_uri if remote else f"http://127.0.0.1:{port}"
-    for name, address in pages.addresses(client, server).items():
-        click.echo(f"{name}: {address}")
-    if not remote:
-        pages.serve(client, port)
+    address = client.tracking_uri if remote else f"http://127.0.0.1:{port}"
+    with nullcontext() if remote else pages.serve(client, port) as server:
+        click.echo(f"MLflow: {address}; new results are being logged")
+        stage.track(params)
+        for name, page in pages.addresses(client, address).items():
+            click.echo(f"{name}: {page}")
+        if server and (status := server.wait()):
+            raise SystemExit(status)

@@ -62,7 +62,7 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
 def above_prior(single: Sequence[Result]) -> list[Result]:
     """Add the difference to the strongest prior to results.
 
-    `above prior` is the difference of the main metric, and `above prior.p` the stricter corrected p
+    `above_prior` is the difference of the main metric, and `above_prior_p` the stricter corrected p
     of its paired test.
 
     A benchmark whose queries have no relations has no prior, and its results no such metric.
@@ -74,8 +74,8 @@ def above_prior(single: Sequence[Result]) -> list[Result]:
         replace(
             result,
             late={
-                "above prior": numbers[place]["difference"],
-                "above prior.p": numbers[place]["p"],
+                "above_prior": numbers[place]["difference"],
+                "above_prior_p": numbers[place]["p"],
             },
         )
         if place in numbers

@@ -1,9 +1,11 @@
 """The few numbers of a result that become MLflow metrics, and the note that describes a run.
 
-MLflow sorts metrics by name: first `main …`, the benchmark's main metric, then `more …`, other
+MLflow sorts metrics by name: first `main_…`, the benchmark's main metric, then `more_…`, other
 metrics on the same subset, then `series/…`, the metric by step. Other numbers are in scores.csv.
+Names of headlines are words of one piece, so that a search needs no quotes.
 """
 
+import re
 from typing import Final
 
 import pandas as pd
@@ -12,10 +14,10 @@ from medprobe.core.tables import FAMILIES, Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.results import primary_metric, select, subsets, sweep
 
-MAIN: Final = "main "
-MORE: Final = "more "
+MAIN: Final = "main_"
+MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
-EDGES: Final = ("low", "high")
+EDGES: Final = {"low": "ci_lower", "high": "ci_upper"}  # names that are sorted in this order
 CONSISTENCY: Final = ("consistency", "right_under_all")  # of a benchmark's families of queries
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
@@ -35,12 +37,12 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     Args:
         rows: the variant's rows of the comparison.
         metadata: of the benchmark.
-        edges: whether to add the interval of the main number, as `.low` and `.high`.
+        edges: whether to add the interval of the main number, as `_ci_lower` and `_ci_upper`.
 
     Returns:
-        `main <metric>`, the mean over relations on the main subset; `main <metric>.<subset>`, the
-        same on other subsets; `more consistency.families` and `more right_under_all.families`,
-        where there are families; `more <metric>`, other metrics on the main subset.
+        `main_<metric>`, the mean over relations on the main subset; `main_<metric>_<subset>`, the
+        same on other subsets; `more_consistency_families` and `more_right_under_all_families`,
+        where there are families; `more_<metric>`, other metrics on the main subset.
     """
     means = _means(rows)
     if means.empty:
@@ -52,19 +54,19 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     main = f"{MAIN}{metric}"
     values = {main: on_main.loc[metric, "value"]}
     if edges:
-        values |= {f"{main}.{edge}": on_main.loc[metric, edge] for edge in EDGES}
+        values |= {f"{main}_{name}": on_main.loc[metric, edge] for edge, name in EDGES.items()}
     values |= {
-        f"{main}.{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
+        f"{main}_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
     }
     values |= {
-        f"{MORE}{row.metric}.{FAMILIES}": row.value
+        f"{MORE}{row.metric}_{FAMILIES}": row.value
         for row in means[means["metric"].isin(CONSISTENCY)].itertuples()
     }
     for name in catalog():
         if name in on_main.index and name != metric and not name.endswith(TIED):
             values[f"{MORE}{name}"] = on_main.loc[name, "value"]
     finite = [(key, float(value)) for key, value in values.items() if pd.notna(value)]
-    return {legal(key): value for key, value in finite[:LIMIT]}
+    return {re.sub(r"\W", "_", key, flags=re.ASCII): value for key, value in finite[:LIMIT]}
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from medprobe.metrics import catalog
@@ -59,8 +62,16 @@ def view(runs: "list[Run]") -> dict[str, object]:
     return state
 
 
-def serve(client: "MlflowClient", port: int) -> None:
-    """Become MLflow's server of this store's pages, until it is stopped."""
-    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    server = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
-    os.execv(sys.executable, [*server, "--backend-store-uri", client.tracking_uri])
+@contextmanager
+def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run MLflow's server of this store's pages while the block lasts."""
+    command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    server = subprocess.Popen(
+        [*command, "--backend-store-uri", client.tracking_uri], env=environment
+    )
+    try:
+        yield server
+    finally:
+        server.terminate()
+        server.wait()

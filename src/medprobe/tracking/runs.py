@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from medprobe import metrics
 from medprobe.benchmark_numbers import of_run
@@ -34,7 +35,8 @@ from medprobe.tracking.store import Content, Dataset, Result
 
 Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
-LAYOUT: Final = 2  # of what a run holds: another number logs all results again
+LAYOUT: Final = 3  # of what a run holds: another number logs all results again
+COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
@@ -55,7 +57,15 @@ def of(path: Path, params: Params, *, fresh: bool) -> Result:
         key=_key(path, params),
         content=partial(_content, path, params, fresh),
         figures=partial(_figures, path, params),
+        about=_describe(Metadata.read(places.ABOUT / f"{benchmark}.json")),
     )
+
+
+def _describe(metadata: Metadata) -> str:
+    """What a benchmark is, in Markdown."""
+    title = metrics.catalog()[metadata.primary_metric].title
+    lines = [metadata.description, f"Main metric: {title}", f"Licence: {metadata.licence}"]
+    return "\n\n".join([*lines, metadata.citation])
 
 
 def names(path: Path) -> tuple[str, str, str]:
@@ -117,12 +127,22 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
         series=by_step(rows, metadata) | _losses(model, sets, notes),
-        datasets=[Dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
+        datasets=[_dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
         note=note(rows, metadata, {"code": commit, **inputs}),
         begin=origin.get("begin"),
         end=origin.get("end"),
     )
+
+
+def _dataset(name: str, md5: str) -> Dataset:
+    """An input; of a benchmark, the columns and size of its queries."""
+    queries = Path(name) / "queries.parquet"
+    if not queries.is_file():
+        return Dataset(name, md5)
+    table = pq.read_schema(queries)
+    columns = {column.name: COLUMN_TYPES.get(str(column.type), "string") for column in table}
+    return Dataset(name, md5, columns, pq.read_metadata(queries).num_rows)
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:

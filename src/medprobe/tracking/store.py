@@ -7,6 +7,7 @@ the tag `medprobe.state` is `current` for one and `superseded` for those before 
 params.yaml no longer names a result, its run is `gone`, until the result comes back.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,8 @@ class Dataset:
 
     path: str
     digest: str
+    columns: Mapping[str, str] = field(default_factory=dict)  # of its main table: name -> type
+    rows: int | None = None  # of this table
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Result:
         content: Makes what the run holds; called only for a result that is not logged yet.
         figures: Makes the run's drawings, path -> SVG; called once, when they are asked for.
         late: Metrics that need the results of other stages, logged with the drawings.
+        about: What the benchmark is, in Markdown, for the experiment's description.
     """
 
     benchmark: str
@@ -74,6 +78,7 @@ class Result:
     content: Callable[[], Content]
     figures: Callable[[], dict[str, str]] = dict
     late: Mapping[str, float] = field(default_factory=dict)
+    about: str = ""
 
     @property
     def name(self) -> str:
@@ -150,7 +155,7 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
         Whether a run was added.
     """
     with _first_use():
-        experiment = _experiment(client, result.benchmark)
+        experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
     same = next((run for run in runs if run.data.tags.get(KEY) == result.key), None)
     latest = [run for run in runs if run.data.tags.get(STATE) in ("current", "gone")]
@@ -172,24 +177,27 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     return same is None
 
 
-def _experiment(client: "MlflowClient", benchmark: str) -> str:
-    """The id of a benchmark's experiment.
+def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
+    """The id of a benchmark's experiment, which gets a description if there is one.
 
     MLflow keeps an experiment's place of artefacts as an absolute path, which is wrong once the
     project was moved: such an experiment is put aside under another name, and logged again.
     """
     name = os.environ.get(PREFIX, "") + benchmark
     place = None if os.environ.get(URI) else (folder() / benchmark).as_uri()
+    tags = {NOTE: about} if about else {}
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        return client.create_experiment(name, place)
+        return client.create_experiment(name, place, tags)
+    if about and experiment.tags.get(NOTE) != about:
+        client.set_experiment_tag(experiment.experiment_id, NOTE, about)
     if experiment.lifecycle_stage == "deleted":
         client.restore_experiment(experiment.experiment_id)
     if place in (None, experiment.artifact_location):
         return str(experiment.experiment_id)
     client.rename_experiment(experiment.experiment_id, f"{name}, moved {experiment.experiment_id}")
     client.delete_experiment(experiment.experiment_id)
-    return client.create_experiment(name, place)
+    return client.create_experiment(name, place, tags)
 
 
 def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]":
@@ -227,7 +235,8 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
     params = [Param(key, str(value)) for key, value in {**system, **content.params}.items()]
-    metrics = _metrics(content.metrics, content.series, model)
+    data = next((item for item in content.datasets if item.columns), None)
+    metrics = _metrics(content.metrics, content.series, model, data)
     client.log_batch(run, metrics=metrics, params=params)
     with _first_use():
         _log_inputs(client, run, content.datasets, model)
@@ -236,7 +245,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
         title = f"{name} · {part}"
         child = client.create_run(experiment, tags=tags_of_part, run_name=title).info.run_id
         params = [Param(key, str(value)) for key, value in {**system, **about}.items()]
-        client.log_batch(child, metrics=_metrics(numbers, {}, model), params=params)
+        client.log_batch(child, metrics=_metrics(numbers, {}, model, data), params=params)
         client.set_terminated(child)
     client.log_dict(run, {"params": content.params, "tags": tags}, "lineage.json")
     for path, text in content.files.items():
@@ -258,14 +267,23 @@ def _metrics(
     numbers: Mapping[str, float],
     series: Mapping[str, Sequence[tuple[int, float]]],
     model: str | None,
+    data: Dataset | None,
 ) -> list[Any]:
-    """Numbers at step 0, and series by step, as MLflow's entities."""
+    """Numbers at step 0, and series by step, as MLflow's entities; `data` is what was measured."""
     from mlflow.entities import Metric
 
     now = int(time.time() * 1000)
     by_step = {name: [(0, value)] for name, value in numbers.items()} | dict(series)
     return [
-        Metric(name, value, now, step, model_id=model)
+        Metric(
+            name,
+            value,
+            now,
+            step,
+            model_id=model,
+            dataset_name=data.path if data else None,
+            dataset_digest=data.digest if data else None,
+        )
         for name, steps in by_step.items()
         for step, value in steps
     ]
@@ -292,10 +310,13 @@ def _log_inputs(
     """Log what a run reads: data sets, and the model."""
     from mlflow import entities
 
-    inputs = [
-        entities.DatasetInput(entities.Dataset(dataset.path, dataset.digest, "dvc", dataset.path))
-        for dataset in datasets
-    ]
+    inputs = []
+    for data in datasets:
+        columns = [{"name": name, "type": kind} for name, kind in data.columns.items()]
+        schema = json.dumps({"mlflow_colspec": columns}) if columns else None
+        profile = json.dumps({"num_rows": data.rows}) if data.rows is not None else None
+        entity = entities.Dataset(data.path, data.digest, "dvc", data.path, schema, profile)
+        inputs.append(entities.DatasetInput(entity))
     models = [entities.LoggedModelInput(model)] if model else []
     if inputs or models:
         client.log_inputs(run, datasets=inputs, models=models)
