@@ -72,7 +72,9 @@ def test_commands_on_results_print_objects(home: Path, monkeypatch: pytest.Monke
     assert shown["prompt"].startswith("drug 3")
     difference = run("diff", "made_up", *SYSTEMS)["queries"]
     assert {row["system"] for row in difference} == {SYSTEMS[0]}
-    assert run("moved")["headlines"] == {"numbers": 2, "moved": 0, "changes": []}
+    moved = run("moved")
+    assert moved["headlines"] == {"numbers": 2, "moved": 0, "changes": []}
+    assert moved["numbers"]["moved"] == 0
     best, common = run("export", "leaderboard")["columns"]
     assert best["head"].endswith("by each model's best")
     for column in (best, common):

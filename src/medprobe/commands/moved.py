@@ -137,7 +137,8 @@ def _committed(since: str) -> dict[Path, str]:
             raise BadInput("git", problem, "give an existing commit, branch or tag")
         return process.stdout
 
-    paths = git("ls-tree", "-r", "--name-only", since, "--", f"{places.METRICS}").splitlines()
+    recorded = (f"{places.SUMMARY}", f"{places.SCORES}")
+    paths = git("ls-tree", "-r", "--name-only", since, "--", *recorded).splitlines()
     files = [Path(path) for path in paths if path.endswith(".json")]
     if not files:
         problem = f"no numbers in {since}"
