@@ -398,6 +398,7 @@ def ui(port: int) -> None:
     The pages open at once, with the runs that were logged before. No server is started if
     MLFLOW_TRACKING_URI names one.
     """
+    import time
     from contextlib import nullcontext
 
     from medprobe import check
@@ -413,5 +414,7 @@ def ui(port: int) -> None:
         stage.track(params)
         for name, page in pages.addresses(client, address).items():
             click.echo(f"{name}: {page}")
-        if server and (status := server.wait()):
-            raise SystemExit(status)
+        while server and server.poll() is None:
+            time.sleep(0.5)  # Ctrl-C ends it; `wait` goes on where a library restarts system calls
+        if server and server.returncode:
+            raise SystemExit(server.returncode)
