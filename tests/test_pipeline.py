@@ -272,6 +272,8 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(
     assert "<td>drugs<small>full, acc@1 (%)</small></td>" in leaderboard
     output = project.works("medprobe", "export", "leaderboard", "--format", "markdown")
     assert "drugs (full), acc@1 by mask_average" in output
+    project.works("medprobe", "publish", "site")
+    assert 'id="drugs"' in (project.folder / "site/index.html").read_text()
 
 
 def shown(project: Project) -> dict[str, str]:
