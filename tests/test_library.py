@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+import transformers
 
 import medprobe
 from medprobe import library
@@ -177,3 +179,72 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
     assert len(shown) >= 9
     assert "mask_average" in shown[0]
     assert sum("<svg" in text for text in shown) == 2
+
+
+def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:
+    for kind, auto, method in (
+        ("bert", transformers.AutoModelForMaskedLM, "mask_average"),
+        ("gpt2", transformers.AutoModelForCausalLM, "likelihood"),
+    ):
+        folder = tiny_model(kind)
+        network = auto.from_pretrained(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        model = medprobe.load(model=network, tokenizer=tokenizer)
+        kept = model.folder
+        assert model.methods == medprobe.load(folder).methods
+        rankings = [m.rank(PROMPT, NAMES, method) for m in (model, medprobe.load(folder))]
+        pd.testing.assert_frame_equal(*rankings)
+        del model
+        assert not kept.exists()
+
+
+@pytest.mark.parametrize("given", [{}, {"model": 1}, {"path_or_hub": "x", "tokenizer": 1}])
+def test_one_model_is_expected(given: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="expected one model"):
+        medprobe.load(**given)
+
+
+@pytest.mark.slow
+def test_a_model_is_probed_while_it_trains(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = tiny_model("bert")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    facts = pd.DataFrame(
+        [("aspirin", "treats", "fever"), ("adrenaline", "treats", "shock")],
+        columns=["subject", "relation", "object"],
+    )
+    prompts = {"treats": "[X] treats [Y] ."}
+    ids = tokenizer("aspirin treats fever .").input_ids
+    data = [{"input_ids": ids, "labels": ids}] * 20
+
+    def train(*callbacks: transformers.TrainerCallback) -> tuple[dict, list[dict]]:
+        network = transformers.AutoModelForMaskedLM.from_pretrained(folder)
+        arguments = transformers.TrainingArguments(
+            str(tmp_path),
+            max_steps=10,
+            per_device_train_batch_size=2,
+            report_to=[],
+            seed=1,
+            use_cpu=True,
+            save_strategy="no",
+            disable_tqdm=True,
+        )
+        trainer = transformers.Trainer(
+            network,
+            arguments,
+            train_dataset=data,
+            processing_class=tokenizer,
+            callbacks=[*callbacks],
+        )
+        trainer.train()
+        result = medprobe.load(model=network, tokenizer=tokenizer)
+        final = medprobe.probe(result, facts, "mask_average", prompts=prompts, bootstrap=1)
+        means = final.scores[final.scores["relation"] == "macro"]
+        return dict(zip(means["metric"], means["value"], strict=True)), trainer.state.log_history
+
+    probing = medprobe.callback(facts, "mask_average", every=4, prompts=prompts)
+    with_it, history = train(probing)
+    without_it, _ = train()
+    assert with_it == without_it
+    assert [line["step"] for line in probing.history] == [4, 8, 10]
+    assert probing.history[-1]["probe_acc_at_1"] == with_it["acc_at_1"]
+    assert all(line in history for line in probing.history)

@@ -9,9 +9,9 @@ medprobe.results("path/to/project").comparison
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from medprobe.library import Model, ProbeResult, Results, figure, load, probe, results
+    from medprobe.library import Model, ProbeResult, Results, callback, figure, load, probe, results
 
-__all__ = ["Model", "ProbeResult", "Results", "figure", "load", "probe", "results"]
+__all__ = ["Model", "ProbeResult", "Results", "callback", "figure", "load", "probe", "results"]
 
 
 def __getattr__(name: str) -> Any:

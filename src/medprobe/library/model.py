@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -15,6 +16,9 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTabl
 from medprobe.engine.load import inspect
 from medprobe.methods import K, Method
 from medprobe.sources import hub
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SEED: Final = 2021
 ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are answers
@@ -44,6 +48,7 @@ class Model:
     engine: EngineParams = field(default_factory=EngineParams)
     seed: int = SEED
     _prober_cache: tuple[object, Method] | None = field(default=None, repr=False, compare=False)
+    _copy: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def methods(self) -> list[str]:
@@ -166,18 +171,25 @@ class Model:
 
 
 def load(
-    path_or_hub: str | Path,
+    path_or_hub: str | Path | None = None,
     *,
+    model: "PreTrainedModel | None" = None,
+    tokenizer: "PreTrainedTokenizerBase | None" = None,
     revision: str | None = None,
     device: Device = "auto",
     precision: Precision = "float32",
     offline: bool = False,
     seed: int = SEED,
 ) -> Model:
-    """Open a model from a folder or from the hub.
+    """Open a model from a folder, from the hub or from memory.
+
+    Of a model in memory, a copy is written to a temporary folder, which goes with the returned
+    object. The model itself is not touched, so it can go on training.
 
     Args:
         path_or_hub: folder of a checkpoint, or a name on the hub such as `dmis-lab/biobert-v1.1`.
+        model: a model of transformers in memory, in place of `path_or_hub`.
+        tokenizer: the tokenizer of this model.
         revision: commit or branch on the hub; the main branch if None.
         device: where the model runs.
         precision: of its weights.
@@ -185,13 +197,26 @@ def load(
         seed: of every random draw.
 
     Raises:
-        BadInput: there is no such checkpoint, or it is damaged.
+        BadInput: there is no such checkpoint, or it is damaged; or neither or both of a path and a
+            model are given, or a model without its tokenizer.
 
     Example:
         >>> load("bert-base-uncased").methods  # doctest: +SKIP
         ['contrastive', 'fill_mask', 'judgment', 'likelihood', 'mask_average', ...]
+        >>> load(model=model, tokenizer=tokenizer).methods  # doctest: +SKIP
     """
     engine = EngineParams(device=device, precision=precision, offline=offline)
+    if (path_or_hub is None) == (model is None) or (model is None) != (tokenizer is None):
+        remedy = "give a folder or a name on the hub, or both model= and tokenizer="
+        raise BadInput("load", "expected one model", remedy)
+    if model is not None and tokenizer is not None:
+        copy = TemporaryDirectory(prefix="medprobe-model-")
+        model.save_pretrained(copy.name)
+        tokenizer.save_pretrained(copy.name)
+        folder = Path(copy.name)
+        name = model.config.name_or_path or type(model).__name__
+        return Model(name, folder, inspect(folder).kinds, engine, seed, _copy=copy)
+    assert path_or_hub is not None
     folder = Path(path_or_hub)
     if not folder.is_dir():
         folder = hub.fetch_snapshot(HubModel(hub=str(path_or_hub), revision=revision), offline)
