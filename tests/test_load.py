@@ -338,6 +338,25 @@ def test_code_of_a_models_own_is_refused(tiny_model: TinyModel, tmp_path: Path) 
         load(folder, "masked")
 
 
+class Payload:
+    """What runs a command when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_pickled_code_in_weights_is_never_run(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path)
+    (folder / "model.safetensors").unlink()
+    torch.save({"weights": Payload(tmp_path / "run")}, folder / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="its files hold other things than weights"):
+        load(folder, "masked")
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_adapter_is_not_left_out_silently(tiny_model: TinyModel, tmp_path: Path) -> None:
     folder = changed(tiny_model("gpt2"), tmp_path)
     (folder / "adapter_config.json").write_text("{}")
