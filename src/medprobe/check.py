@@ -100,6 +100,7 @@ def _check_benchmarks(params: Params) -> None:
 
 
 def _check_models(params: Params) -> None:
+    """Refuse a reserved or repeated name, no origin, an unknown twin, a kind unlike the recipe."""
     from medprobe.sample.settings import find_recipe
 
     all_models = params.models.all()
