@@ -146,6 +146,24 @@ def test_a_link_into_a_cache_is_not_written_through(tmp_path: Path) -> None:
     assert (data / "mine.txt").read_text() == "a sentence .\n"
 
 
+def test_a_link_out_of_an_archive_brings_nothing(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("a key .\n")
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    (archive / "first.txt").write_text("velotrine is given .\n")
+    (archive / "again.txt").symlink_to(archive / "first.txt")
+    import_files("sentences", archive, tmp_path / "data")
+    (archive / "second.txt").symlink_to(secret)
+    (archive / "loop").symlink_to(archive)
+    with pytest.raises(BadInput, match=r"second\.txt: a link to a file outside of the folder"):
+        import_files("sentences", archive, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    link = tmp_path / "link"  # what the user names is the user's choice
+    link.symlink_to(secret)
+    import_files("sentences", link, tmp_path / "other")
+
+
 @pytest.mark.parametrize("what", [name for name in imports.names() if name != "sentences"])
 def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
     (tmp_path / "empty").mkdir()

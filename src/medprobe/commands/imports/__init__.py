@@ -56,8 +56,8 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
         The report.
 
     Raises:
-        BadInput: for an error in the files, and unless `force` for an existing file that differs.
-            No file is copied then.
+        BadInput: for an error in the files, for a link that leads out of the folder, and unless
+            `force` for an existing file that differs. No file is copied then.
     """
     if name not in names():
         remedy = f"choose one of {', '.join(names())}"
@@ -66,6 +66,7 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
         raise BadInput(path, "no such file or folder", "give the clone, archive or file")
     find: Callable[[Path], Release] = importlib.import_module(f"{__name__}.{name}").find
     release = find(path)
+    _check_links(release, path)
     target = data / release.folder
     roots = sorted({str(source.parent) for source in release.files.values()})
     print(f"found: {len(release.files)} files in {roots[0] if len(roots) == 1 else path}")
@@ -76,6 +77,15 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
     _copy(release, target, force)
     print(f"copied to {target}; next: {release.next_step}, then run `dvc add {data}`")
     return release.report
+
+
+def _check_links(release: Release, path: Path) -> None:
+    """Refuse links that lead out of what was named: an archive could bring any file into data/."""
+    root = path.resolve() if path.is_dir() else path.resolve().parent
+    for source in release.files.values():
+        if source != path and not source.resolve().is_relative_to(root):
+            problem = "a link to a file outside of the folder"
+            raise BadInput(source, problem, "replace the link by the file, if it is what you want")
 
 
 def _copy(release: Release, target: Path, force: bool) -> None:
