@@ -75,6 +75,7 @@ def test_the_folder_has_pages_results_and_a_workflow(home: Path, site: str) -> N
     assert files >= PAGES | {".github/workflows/pages.yml"}
     assert "made_up" in (home / site / "README.md").read_text()
     assert ("queries/made_up.html" in files) == (site in ("site", "both"))
+    assert "units/taught/contrastive/made_up.parquet" in files
 
 
 @pytest.mark.parametrize("site", ["site", "one"])

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from mlflow import MlflowClient
 
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams, TrackParams
 from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
@@ -656,3 +657,21 @@ def test_a_commit_of_results_moves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert first[-10:] != lineage.commit()[:10]
     Path("params.yaml").write_text("2")
     assert lineage.followed() == f"{first} with changes"
+
+
+def test_a_store_is_made_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+    def stopped(client: MlflowClient, max_results: int) -> None:
+        assert not Path("mlruns/mlflow.db").exists()
+        Path(client.tracking_uri.removeprefix("sqlite:///")).write_text("half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(MlflowClient, "search_experiments", stopped)
+        connect()
+    assert {path.name for path in Path("mlruns").iterdir()} == {".lock"}
+    assert len(connect().search_experiments()) == 1

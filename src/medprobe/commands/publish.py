@@ -27,10 +27,10 @@ TEMPLATE: Final = Path(__file__).with_name("pages.yml")
 def publish(paths: Sequence[Path], out: Path) -> None:
     """Write the pages of a project, or of the results of several, without any licensed text.
 
-    The folder has `index.html`, its figures and tables, `results.json` with which others can
-    continue, README.md, and a workflow that publishes the folder as GitHub Pages. The pages of a
-    project include its single queries by their identifiers, whatever `track.text` says. They load
-    nothing from another place.
+    The folder has `index.html`, its figures and tables, `results.json` and what paired tests
+    compare, with which others can continue, README.md, and a workflow that publishes the folder as
+    GitHub Pages. The pages of a project include its single queries by their identifiers, whatever
+    `track.text` says. They load nothing from another place.
 
     Args:
         paths: folders of projects, and results files of `medprobe merge`.
@@ -58,7 +58,14 @@ def _write_project(project: Path, folder: Path) -> None:
         params = check.loaded()
         track = params.track.model_copy(update={"text": False})
         compare(params.model_copy(update={"track": track}), folder, texts=None)
-        shared.write(shared.of_project(Path()), folder / shared.NAME)
+        file = shared.of_project(Path())
+        shared.write(file, folder / shared.NAME)
+        for result in file.results:
+            table = shared.units(Path(), result)
+            if table is not None:
+                path = folder / shared.UNITS / result.table
+                path.parent.mkdir(parents=True, exist_ok=True)
+                table.to_parquet(path, index=False)
 
 
 def _write_merged(paths: Sequence[Path], folder: Path) -> None:

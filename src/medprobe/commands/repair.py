@@ -20,7 +20,8 @@ def repair() -> None:
         BadInput: if dvc.lock is incomplete.
     """
     in_outputs = [folder.rglob(f"{SCRATCH}*") for folder in (Path("outputs"), places.METRICS)]
-    remove_leftovers(chain(Path().glob(f"{SCRATCH}*"), *in_outputs))
+    at_hand = [folder.glob(f"{SCRATCH}*") for folder in (Path(), Path("mlruns"))]
+    remove_leftovers(chain(*at_hand, *in_outputs))
     for folder in RUNS.glob("*/*"):
         with suppress(OSError):  # it is not empty
             folder.rmdir()

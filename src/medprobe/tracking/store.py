@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
+from medprobe.core.files import replacing
 from medprobe.tracking.lineage import user
 
 if TYPE_CHECKING:
@@ -102,10 +103,14 @@ def connect() -> "MlflowClient":
     """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
-    uri = os.environ.get(URI) or f"sqlite:///{folder() / 'mlflow.db'}"
+    database = folder() / "mlflow.db"
+    uri = os.environ.get(URI) or f"sqlite:///{database}"
     with _first_use():
         from mlflow import MlflowClient
 
+        if not os.environ.get(URI) and not database.exists():
+            with replacing(database) as scratch:  # a kill would leave half of its tables
+                MlflowClient(f"sqlite:///{scratch}").search_experiments(max_results=1)
         client = MlflowClient(uri)
         client.search_experiments(max_results=1)
     return client
