@@ -8,8 +8,7 @@ from medprobe.core.tables import Metadata
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary_metric, select, subsets
-from medprobe.metrics.significance import is_control
+from medprobe.metrics.results import is_control, primary_metric, select, subsets
 from medprobe.metrics.summary import MEANS
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
 from medprobe.report.numbers import MISSING, cell, format_value, metric
-from medprobe.report.results import Results, comparable
+from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
 CAPTION: Final = (
@@ -63,7 +63,7 @@ class Standing:
 def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
     """Rank the systems by a metric; None where no system has it, or it has no better direction."""
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-    rows, better = comparable(rows), metric(name).better_on(subset)
+    rows, better = results.representatives(rows), metric(name).better_on(subset)
     if rows.empty or better == "neither":
         return None
     rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
