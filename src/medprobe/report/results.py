@@ -16,7 +16,6 @@ from medprobe.metrics.template_free.data_sets import family
 __all__ = ["LEVEL", "Results", "comparable", "overlap", "without_controls"]
 
 
-
 @dataclass(frozen=True)
 class Results:
     """The tables behind the page.

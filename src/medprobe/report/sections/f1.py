@@ -6,7 +6,7 @@ threshold.
 Source: Alghanmi et al. 2021, tables 2 to 8; their numbers are next to those of their models.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 
 RANKED: Final = ("top_1", "auc")
+WIDE: Final = 5  # models that are columns; if there are more, they are rows
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -59,16 +60,22 @@ def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[
 def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
     title = metric(rows["metric"].iloc[0]).title
+    caption = f"{title}, per cent; a paper's number in brackets"
     models = sorted(rows["model"].unique())
+    if len(models) > WIDE:
+        listed = [
+            [row[key] for key in ("model", *keys)] + [_cell(results, row)]
+            for _, row in rows.sort_values(["value"], ascending=False).iterrows()
+        ]
+        return Table(["model", *keys.values(), title], listed, caption)
     body: list[list[str | Cell]] = []
     for names, group in rows.groupby(list(keys), sort=True):
-        cells = {row.model: _cell(results, row) for row in group.itertuples()}
+        cells = {row["model"]: _cell(results, row) for _, row in group.iterrows()}
         body.append([*names, *(cells.get(model, MISSING) for model in models)])
-    caption = f"{title}, per cent; a paper's number in parentheses"
     return Table([*keys.values(), *models], body, caption)
 
 
-def _cell(results: Results, row: Any) -> Cell:
+def _cell(results: Results, row: pd.Series) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
     text = with_deviation(row.metric, row.value, row.std).removesuffix(" %")
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
