@@ -6,7 +6,7 @@ threshold.
 Source: Alghanmi et al. 2021, tables 2 to 8; their numbers are next to those of their models.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -64,18 +64,18 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     models = sorted(rows["model"].unique())
     if len(models) > WIDE:
         listed = [
-            [row[key] for key in ("model", *keys)] + [_cell(results, row)]
-            for _, row in rows.sort_values(["value"], ascending=False).iterrows()
+            [*(getattr(row, key) for key in ("model", *keys)), _cell(results, row)]
+            for row in rows.sort_values("value", ascending=False, kind="stable").itertuples()
         ]
         return Table(["model", *keys.values(), title], listed, caption)
     body: list[list[str | Cell]] = []
     for names, group in rows.groupby(list(keys), sort=True):
-        cells = {row["model"]: _cell(results, row) for _, row in group.iterrows()}
+        cells = {row.model: _cell(results, row) for row in group.itertuples()}
         body.append([*names, *(cells.get(model, MISSING) for model in models)])
     return Table([*keys.values(), *models], body, caption)
 
 
-def _cell(results: Results, row: pd.Series) -> Cell:
+def _cell(results: Results, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
     text = with_deviation(row.metric, row.value, row.std).removesuffix(" %")
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
