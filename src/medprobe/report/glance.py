@@ -67,8 +67,9 @@ def _value(results: Results, entry: Standing) -> Line:
 def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
     """The strongest baseline, which needs no knowledge."""
     if strongest_baseline := next(iter(baselines(results, entry.best)), None):
-        mark = "" if strongest_baseline.beaten else f" {MARK}"
         gap = float(entry.best["value"] - strongest_baseline.value)
+        is_worse = gap > 0 if metric(entry.metric).better_on(entry.subset) == "lower" else gap < 0
+        mark = "" if strongest_baseline.beaten or is_worse else f" {MARK}"
         yield [
             Cell("Is it knowledge?", note=f"strongest baseline: {strongest_baseline.name}"),
             cell(entry.metric, strongest_baseline.value),

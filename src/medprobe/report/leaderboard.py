@@ -61,7 +61,8 @@ def _summary(rankings: Sequence[Standing]) -> Iterator[str]:
             "The best model is significantly better than every other model under the same method "
             f"on {clear} of {len(contested)} benchmarks."
         )
-    if measured := [ranking for ranking in rankings if ranking.baselines]:
+    measured = [ranking for ranking in rankings if ranking.baselines]
+    if len(measured) > 1:
         unbeaten = [ranking for ranking in measured if not ranking.baselines[0].beaten]
         names = (f"{ranking.benchmark} ({ranking.baselines[0].name})" for ranking in unbeaten)
         exceptions = f", not on {', '.join(names)}" if unbeaten else ""
