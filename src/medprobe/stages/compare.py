@@ -133,12 +133,12 @@ def _write_query_pages(
     jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
     sizes = [len(tables) for _, tables in sorted(paths.items())]
     for _ in with_progress(
-        in_processes(partial(_write_pages_of_benchmark, pages), jobs), sizes, bar
+        in_processes(partial(write_pages_of_benchmark, pages), jobs), sizes, bar
     ):
         pass
 
 
-def _write_pages_of_benchmark(
+def write_pages_of_benchmark(
     pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
 ) -> None:
     """Write the pages of one benchmark, from its name and its prediction tables."""
