@@ -32,6 +32,7 @@ class SoftTraining:
         examples: Sequence[Example],
         batch: int,
         scheduler: torch.optim.lr_scheduler.LambdaLR,
+        *,
         file: StateFile,
     ) -> None:
         self.recipe, self.model, self.vectors = recipe, recipe.model.model, vectors

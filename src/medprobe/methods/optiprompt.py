@@ -193,7 +193,7 @@ class Optiprompt(Method):
         steps = settings.epochs * -(-len(examples) // settings.batch)
         shares = recipe.schedule(int(steps * settings.warmup), steps)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, shares)
-        return SoftTraining(recipe, vectors, examples, settings.batch, scheduler, file)
+        return SoftTraining(recipe, vectors, examples, settings.batch, scheduler, file=file)
 
     def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> Quality:
         """acc@1 on the dev split, then the negative loss.
