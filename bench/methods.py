@@ -26,6 +26,7 @@ from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
 from medprobe.engine import prompt_texts, soft, writing
 from medprobe.engine.batching import pad_rows
 from medprobe.engine.load import load, use_threads
+from medprobe.engine.training_state import StateFile
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
@@ -149,7 +150,8 @@ def bench_optiprompt(folder: Path) -> Figure:
     examples = method._examples(rows)  # two a query: four steps
     vectors = soft.token_embeddings(method.model, [5] * chosen.vectors).requires_grad_()
     with soft.install_vectors(method.model, vectors):
-        ours = seconds(lambda: list(method._epochs(examples, vectors))) / len(examples)
+        training = method._training(examples, vectors, StateFile(None))
+        ours = seconds(training.epoch) / len(examples)
     tokenizer, model = masked_model(folder)
     model.train()
     model.resize_token_embeddings(len(tokenizer) + chosen.vectors)  # a new word a vector

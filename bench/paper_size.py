@@ -74,6 +74,7 @@ def params() -> Params:
         {
             "models": {"masked": {name: {} for name in MODELS}},
             "benchmarks": {name: {name: {}} for name in METHODS},
+            "methods": {"masked": {method: {name: {}} for name, method in METHODS.items()}},
         }
     )
 

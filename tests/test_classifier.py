@@ -233,7 +233,7 @@ def test_predictions_and_curves_are_written_and_kept(
     scores = metrics.find("f1").score(table, places.BENCHMARKS / "small", scoring)
     assert scores["always-true"]["symptoms"]["C1"]["f1"]["value"] == pytest.approx(2 / 3, abs=1e-5)
 
-    def never(*_: object) -> None:
+    def never(*_: object, **__: object) -> None:
         raise AssertionError("trained again")
 
     monkeypatch.setattr(TextClassifier, "fine_tune", never)

@@ -66,7 +66,7 @@ def trained(model: str, relation: str, kind: str) -> tuple[list[float], list[tor
 
     asked.recipe.losses = recorded
     asked.recipe.start = lambda template: start
-    asked.recipe.orders = lambda count: iter([list(range(count))] * asked.settings.epochs)
+    asked.recipe.order = lambda count, previous: list(range(count))
     if kind == "attention_mask_old_vocabulary":
         asked.recipe.install_vectors = partial(soft.install_vectors, asked.model)
     rows = table(model, relation)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
-from medprobe.engine import gradients, rewiring
+from medprobe.engine import gradients, training_state
 from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
 from medprobe.engine.gradients import add_gradients, free_bytes
@@ -210,7 +210,7 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
 ) -> None:
     """With -1 seconds that a stop can lose, every step is kept."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(rewiring, "KEEP_SECONDS", seconds)
+    monkeypatch.setattr(training_state, "KEEP_SECONDS", seconds)
     sentences = tmp_path / "set-0.txt"
     sentences.write_text("\n".join(SENTENCES) + "\n")
 

@@ -297,9 +297,14 @@ def read_predictions(
         filters = [("variant", "==", variant)]
         if first:
             filters.append(("replicate", "==", min(replicates[variant])))
-        table = pd.read_parquet(path, filters=filters)
-        check_scores(table, path)
-        yield table
+        yield _read_scored(path, filters)
+
+
+def _read_scored(path: Path, filters: list[tuple[str, str, str]]) -> pd.DataFrame:
+    """Read the rows of a prediction table that pass the filters, and check their scores."""
+    table = pd.read_parquet(path, filters=filters)
+    check_scores(table, path)
+    return table
 
 
 def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:

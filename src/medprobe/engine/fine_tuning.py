@@ -20,6 +20,7 @@ from medprobe.engine.batching import compute_in_batches
 from medprobe.engine.linear_probe import LinearProbe
 from medprobe.engine.load import Model, load
 from medprobe.engine.recipe import FineTuningRecipe
+from medprobe.engine.training_state import StateFile
 
 Truncation = Literal["only_first", "longest_first"]
 Curve = list[dict[str, float]]  # epoch, train, validation: the mean losses of each epoch
@@ -128,7 +129,12 @@ class TextClassifier:
         return self._run(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
 
     def fine_tune(
-        self, split: Split, recipe: FineTuningRecipe, seed: int, probe: LinearProbe | None = None
+        self,
+        split: Split,
+        recipe: FineTuningRecipe,
+        seed: int,
+        probe: LinearProbe | None = None,
+        state: Path | None = None,
     ) -> tuple[NDArray[np.float64], Curve]:
         """Fine-tune on a split and test.
 
@@ -141,6 +147,7 @@ class TextClassifier:
             recipe: How to train.
             seed: Of the head, of dropout and of the batches.
             probe: See above.
+            state: A file of a training with the same arguments, which continues from it.
 
         Returns:
             Probabilities of the positive class, [test], and the losses of each epoch.
@@ -153,18 +160,12 @@ class TextClassifier:
             self.loaded.model if probe is None else MeanPooled(self.loaded.model.base_model, probe)
         )
         weights = torch.ones(CLASSES) if probe is None else balance(split.train)
-        training = _Training(recipe, model, weights.to(self.loaded.device), seed)
-        curve: Curve = []
-        best_weights: dict[str, torch.Tensor] = {}
-        losses: list[float] = []
-        while not losses or not recipe.stops(losses):
-            loss = training.epoch(split.train, self._padded)
-            losses.append(self._loss(model, split.validation))
-            curve.append({"epoch": len(losses), "train": loss, "validation": losses[-1]})
-            if recipe.epoch_tested(losses) == len(losses) - 1:
-                best_weights = {name: value.clone() for name, value in model.state_dict().items()}
-        model.load_state_dict(best_weights)
-        return np.exp(self._log_probabilities(model, split.test)[:, 1]), curve
+        training = _Training(recipe, model, weights.to(self.loaded.device), seed, StateFile(state))
+        while not training.curve or not recipe.stops(training.validation_losses):
+            training.epoch(split.train, self._padded)
+            training.end_epoch(len(split.train), self._loss(model, split.validation))
+        model.load_state_dict(training.best_weights)
+        return np.exp(self._log_probabilities(model, split.test)[:, 1]), training.curve
 
     def _reset(self, seed: int) -> None:
         """Restore the checkpoint's weights and a new head drawn with the seed."""
@@ -208,29 +209,47 @@ class TextClassifier:
 
 
 class _Training:
-    """A model in training: its optimiser, its step, and the generator of batches."""
+    """A model in training, from step to step: all that its next step needs."""
 
     def __init__(
-        self, recipe: FineTuningRecipe, model: torch.nn.Module, weights: torch.Tensor, seed: int
+        self,
+        recipe: FineTuningRecipe,
+        model: torch.nn.Module,
+        weights: torch.Tensor,
+        seed: int,
+        file: StateFile,
     ) -> None:
-        self.recipe, self.model, self.weights = recipe, model, weights
+        self.recipe, self.model, self.weights, self.file = recipe, model, weights, file
         self.optimiser = recipe.make_optimiser(model.parameters())
         self.optimiser.zero_grad(set_to_none=True)  # nothing is kept of an earlier training
         self.generator = np.random.default_rng(seed)
+        self.curve: Curve = []
+        self.best_weights: dict[str, torch.Tensor] = {}
         self.step = 0
+        self.batches: list[list[int]] = []  # of the epoch; none between epochs
+        self.position = 0  # in these
+        self.total = 0.0  # loss of the epoch's texts so far
+        if state := file.read():
+            self._restore(state)
+
+    @property
+    def validation_losses(self) -> list[float]:
+        """One per finished epoch."""
+        return [epoch["validation"] for epoch in self.curve]
 
     def epoch(
         self,
         texts: Sequence[Text],
         padded: Callable[[Sequence[Text]], tuple[dict[str, torch.Tensor], torch.Tensor]],
-    ) -> float:
-        """Train on every text once; return the mean loss."""
+    ) -> None:
+        """Train on every text once, or on those that a stopped epoch left."""
         self.model.train()
-        recipe, optimiser, total = self.recipe, self.optimiser, 0.0
-        batches = recipe.order([len(text) for text in texts], self.generator)
-        for batch in batches:
+        recipe, optimiser = self.recipe, self.optimiser
+        if not self.batches:
+            self.batches = recipe.order([len(text) for text in texts], self.generator)
+        for batch in self.batches[self.position :]:
             for group in optimiser.param_groups:
-                group["lr"] = recipe.rate(self.step, len(batches) * recipe.epochs)
+                group["lr"] = recipe.rate(self.step, len(self.batches) * recipe.epochs)
             inputs, labels = padded([texts[i] for i in batch])
             if recipe.gradients == "cleared":
                 optimiser.zero_grad(set_to_none=True)
@@ -241,9 +260,42 @@ class _Training:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             optimiser.step()
             self.step += 1
-            total += loss.item() * len(batch)
+            self.position += 1
+            self.total += loss.item() * len(batch)
+            self.file.write_if_due(self._state)
         self.model.eval()
-        return total / len(texts)
+
+    def end_epoch(self, texts: int, validation: float) -> None:
+        """Record an epoch's losses, and its weights if they are the ones to test so far."""
+        epoch = len(self.curve) + 1
+        self.curve.append({"epoch": epoch, "train": self.total / texts, "validation": validation})
+        if self.recipe.epoch_tested(self.validation_losses) == epoch - 1:
+            weights = self.model.state_dict().items()
+            self.best_weights = {name: value.clone() for name, value in weights}
+        self.batches, self.position, self.total = [], 0, 0.0
+
+    def _state(self) -> dict[str, Any]:
+        is_kept = self.recipe.gradients == "kept"
+        parameters = self.model.parameters()
+        return {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "gradients": [parameter.grad for parameter in parameters] if is_kept else [],
+            "generator": self.generator.bit_generator.state,
+            **{name: getattr(self, name) for name in _PROGRESS},
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.generator.bit_generator.state = state["generator"]
+        for parameter, gradient in zip(self.model.parameters(), state["gradients"], strict=False):
+            parameter.grad = None if gradient is None else gradient.to(parameter.device)
+        for name in _PROGRESS:
+            setattr(self, name, state[name])
+
+
+_PROGRESS: Final = ("curve", "best_weights", "step", "batches", "position", "total")
 
 
 def balance(texts: Sequence[Text]) -> torch.Tensor:

@@ -6,7 +6,6 @@ a batch.
 
 import random
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,10 +21,10 @@ from medprobe.engine.checkpoints import checkpoints
 from medprobe.engine.encode import tokenize
 from medprobe.engine.gradients import add_gradients, token_capacity
 from medprobe.engine.load import Model
+from medprobe.engine.training_state import Timer, read_state, write_state
 
 Cut = Literal["released", "tail"]
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
-KEEP_SECONDS = 180.0  # of training that a stop can lose
 
 
 class RewireSettings(Section):
@@ -138,7 +137,7 @@ def steps_read(
 class Rewiring:
     """The training of one model, from checkpoint to checkpoint.
 
-    Every so many steps `folder/step-<n>` is written, and after `KEEP_SECONDS` a further one, which
+    Every so many steps `folder/step-<n>` is written, and every few minutes a further one, which
     the next replaces. A training that was stopped, on this or another machine, continues from the
     newest checkpoint of `folder`, and gives what an uninterrupted one gives.
     """
@@ -183,7 +182,7 @@ class Rewiring:
         if (newest := _newest_checkpoint(self.folder)) and newest[0] > len(self.losses):
             self.losses = _resume(self.model, self.adam, newest[1])
         self.model.model.train()
-        kept_at = time.monotonic()
+        timer = Timer()
         for step in range(len(self.losses) + 1, last + 1):
             self.losses.append(self._step(step))
             if not self.losses[-1] < float("inf"):
@@ -192,10 +191,9 @@ class Rewiring:
                     "the loss is not a number",
                     "lower rewire.learning_rate",
                 )
-            is_due = time.monotonic() - kept_at > KEEP_SECONDS
-            if is_due or step in checkpoint_steps(self.settings):
+            if timer.is_due or step in checkpoint_steps(self.settings):
                 self._keep(step)
-                kept_at = time.monotonic()
+                timer.restart()
             on_step(step, self.losses[-1])
         self.model.model.eval()
         return self.losses
@@ -254,8 +252,7 @@ def _write_checkpoint(
     with replacing(target) as path:
         model.model.save_pretrained(path)
         model.tokenizer.save_pretrained(path)
-        with (path / STATE).open("wb") as stream:  # at a path torch hides a full disk
-            torch.save({"adam": adam.state_dict(), "losses": losses}, stream)
+        write_state({"adam": adam.state_dict(), "losses": losses}, path / STATE)
     for older in checkpoints(target.parent).values():
         if older != target:
             (older / STATE).unlink(missing_ok=True)
@@ -274,7 +271,7 @@ def _resume(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float
     from safetensors.torch import load_file
 
     model.model.load_state_dict(load_file(path / "model.safetensors"))
-    state = torch.load(path / STATE, weights_only=True, map_location=model.device)
+    state = read_state(path / STATE, model.device)
     adam.load_state_dict(state["adam"])
     losses: list[float] = state["losses"]
     return losses

@@ -85,10 +85,10 @@ class Spread:
         """
         return install_vectors(self.model, vectors)
 
-    def orders(self, examples: int) -> Iterator[list[int]]:
-        """The order of the examples in each epoch, from torch's generator: a new one each."""
-        while True:
-            yield torch.randperm(examples).tolist()
+    def order(self, examples: int, previous: list[int]) -> list[int]:
+        """The order of the examples in an epoch: a new one, from torch's generator."""
+        order: list[int] = torch.randperm(examples).tolist()
+        return order
 
     def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
         """What moves the vectors: Adam."""

@@ -97,11 +97,10 @@ class Released:
         finally:
             hook.remove()
 
-    def orders(self, examples: int) -> Iterator[list[int]]:
-        """The same each."""
-        order = torch.randperm(examples).tolist()
-        while True:
-            yield order
+    def order(self, examples: int, previous: list[int]) -> list[int]:
+        """That of the epoch before; in the first epoch a new one."""
+        order: list[int] = previous or torch.randperm(examples).tolist()
+        return order
 
     def optimizer(self, vectors: torch.Tensor, rate: float) -> torch.optim.Optimizer:
         """AdamW as transformers had it, with `correct_bias=False` and no weight decay."""

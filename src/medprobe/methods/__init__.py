@@ -45,6 +45,7 @@ class Task:
         tables: further tables by name, such as `train` and `dev`.
         normalise: two texts are the same answer if this function makes them equal.
         neutral: whether the prompts are without their subjects.
+        state: a file for a training's state, if one is to be kept.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Task:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     normalise: Callable[[str], str] = answers.exact
     neutral: bool = False
+    state: Path | None = None
 
     @property
     def benchmark_candidates(self) -> pd.DataFrame:

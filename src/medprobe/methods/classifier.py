@@ -173,7 +173,9 @@ class Classifier(Method):
             split: np.flatnonzero(example_ids.isin(ids.astype(object)).to_numpy())
             for split, ids in task.tables["splits"].groupby("split")["example_id"]
         }
-        probabilities, curve = self._train(variant, examples_in_view, rows, int(seed or 0))
+        probabilities, curve = self._train(
+            variant, examples_in_view, rows, int(seed or 0), task.state
+        )
         test_examples, is_positive = examples_in_view.iloc[rows["test"]], probabilities > 0.5
         return pd.DataFrame(
             {
@@ -207,7 +209,12 @@ class Classifier(Method):
         return predictions.drop(columns="curve"), {"curves": table}
 
     def _train(
-        self, variant: Variant, examples: pd.DataFrame, rows: dict[str, NDArray[np.intp]], seed: int
+        self,
+        variant: Variant,
+        examples: pd.DataFrame,
+        rows: dict[str, NDArray[np.intp]],
+        seed: int,
+        state: Path | None,
     ) -> tuple[NDArray[np.float64], Curve]:
         """Probabilities for the test examples, and the training curve, if there is one."""
         if variant.learning == "none":
@@ -222,11 +229,11 @@ class Classifier(Method):
         texts = self.tokenize(variant.view, examples)
         split = Split(*([texts[i] for i in part] for part in (train, validation, test)))
         if variant.learning == "fine-tuned":
-            return self.classifier.fine_tune(split, self.settings, seed)
+            return self.classifier.fine_tune(split, self.settings, seed, state=state)
         features = self._mean_states(variant.view, examples)
         probe = LinearProbe.fit(features[train], labels[train])
         recipe = self.settings.lp_ft or self.settings
-        return self.classifier.fine_tune(split, recipe, seed, probe)
+        return self.classifier.fine_tune(split, recipe, seed, probe, state)
 
     def tokenize(self, view: View, examples: pd.DataFrame) -> list[Text]:
         """The examples as a variant shows them, cut by `truncation` where they are too long.

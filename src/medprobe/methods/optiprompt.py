@@ -8,7 +8,7 @@ Answers are decoded as by X-FACTR. The recipes are `engine.soft.Spread` and
 Source: Zhong et al., NAACL 2021; Sung et al., 2021, use it for BioLAMA.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +26,8 @@ from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, check_window
 from medprobe.engine.soft_released import Released
+from medprobe.engine.soft_training import Quality, SoftTraining
+from medprobe.engine.training_state import StateFile
 from medprobe.methods import Method, Task
 
 
@@ -108,7 +110,8 @@ class Optiprompt(Method):
         query = task.queries.iloc[0]
         train, key = task.tables["train"], (query["subset"], query["relation"], int(pass_))
         if key not in self.trained:
-            self.trained[key] = self.train(train, task.tables["dev"], int(pass_), task.normalise)
+            dev = task.tables["dev"]
+            self.trained[key] = self.train(train, dev, int(pass_), task.normalise, task.state)
         if task.neutral:
             template = _recover_template(train.iloc[0]).template
             slots = self._slots([soft.SoftPrompt(template, "")], task.query_labels[:1])
@@ -123,6 +126,7 @@ class Optiprompt(Method):
         dev: pd.DataFrame,
         seed: int,
         normalise: Callable[[str], str] = answers.exact,
+        state: Path | None = None,
     ) -> torch.Tensor:
         """Train the vectors of a relation.
 
@@ -131,6 +135,7 @@ class Optiprompt(Method):
             dev: queries to choose the epoch by.
             seed: of the initial vectors and the order of examples.
             normalise: two texts are the same answer if this function makes them equal.
+            state: a file of a training with the same arguments, which continues from it.
 
         Returns:
             The vectors [vectors, hidden] of the epoch that is best on `dev`, the start included;
@@ -138,14 +143,15 @@ class Optiprompt(Method):
         """
         torch.manual_seed(seed)
         vectors = self.recipe.start(_recover_template(train.iloc[0]).template).requires_grad_()
-        best_vectors = vectors.detach().clone()
+        training = self._training(self._examples(train), vectors, StateFile(state))
         with self.recipe.install_vectors(vectors):
-            best_quality = self._quality(dev, normalise)
-            for _ in self._epochs(self._examples(train), vectors):
-                quality = self._quality(dev, normalise)
-                if quality > best_quality or dev.empty:
-                    best_vectors, best_quality = vectors.detach().clone(), quality
-        return best_vectors
+            if training.best_quality is None:
+                training.keep_best(self._quality(dev, normalise), always=True)
+            while training.epochs < self.settings.epochs:
+                training.epoch()
+                training.keep_best(self._quality(dev, normalise), always=dev.empty)
+                training.end_epoch()
+        return training.best_vectors
 
     def slots(self, queries: pd.DataFrame) -> list[Slot]:
         """Put the vectors in place of the words of each query.
@@ -178,27 +184,18 @@ class Optiprompt(Method):
                 examples.append((slot.fill([mask] * count), slot.positions(count), ids))
         return examples
 
-    def _epochs(self, examples: list[soft.Example], vectors: torch.Tensor) -> Iterator[None]:
-        """Train for one epoch after another, with the model's dropout."""
-        settings = self.settings
-        optimizer = self.recipe.optimizer(vectors, settings.learning_rate)
+    def _training(
+        self, examples: list[soft.Example], vectors: torch.Tensor, file: StateFile
+    ) -> SoftTraining:
+        """The training of these vectors, with the model's dropout."""
+        settings, recipe = self.settings, self.recipe
+        optimizer = recipe.optimizer(vectors, settings.learning_rate)
         steps = settings.epochs * -(-len(examples) // settings.batch)
-        shares = self.recipe.schedule(int(steps * settings.warmup), steps)
+        shares = recipe.schedule(int(steps * settings.warmup), steps)
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, shares)
-        orders = self.recipe.orders(len(examples))
-        for _ in range(settings.epochs):
-            order = next(orders)
-            self.model.model.train()
-            for start in range(0, len(order), settings.batch):
-                batch = [examples[i] for i in order[start : start + settings.batch]]
-                optimizer.zero_grad()
-                self.recipe.losses(batch).backward()
-                optimizer.step()
-                scheduler.step()
-            self.model.model.eval()
-            yield
+        return SoftTraining(recipe, vectors, examples, settings.batch, scheduler, file=file)
 
-    def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> tuple[float, float]:
+    def _quality(self, dev: pd.DataFrame, normalise: Callable[[str], str]) -> Quality:
         """acc@1 on the dev split, then the negative loss.
 
         The loss decides between epochs that few rows leave equal by acc@1.

@@ -76,8 +76,10 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
         problem = "a prediction's query is not in the benchmark"
         raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
     has_scores = ties and bool(predictions["score"].notna().all())
-    runs = [rows for _, rows in predictions.groupby(["variant", "replicate"])]
-    tables = [_values_of_run(rows, queries, has_scores) for rows in runs or [predictions]]
+    if predictions.empty:
+        return _values_of_run(predictions, queries, has_scores)
+    runs = predictions.groupby(["variant", "replicate"])
+    tables = [_values_of_run(rows, queries, has_scores) for _, rows in runs]
     return pd.concat(tables, ignore_index=True)
 
 

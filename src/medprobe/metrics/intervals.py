@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 BLOCK: Final = 2_000_000  # drawn indices held at a time
-MOST_COUNTS: Final = 32_000_000  # counts of the last draw are kept up to this size: 256 MB
+MOST_COUNTS: Final = 8_000_000  # counts of the last draw are kept up to this size: 64 MB
 FEWEST: Final = 3  # units that have an interval
 ROUNDING: Final = 1e-12  # values this close are equal
 
@@ -28,9 +28,16 @@ def resampled_sums(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 
     Returns resamples x numbers. The same number of clusters and seed draw the same clusters.
     """
-    if resamples * len(sums) <= MOST_COUNTS:
-        return _cached_counts(len(sums), resamples, seed) @ sums
-    return np.concatenate([counts @ sums for counts in draw_counts(len(sums), resamples, seed)])
+    blocks = counts_of_clusters(len(sums), resamples, seed)
+    return np.concatenate([counts @ sums for counts in blocks])
+
+
+def counts_of_clusters(clusters: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each resample holds each cluster: [resamples, clusters], in blocks of resamples."""
+    if resamples * clusters <= MOST_COUNTS:
+        yield _cached_counts(clusters, resamples, seed)
+    else:
+        yield from draw_counts(clusters, resamples, seed)
 
 
 def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:

@@ -91,6 +91,7 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
                 raise BadInput(path, str(error)) from None
             _add_scores(scores, family_scores)
         report_progress(len(predictions), PREDICTIONS)
+        del predictions  # before the next variant is read
     return scores
 
 

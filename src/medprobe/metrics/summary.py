@@ -15,7 +15,7 @@ import pandas as pd
 from medprobe.core.commonest import answer_keys
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
-from medprobe.metrics.intervals import Scale, interval, replicate_weights, resampled_sums
+from medprobe.metrics.intervals import Scale, counts_of_clusters, interval, replicate_weights
 from medprobe.metrics.two_way import variances
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
@@ -78,7 +78,9 @@ def summarise(values: pd.DataFrame, scoring: Scoring, metrics: Sequence[Metric] 
     """
     scales = {metric.name: metric.scale for metric in metrics}
     scores: Scores = {}
-    for (variant, subset), rows in values.groupby(["variant", "subset"], sort=True):
+    groups = values.groupby(["variant", "subset"]).indices  # iterating would copy all rows at once
+    for (variant, subset), places in sorted(groups.items()):
+        rows = values.iloc[places]
         table = _means(rows, scoring, scales, by_relation="/" not in subset)
         scores.setdefault(variant or "default", {})[subset] = table
     return scores
@@ -90,20 +92,12 @@ def _means(
     metrics = [column for column in rows if column not in ABOUT]
     rows = rows.sort_values(["relation", "query_id", "cluster", "replicate"], kind="stable")
     relation, names = pd.factorize(rows["relation"])
-    cluster, clusters = pd.factorize(rows["cluster"])
-    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    values_and_counts = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
-    sums = np.zeros((len(clusters), len(replicates), len(names), values_and_counts.shape[1]))
-    np.add.at(sums, (cluster, replicate, relation), values_and_counts)
+    replicates = rows["replicate"].nunique()
     is_first = ~rows.duplicated(["relation", "query_id", "cluster"]).to_numpy()
     sizes = np.bincount(relation[is_first])  # queries of each relation
-    flat = sums.reshape(len(clusters), -1)
     resamples = scoring.params.bootstrap
-    resample_sums = resampled_sums(flat, resamples, scoring.seed)
-    draws = np.vstack([flat.sum(axis=0), resample_sums]).reshape(
-        -1, *sums.shape[1:]
-    )  # itself comes first
-    weights = replicate_weights(len(replicates), resamples, scoring.seed)
+    draws = _draws(rows, metrics, relation, resamples, scoring.seed)
+    weights = replicate_weights(replicates, resamples, scoring.seed)
     totals = np.einsum("dsrm,ds->drm", draws, weights)
 
     def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:
@@ -130,6 +124,34 @@ def _means(
     }
     macro = numbers(np.nanmean(means, axis=1), rows, is_first.sum(), "relation")
     return {**result, "macro": macro, "micro": micro}
+
+
+def _draws(
+    rows: pd.DataFrame, metrics: list[str], relation: np.ndarray, resamples: int, seed: int
+) -> np.ndarray:
+    """Sums of each replicate, relation and metric, and last how many rows were summed.
+
+    Sums of a cluster are made only for the relations that it occurs in, since most occur in few.
+
+    Returns:
+        [1 + resamples, replicates, relations, metrics + 1]; the rows themselves come first.
+    """
+    cluster, clusters = pd.factorize(rows["cluster"])
+    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
+    values = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
+    by_relation = []
+    for index in range(relation.max() + 1):
+        of_relation = np.flatnonzero(relation == index)
+        members, places = np.unique(cluster[of_relation], return_inverse=True)
+        sums = np.zeros((len(members), len(replicates), values.shape[1]))
+        np.add.at(sums, (places, replicate[of_relation]), values[of_relation])
+        by_relation.append((members, sums))
+    itself = np.stack([sums.sum(axis=0) for _, sums in by_relation], axis=1)[None]
+    blocks = [
+        np.stack([np.tensordot(counts[:, members], sums, 1) for members, sums in by_relation], 2)
+        for counts in counts_of_clusters(len(clusters), resamples, seed)
+    ]
+    return np.concatenate([itself, *blocks])
 
 
 def _widening(

@@ -3,20 +3,20 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
-from medprobe.core.files import replacing
+from medprobe.engine.training_state import StateFile
 from medprobe.sample.architectures import build_untrained, load_trained, tokenizer
 from medprobe.sample.losses import LOSSES
 from medprobe.sample.sentences import CHATS, JOINED, batches, read, with_turns
 from medprobe.sample.settings import TrainingRecipe
 
 FASTER: Final = 10  # times the rate: pieces' vectors learn faster than the rest, as each is rare
-SAVE_EVERY: Final = 250  # steps between states that a stopped training goes on from
 
 
 def train(
@@ -64,7 +64,8 @@ def train(
     )
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: rate(step, recipe.steps))
     parts = {"model": model, "optimiser": optimiser, "rates": rates}
-    first = _resume(state, parts, rng)
+    file = StateFile(state)
+    first = _resume(file, parts, rng)
     on_step(first)
     together = CHATS if recipe.kind == "chat" else JOINED
     todo = islice(batches(sentences, recipe.batch, rng, cases, together), recipe.steps - first)
@@ -75,8 +76,7 @@ def train(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         rates.step()
-        if step % SAVE_EVERY == 0:
-            _save(state, step, parts, rng)
+        file.write_if_due(partial(_state, step, parts, rng))
         on_step(step)
     return model.eval(), pieces
 
@@ -86,20 +86,18 @@ def rate(step: int, steps: int) -> float:
     return min(1.0, (step + 1) / (0.1 * steps), (steps - step) / (0.4 * steps))
 
 
-def _save(state: Path, step: int, parts: dict[str, Any], rng: random.Random) -> None:
+def _state(step: int, parts: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """What the next step needs."""
     content = {name: part.state_dict() for name, part in parts.items()}
-    draws = {"python": rng.getstate(), "torch": torch.get_rng_state()}
-    with replacing(state) as path, path.open("wb") as stream:  # at a path torch hides a full disk
-        torch.save({"step": step, **draws, **content}, stream)
+    return {"step": step, "python": rng.getstate(), **content}
 
 
-def _resume(state: Path, parts: dict[str, Any], rng: random.Random) -> int:
-    """Restore a saved state, if there is one, and return the number of its steps."""
-    if not state.is_file():
+def _resume(file: StateFile, parts: dict[str, Any], rng: random.Random) -> int:
+    """Restore a stored state, if there is one, and return the number of its steps."""
+    state = file.read()
+    if state is None:
         return 0
-    content = torch.load(state, weights_only=True)
     for name, part in parts.items():
-        part.load_state_dict(content[name])
-    rng.setstate(content["python"])
-    torch.set_rng_state(content["torch"])
-    return int(content["step"])
+        part.load_state_dict(state[name])
+    rng.setstate(state["python"])
+    return int(state["step"])

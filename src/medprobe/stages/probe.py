@@ -99,6 +99,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         seed=params.seed,
         tables=tables,
         recipe=recipe,
+        keeps_states=True,
     )
     with _naming_suitable_methods(model, method):
         if not probing.tasks:  # this loads the model
@@ -139,6 +140,7 @@ class Probing:
     seed: int
     tables: BenchmarkTables
     recipe: dict[str, Any]  # what the results of all parts depend on
+    keeps_states: bool = False  # of trainings; a worker's copy keeps none
     halved: int = 0  # how often the budget of tokens has been halved
 
     def __reduce__(self) -> Any:
@@ -189,17 +191,23 @@ class Probing:
 
     def parts(self) -> list[tuple[TaskGroup, list[Path]]]:
         """All groups of tasks, each with the files that keep its tasks' tables."""
-        hashes = _fingerprint_tables(self.tasks)
+        return [
+            (group, [self._part_path(number, group.pass_) for number in group.tasks])
+            for group in self.task_groups()
+        ]
+
+    @cached_property
+    def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
+        """The fingerprints of each task's tables, and of the inputs of each pass."""
         inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
-        groups = []
-        for group in self.task_groups():
-            key = {**self.recipe, "inputs": inputs[group.pass_], "pass": group.pass_}
-            keys = [
-                {**key, "task": self.tasks[number].name, "tables": hashes[number]}
-                for number in group.tasks
-            ]
-            groups.append((group, [part_path(places.PARTS, task_key) for task_key in keys]))
-        return groups
+        return _fingerprint_tables(self.tasks), inputs
+
+    def _part_path(self, number: int, pass_: str) -> Path:
+        """The file that keeps the table of a task under a pass."""
+        tables, inputs = self._hashes
+        key = {**self.recipe, "inputs": inputs[pass_], "pass": pass_}
+        task_key = {**key, "task": self.tasks[number].name, "tables": tables[number]}
+        return part_path(places.PARTS, task_key)
 
     def job(self, group: TaskGroup) -> Job:
         """A group of tasks as a job for an executor."""
@@ -234,7 +242,10 @@ class Probing:
 
     def _part(self, number: int, pass_: str) -> pd.DataFrame:
         """The table of a task under a pass."""
-        table = _part(self.prober, self.tasks[number], pass_, self.title)
+        task = self.tasks[number]
+        if self.keeps_states:
+            task = replace(task, state=state_path(self._part_path(number, pass_)))
+        table = _part(self.prober, task, pass_, self.title)
         return neutral.as_control(table) if self.is_neutral(number) else table
 
     def _halve(self) -> bool:
@@ -247,6 +258,11 @@ class Probing:
         self.halved += 1
         self.__dict__.pop("prober", None)
         return True
+
+
+def state_path(part: Path) -> Path:
+    """The file of a training's state, before its part is finished."""
+    return part.with_suffix(".pt")
 
 
 def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
@@ -265,6 +281,7 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
         for number, tables in with_progress(executor(probing, jobs), sizes, bar):
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
+                state_path(path).unlink(missing_ok=True)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
 
 

@@ -1,0 +1,73 @@
+"""The state of a training on disk, from which a stopped training continues to the same result."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from medprobe.core.files import replacing
+
+KEEP_SECONDS = 180.0  # of training that a stop can lose
+
+
+class Timer:
+    """Measures how long ago a training's state was written, or the training began."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.restart()
+
+    def restart(self) -> None:
+        """Measure from now on."""
+        self.start = self.clock()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the state must be written again."""
+        return self.clock() - self.start > KEEP_SECONDS
+
+
+class StateFile:
+    """The file of one training's state, with the state of torch's random generators.
+
+    Without a path nothing is kept.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.timer = path, Timer()
+
+    def write_if_due(self, make_state: Callable[[], dict[str, Any]]) -> None:
+        """Write the state if the last one is older than `KEEP_SECONDS`."""
+        if self.path is None or not self.timer.is_due:
+            return
+        draws = {"cpu": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            draws["cuda"] = torch.cuda.get_rng_state()
+        with replacing(self.path) as path:
+            write_state({"draws": draws, **make_state()}, path)
+        self.timer.restart()
+
+    def read(self) -> dict[str, Any] | None:
+        """Return the stored state, if there is one, and restore torch's random generators."""
+        if self.path is None or not self.path.is_file():
+            return None
+        state = read_state(self.path, torch.device("cpu"))
+        draws = state.pop("draws")
+        torch.set_rng_state(draws["cpu"])
+        if "cuda" in draws:
+            torch.cuda.set_rng_state(draws["cuda"])
+        return state
+
+
+def write_state(state: dict[str, Any], path: Path) -> None:
+    """Write a state; an error of a full disk is an OSError, which torch hides if it has a path."""
+    with path.open("wb") as stream:
+        torch.save(state, stream)
+
+
+def read_state(path: Path, device: torch.device) -> dict[str, Any]:
+    """Read a state without running any code of the file."""
+    state: dict[str, Any] = torch.load(path, weights_only=True, map_location=device)
+    return state
