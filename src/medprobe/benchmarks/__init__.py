@@ -77,9 +77,15 @@ def find(name: str) -> Benchmark:
 
 
 def check_sources(benchmark: Benchmark, settings: Section, where: str) -> None:
-    """Raise BadInput for a path in `settings` that is outside of the builder's sources.
+    """Refuse a path that is outside of the builder's sources: DVC would not notice its changes.
 
-    DVC would not notice a change of such a file.
+    Args:
+        benchmark: the builder.
+        settings: of the benchmark; all paths in them are checked.
+        where: names the settings in errors, such as `params.yaml: benchmarks.table.mine`.
+
+    Raises:
+        BadInput: a path is in none of `metadata.sources`, or has `..` in it.
     """
     for key, path in _paths(settings.model_dump(), ()):
         is_source = any(path.is_relative_to(source) for source in benchmark.metadata.sources)
