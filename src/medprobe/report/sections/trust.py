@@ -11,7 +11,7 @@ from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, format_value, metric
 from medprobe.report.results import Results, without_controls
 
-SHOWN: Final = (
+TABLE_METRICS: Final = (
     *("trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
     *("right_at_50_gain", "risk_area", "risk_area_gain"),
 )
@@ -61,9 +61,9 @@ def _table(rows: pd.DataFrame) -> Table:
     for key, system in rows.groupby(["model", "method", "signal"], sort=True):
         numbers = system.set_index("metric")[["value", "low", "high"]]
         cells = [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING
-                 for name in SHOWN]  # fmt: skip
+                 for name in TABLE_METRICS]  # fmt: skip
         body.append([*map(str, key), *cells])
-    heads = [metric(name).title + (", %" if metric(name).share else "") for name in SHOWN]
+    heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
     return Table(["model", "method", "signal", *heads], body, CAPTION)
 
 
