@@ -3,16 +3,17 @@
     python -m bench.tries                       # the GPT-2-sized model, a share of the names
     python -m bench.tries --names 22923         # as many as MedLAMA has: minutes a query
     python -m bench.tries --trained outputs     # the sample world's trained causal model, too
-    python -m bench.tries --learnt              # a model that has learnt MedLAMA's names (learnt.py)
+    python -m bench.tries --learnt              # a model that has learnt MedLAMA's names
 
 Both ways give the ten best names by total, and by total and mean log-likelihood; every rank is
 compared. The made model is GPT-2 with random weights, names as long as MedLAMA's: none is likelier
 than another for long, the worst case of a search. `--trained` names the folder with the sample
 world's models and benchmarks (after `dvc repro`), on which the model's own candidates are ranked.
-`--learnt` needs MedLAMA's released files, and trains its model once, in five minutes.
+`--learnt` needs MedLAMA's released files, and trains its model (learnt.py) once, in five minutes.
 """
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ import torch
 
 from bench import learnt
 from bench.made import CPU, gpt2, names, queries
+from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal, ranking
 from medprobe.engine.best_first import VariantRanking
@@ -172,7 +174,10 @@ def main() -> None:
     use_threads()
     torch.manual_seed(0)
     if options.learnt:
-        return on_learnt()
+        try:
+            return on_learnt()
+        except BadInput as error:
+            sys.exit(str(error))
     if options.trained:
         tables = BenchmarkTables.read(options.trained / "benchmarks" / "medlama")
         for model in ("taught-causal", "untaught-causal"):

@@ -69,12 +69,8 @@ def _is_named(path: Path, params: Params) -> bool:
 
 
 def families(path: Path) -> list[str]:
-    """List the families that score a prediction table.
-
-    Accuracy is followed by experts' ratings, and by the consistency of one fact's queries.
-    """
-    family = metric_of_predictions(path)
-    return [family, "expert", "consistency"] if family == "accuracy" else [family]
+    """List the families that score a prediction table, its own first (`metrics.families_of`)."""
+    return metrics.families_of(metric_of_predictions(path))
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
