@@ -60,7 +60,7 @@ class ModelState(Output):
 
 
 class PluginState(Output):
-    """A method, builder, family of metrics or backend from outside medprobe."""
+    """A method, builder or family of metrics from outside medprobe."""
 
     plugin: str
     kind: str

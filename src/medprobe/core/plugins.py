@@ -1,7 +1,7 @@
 """Plugins from outside the package: of installed packages, and of the project's folder `plugins/`.
 
 An installed package names its plugins as entry points of the groups `medprobe.methods`,
-`medprobe.benchmarks`, `medprobe.metrics` and `medprobe.backends`. A project has them in
+`medprobe.benchmarks` and `medprobe.metrics`. A project has them in
 `plugins/<kind>/<name>.py` or `plugins/<kind>/<name>/__init__.py`; a name that begins with `_` is no
 plugin. They are listed without importing anything.
 """
@@ -21,7 +21,7 @@ from typing import Any, Final
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS, PLUGINS
 
-KINDS: Final = ("methods", "benchmarks", "metrics", "backends")
+KINDS: Final = ("methods", "benchmarks", "metrics")
 PROJECT: Final = "medprobe_plugins"  # the package as which `plugins/` is imported
 
 
