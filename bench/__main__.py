@@ -8,6 +8,7 @@ HELPERS = {
     "__init__",
     "__main__",
     "disks",
+    "learnt",
     "made",
     "cluster_models",
     "words",

@@ -140,22 +140,25 @@ def test_weights_that_are_no_numbers_are_refused(
 
 
 LIKELIHOOD = ("bert", "gpt2")
-METHODS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models that each can ask, its settings
+WITH_SETTINGS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models to ask, and settings
     "answering": [("gpt2", {"beams": 2, "spare": 0}), ("t5", {"forms": ["constrained"]})],
     "classifier": [
         ("bert", {"variants": [name], "seeds": [0], "epochs": 1})
         for name in ("", "frozen", "lp-ft")
     ],
     "contrastive": [("bert", {"sets": ["set-0"]})],
-    "fill_mask": [("bert", {})],
     "generative": [("bart", {"beams": 2}), ("t5", {"beams": 2})],
     "judgment": [(arch, {}) for arch in LIKELIHOOD],
     "likelihood": [("gpt2", {}), ("t5", {})],
-    "mask_average": [("bert", {})],
     "optiprompt": [("bert", {"seeds": 1, "epochs": 1, "masks": 2})],
     "perplexity": [(arch, {}) for arch in LIKELIHOOD],
     "rank_change": [(arch, {"copy_control": False}) for arch in LIKELIHOOD],
     "xfactr": [("bert", {"masks": 2})],
+}
+ARCHITECTURES = {"masked": "bert", "encoder": "bert", "causal": "gpt2", "seq2seq": "t5"}
+METHODS = {
+    name: WITH_SETTINGS.get(name, [(ARCHITECTURES[methods.find(name).KINDS[0]], {})])
+    for name in methods.list_names()
 }
 KINDS = {"bert": "masked", "gpt2": "causal"}  # others are seq2seq
 LOOSE = {  # of methods whose queries are not asked apart, or write: the queries that may be named
@@ -164,10 +167,6 @@ LOOSE = {  # of methods whose queries are not asked apart, or write: the queries
 }
 SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
 ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
-
-
-def test_every_method_is_tried_with_a_model_that_overflows() -> None:
-    assert set(METHODS) == set(methods.list_names())
 
 
 WAYS = [(method, *one) for method, several in METHODS.items() for one in several]

@@ -3,14 +3,10 @@
 import functools
 import itertools
 import json
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +55,6 @@ def typed(page: Path) -> Iterator[list[str]]:
             yield shlex.split(command)
 
 
-def plugins() -> dict[Path, str]:
-    """The files that extending.md has a reader write, by their paths below src."""
-    named = re.findall(
-        r"`src/(medprobe/\w+/\w+\.py)`[^`]*```python\n(.*?)```", text(EXTENDING), re.S
-    )
-    return {Path(path): code for path, code in named}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_exists_and_takes_its_arguments(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,9 +95,8 @@ def test_every_path_exists(page: Path) -> None:
             ours = [path for path in made if word.startswith(path) or path.startswith(word)]
             assert ours or word.startswith(("mlruns/", "reports/", ".venv")), word
         elif first in roots and "<" not in word:
-            new = Path(word).relative_to("src") in plugins() if first == "src" else False
-            theirs = any(path.stem in word for path in plugins())  # expectations of the example
-            assert new or theirs or [*ROOT.glob(word.rstrip("/"))], word
+            example = page == EXTENDING and "side_effects" in word
+            assert example or [*ROOT.glob(word.rstrip("/"))], word
 
 
 def anchors(page: Path) -> set[str]:
@@ -175,71 +162,6 @@ def test_single_settings_in_the_text_are_ones() -> None:
         for word in words(page):
             if re.fullmatch(r"(seed|engine|track|score|rewire|fetch|folders): \{.*\}", word):
                 check.check(parse_section(Params, yaml.safe_load(word), page.name))
-
-
-TRY = """
-from pathlib import Path
-import pandas as pd
-from medprobe import check, metrics
-from medprobe.core import places
-from medprobe.commands import pipeline
-from medprobe.core.code import ROOT
-from medprobe.core.tables import Metadata
-from medprobe.metrics import Scoring
-from medprobe.stages.build import build
-from medprobe.stages.probe import probe
-
-assert Path.cwd() in ROOT.parents, ROOT
-assert "probe-shortest_first:" in pipeline.text() and "build-side_effects:" in pipeline.text()
-params = check.loaded()
-build("side_effects", params)
-probe("biobert", "shortest_first", "side_effects", params)
-path = places.PREDICTIONS / "biobert/shortest_first/side_effects.parquet"
-predictions = pd.read_parquet(path)
-print(list(predictions["prediction"][:3]), list(predictions["hit"][:3]))
-metadata = Metadata.read(places.ABOUT / "side_effects.json")
-scoring = Scoring.for_model(places.MODELS / "biobert", metadata, params)
-scorer = metrics.find("reciprocal_rank")
-scores = scorer.score(predictions, places.BENCHMARKS / "side_effects", scoring)
-print(scores["default"]["full"]["macro"]["mrr"]["value"])
-"""
-
-
-@pytest.fixture
-def copy(tmp_path: Path, tiny_model: Callable[[str], Path]) -> Path:
-    """A copy of the package with all files that extending.md has a reader write, and a project with
-    its settings."""
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
-    for path, code in plugins().items():
-        (tmp_path / "src" / path).write_text(code, encoding="utf-8")
-    shutil.copytree(tiny_model("bert"), tmp_path / "outputs/models/biobert")
-    (tmp_path / "data").mkdir()
-    table = "drug,effect\nvelotrine,rash\nvelotrine,fever\nbrantol,dry mouth\n"
-    (tmp_path / "data/side_effects.csv").write_text(table, encoding="utf-8")
-    content = yaml.safe_load(text(ROOT / "params.yaml"))
-    used: dict[str, Any] = {"methods": {"masked": {"shortest_first": {"side_effects": {}}}}}
-    params = merged(content, settings(EXTENDING), used)
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_the_files_that_extend_it_work_as_they_stand(copy: Path) -> None:
-    assert {path.parts[1] for path in plugins()} == {"methods", "benchmarks", "metrics"}
-    process = subprocess.run(
-        [sys.executable, "-c", TRY],
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr[-4000:]
-    assert process.stdout.splitlines() == [
-        "['rash', 'fever', 'dry mouth'] [False, False, True]",  # of brantol
-        str(round((1 / 3 + 1) / 2, 6)),
-    ]
 
 
 def test_the_citation_is_whole() -> None:

@@ -174,13 +174,13 @@ def test_the_command_prints_it(result_project: Path) -> None:
     }
 
 
-def test_all_benchmarks_and_methods_can_be_cited() -> None:
+def test_what_is_cited_exists() -> None:
+    """A method or benchmark of nobody's paper has no entry."""
     cited = {key for _, keys in references() for key in keys}
-    for builder in benchmarks.list_names():
-        if builder != "table":  # one's own
-            assert f"benchmark:{builder.partition('_')[0]}" in cited
-    for method in methods.list_names():
-        assert f"method:{method}" in cited, "an entry in papers/references.bib"
+    builders = {f"benchmark:{name.partition('_')[0]}" for name in benchmarks.list_names()}
+    assert {key for key in cited if key.startswith("benchmark:")} <= builders
+    known = {f"method:{name}" for name in methods.list_names()}
+    assert {key for key in cited if key.startswith("method:")} <= known
     kinds = {key.partition(":")[0]: key.partition(":")[2] for key in cited}
     assert set(kinds) == {"benchmark", "method", "model"}
 

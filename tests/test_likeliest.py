@@ -47,6 +47,7 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     slots, sources = slots_of(model)
     answers = [[3, 50]] * len(slots)
     slow = list(all_scores(model, slots, sources))
+    tries = likeliest.NameTries(model.tokenizer, NAMES)
     read = []
     for room in (
         reader.TABLE_BYTES,
@@ -54,7 +55,7 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     ):  # without room for anything but prompts, much is read again
         monkeypatch.setattr(reader, "TABLE_BYTES", room)
         found = likeliest.find_likeliest(
-            model, slots, PROMPTS, NAMES, 7, sources=sources, answers=answers, on_reader=read.append
+            model, slots, PROMPTS, tries, 7, sources=sources, answers=answers, on_reader=read.append
         )
         for rankings, scores in zip(found, slow, strict=True):
             for ranked, of_variant in zip(rankings, scores, strict=True):
@@ -88,7 +89,8 @@ def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):
         model.model.get_input_embeddings().weight[5] = model.model.get_input_embeddings().weight[9]
     slots, _ = slots_of(model, PROMPTS[:1])
     names = [model.tokenizer.decode([token]) for token in (9, 5, 30, 31)]
-    (rankings,) = likeliest.find_likeliest(model, slots, PROMPTS[:1], names, 4)
+    tries = likeliest.NameTries(model.tokenizer, names)
+    (rankings,) = likeliest.find_likeliest(model, slots, PROMPTS[:1], tries, 4)
     scores = dict(rankings[0].names)
     assert scores[0] == scores[1]
     places = [i for i, _ in rankings[0].names]

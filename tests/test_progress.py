@@ -119,13 +119,13 @@ def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
     assert now.seen == [0, 2, 4, 5, 7, 12, 12]
 
 
+ARCHITECTURES = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
 READING = [  # the methods that know beforehand how many tokens they read
-    ("fill_mask", "bert", "masked"),
-    ("mask_average", "roberta", "masked"),
-    ("contrastive", "bert", "masked"),
-    ("perplexity", "bert", "masked"),
-    ("perplexity", "gpt2", "causal"),
-    ("rank_change", "bert", "masked"),
+    (name, ARCHITECTURES[kind], kind)
+    for name in methods.list_names()
+    if "reads" in vars(methods.find(name))
+    for kind in methods.find(name).KINDS
+    if kind in ARCHITECTURES
 ]
 
 
@@ -156,6 +156,8 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
         for group in work.task_groups()
         for n in group.tasks
     ]
+    if None in ahead:
+        pytest.skip("only a run of this kind of model can tell")
     heard: Counter[str] = Counter()
     token = listener.set(lambda amount, unit: heard.update({unit: amount}))
     for group in work.task_groups():
@@ -164,8 +166,3 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     known = sum(sum(lengths or ()) for lengths in ahead)
     assert known > 0
     assert known <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * known
-
-
-def test_the_methods_that_say_what_they_read_are_tried() -> None:
-    names = {name for name in methods.list_names() if "reads" in vars(methods.find(name))}
-    assert {case[0] for case in READING} == names

@@ -56,7 +56,7 @@ def test_sound_tables_pass_without_a_warning(
 def test_every_builder_has_its_suites() -> None:
     for builder in benchmarks.list_names():
         there = {path.stem for path in (EXPECTATIONS / builder).glob("*.json")}
-        assert {"queries", "candidates", "sources"} <= there, builder
+        assert {"queries", "candidates"} <= there, builder
 
 
 def test_a_suite_like_another_one_has_its_checks() -> None:

@@ -18,9 +18,10 @@ from medprobe.core.params import (
     load_params,
     parse_section,
 )
+from medprobe.core.places import PARAMS
+from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import BASELINE
 
-PARAMS: Final = Path("params.yaml")
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
 STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
 SWEEPS: Final = "sweeps"  # and one of this name the values of sweeps that it probes
@@ -48,6 +49,7 @@ def check(params: Params) -> None:
 
     Raises BadInput for the first that the code does not know.
     """
+    from medprobe import metrics
     from medprobe.engine.rewiring import RewireSettings
     from medprobe.sample.settings import SampleSettings
 
@@ -65,6 +67,7 @@ def check(params: Params) -> None:
     for kind, methods in params.methods.items():
         for method, by_benchmark in methods.items():
             _check_method(params, kind, method, by_benchmark)
+    metrics.catalog()  # a plugin's file can be broken
 
 
 def _check_settings(kind: type[Section], choices: Choices, where: str) -> None:
@@ -91,6 +94,7 @@ def _check_benchmarks(params: Params) -> None:
 
     for builder, named in params.benchmarks.items():
         plugin = benchmarks.find(builder)
+        _check_workers(params, "benchmarks", builder)
         for name, choices in named.items():
             where = f"params.yaml: benchmarks.{builder}.{name}"
             settings = parse_section(plugin.settings, choices, where)
@@ -154,6 +158,7 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
 
     plugin = methods.find(method)
     where = f"methods.{kind}.{method}"
+    _check_workers(params, "methods", method)
     if kind not in plugin.KINDS:
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
@@ -168,6 +173,15 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
             for value in values:
                 swept = params.sweeps.values()[setting]
                 _check_name(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
+
+
+def _check_workers(params: Params, kind: str, name: str) -> None:
+    """Raise BadInput where the workers of a cluster would need a file of `plugins/`."""
+    plugin = find_plugins(kind).get(name)
+    if plugin and plugin.file and params.engine.executor != "local":
+        problem = "the workers of a cluster do not have the project's plugins"
+        remedy = "install it as a package on each of them (docs/how-to/extending.md)"
+        raise BadInput(plugin.file, problem, remedy)
 
 
 def _check_step(params: Params, name: str, step: int, where: str) -> None:

@@ -4,7 +4,9 @@ Each ends with its `BENCHMARK`:
 
     BENCHMARK = Benchmark(METADATA, Settings, build)
 
-A project can build several benchmarks with one builder, each under its own name in `params.yaml`.
+A builder can also be in a project's folder `plugins/benchmarks`, or an entry point
+`medprobe.benchmarks` of another package. A project can build several benchmarks with one builder,
+each under its own name in `params.yaml`.
 """
 
 import importlib
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import BenchmarkTables, Metadata
@@ -42,7 +45,7 @@ class Benchmark:
 
 
 def list_names() -> list[str]:
-    """List the names of all builders in alphabetical order.
+    """List the names of all builders in alphabetical order, those of plugins included.
 
     Example:
         >>> "medlama" in list_names()
@@ -51,9 +54,8 @@ def list_names() -> list[str]:
     folder = Path(__path__[0])
     files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
     builders = [path for path in files if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
-    return sorted(
-        path.parent.name if path.name == "__init__.py" else path.stem for path in builders
-    )
+    names = [path.parent.name if path.name == "__init__.py" else path.stem for path in builders]
+    return sorted([*names, *plugins.find_plugins("benchmarks", names)])
 
 
 def find(name: str) -> Benchmark:
@@ -63,7 +65,7 @@ def find(name: str) -> Benchmark:
         name: of the builder's file or folder, such as `medlama`.
 
     Raises:
-        BadInput: no builder has this name.
+        BadInput: no builder has this name, or a plugin's file is broken.
 
     Example:
         >>> find("medlama").metadata.primary_metric
@@ -72,6 +74,9 @@ def find(name: str) -> Benchmark:
     if name not in (names := list_names()):
         remedy = f"one of {', '.join(names)}"
         raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, names)}", remedy)
+    if outside := plugins.find_plugins("benchmarks").get(name):
+        plugin: Benchmark = plugins.load(outside, "BENCHMARK", Benchmark)
+        return plugin
     builder: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
     return builder
 

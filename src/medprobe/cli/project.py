@@ -158,15 +158,15 @@ def clean(yes: bool) -> None:
 
 
 @main.command("list", epilog=example("medprobe list methods"))
-@click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "papers"]))
+@click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "metrics", "papers"]))
 @json_option
 def list_(what: str, *, as_json: bool) -> None:
-    """List the available models, methods, benchmarks or papers.
+    """List the available models, methods, benchmarks, metrics or papers.
 
     Only models need a project.
 
     \b
-    WHAT  models of params.yaml, methods, builders of benchmarks, or papers
+    WHAT  models of params.yaml, methods, builders of benchmarks, metrics, or papers
     """
     from medprobe import check
     from medprobe.commands.list_ import list_ as show

@@ -17,13 +17,14 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import IMPORTED, HubModel, Params
+from medprobe.core.plugins import KINDS, Plugin, find_plugins
 from medprobe.engine.inspection import inspect
 
 SENTENCES: Final = places.SENTENCES.name
 
 
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
-    """Print the sources in `data`, the models of params.yaml, and what other names left on disk.
+    """Print the sources in `data`, models, plugins, and what other names left on disk.
 
     Args:
         params: the project's.
@@ -31,7 +32,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
         as_json: print one object, `outputs.Doctor`.
 
     Raises:
-        BadInput: if dvc.yaml does not match the code.
+        BadInput: if dvc.yaml or a plugin's lock does not match the code, or a plugin is broken.
     """
     if as_json:
         _check_pipeline()
@@ -40,6 +41,8 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     console = terminal.console()
     console.print(sources_table(params, data))
     console.print(models_table(params))
+    if plugins := _plugins():
+        console.print(plugins_table(plugins))
     _check_pipeline()
     if paths := clean.leftovers():
         console.print(clean.table(paths))
@@ -72,6 +75,10 @@ def _output(params: Params, data: Path) -> outputs.Doctor:
     return outputs.Doctor(
         sources=sources,
         models=models,
+        plugins=[
+            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
+            for plugin in _plugins()
+        ],
         missing=missing_sources(params, data),
         leftovers=[str(path) for path in clean.leftovers()],
     )
@@ -129,6 +136,18 @@ def models_table(params: Params) -> Table:
     table = Table("model", "kind", "from", "checkpoint", title="Models", title_justify="left")
     for row in _models(params):
         table.add_row(*row)
+    return table
+
+
+def _plugins() -> list[Plugin]:
+    return [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
+
+
+def plugins_table(plugins: list[Plugin]) -> Table:
+    """List the plugins from outside: kind, and file or package."""
+    table = Table("plugin", "kind", "from", title="Plugins", title_justify="left")
+    for plugin in plugins:
+        table.add_row(plugin.name, plugin.kind, plugin.origin)
     return table
 
 

@@ -1,18 +1,19 @@
-"""`medprobe list`: the available models, methods, benchmarks and papers."""
+"""`medprobe list`: the available models, methods, benchmarks, metrics and papers."""
 
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from medprobe import benchmarks, methods
+from medprobe import benchmarks, methods, metrics
 from medprobe.commands import terminal
 from medprobe.commands.outputs import Listed
 from medprobe.core.params import Params
+from medprobe.core.plugins import find_plugins
 from medprobe.papers import papers
 
 
 def list_(what: str, params: Params, *, as_json: bool = False) -> None:
-    """Print a table of the models of params.yaml, the methods, the builders or the papers."""
+    """Print a table of the models of params.yaml, methods, builders, metrics or papers."""
     columns, rows = LISTS[what]
     if as_json:
         Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
@@ -32,19 +33,32 @@ def _models(params: Params) -> Iterator[tuple[str, ...]]:
 def _methods(params: Params) -> Iterator[tuple[str, ...]]:
     for name in methods.list_names():
         plugin = methods.find(name)
-        yield name, ", ".join(plugin.KINDS), plugin.METRIC, _first_sentence(plugin)
+        words = ", ".join(plugin.KINDS), plugin.METRIC, _first_sentence(plugin)
+        yield name, *words, _origin("methods", name)
 
 
 def _benchmarks(params: Params) -> Iterator[tuple[str, ...]]:
     for name in benchmarks.list_names():
         metadata = benchmarks.find(name).metadata
         configured = ", ".join(params.benchmarks.get(name, {}))
-        yield name, configured, ", ".join(metadata.sources), metadata.description
+        words = configured, ", ".join(metadata.sources), metadata.description
+        yield name, *words, _origin("benchmarks", name)
+
+
+def _metrics(params: Params) -> Iterator[tuple[str, ...]]:
+    for family in metrics.list_names():
+        for metric in metrics.find(family).METRICS:
+            yield metric.name, family, metric.better, metric.source, _origin("metrics", family)
 
 
 def _papers(params: Params) -> Iterator[tuple[str, ...]]:
     for name, paper in papers().items():
         yield name, paper.title, paper.version, "yes" if paper.stands else "no"
+
+
+def _origin(kind: str, name: str) -> str:
+    plugin = find_plugins(kind).get(name)
+    return plugin.origin if plugin else "medprobe"
 
 
 def _first_sentence(plugin: object) -> str:
@@ -54,7 +68,11 @@ def _first_sentence(plugin: object) -> str:
 Rows = Callable[[Params], Iterator[tuple[str, ...]]]
 LISTS: Final[dict[str, tuple[tuple[str, ...], Rows]]] = {
     "models": (("model", "kind", "methods that serve it"), _models),
-    "methods": (("method", "kinds of model", "scored by", "what it does"), _methods),
-    "benchmarks": (("builder", "in params.yaml", "sources in data/", "question"), _benchmarks),
+    "methods": (("method", "kinds of model", "scored by", "what it does", "from"), _methods),
+    "benchmarks": (
+        ("builder", "in params.yaml", "sources in data/", "question", "from"),
+        _benchmarks,
+    ),
+    "metrics": (("metric", "family", "better", "source", "from"), _metrics),
     "papers": (("paper", "title", "version", "figures confirmed"), _papers),
 }

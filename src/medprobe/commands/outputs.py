@@ -59,11 +59,21 @@ class ModelState(Output):
     checkpoint: str
 
 
+class PluginState(Output):
+    """A method, builder or family of metrics from outside medprobe."""
+
+    plugin: str
+    kind: str
+    origin: str
+    """A file of the project, or a package and a module."""
+
+
 class Doctor(Output):
-    """`medprobe doctor`: the sources, the models, and what other names left on disk."""
+    """`medprobe doctor`: sources, models, plugins, and what other names left on disk."""
 
     sources: list[Source]
     models: list[ModelState]
+    plugins: list[PluginState]
     missing: list[str]
     """Sources that params.yaml needs."""
     leftovers: list[str]

@@ -3,10 +3,13 @@
 The template contains the stages. The code fills in the files on which a stage's numbers depend, the
 sources of each builder, and the kinds of model of each method. In a project outside a clone,
 requirements.lock replaces the code as a dependency: it is written too, with the installed versions.
+For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
+hash of its code. A plugin of the project itself is named by its files.
 """
 
 import re
 import textwrap
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -15,11 +18,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import PACKAGE, ROOT, closure, closure_candidates
+from medprobe.core.code import PACKAGE, ROOT, closure, closure_candidates, plugin_files
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
 from medprobe.core.places import CHECKED, EXPECTATIONS, NAMED
+from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
@@ -33,7 +37,10 @@ CHECKING: Final = [  # the code on which the stage `check` depends
 
 
 def write() -> list[Path]:
-    """Write `dvc.yaml` and, outside a clone, `requirements.lock`; return their paths."""
+    """Write `dvc.yaml`, the locks of plugins and, outside a clone, `requirements.lock`.
+
+    Returns their paths.
+    """
     texts = files()
     for path, content in texts.items():
         with replacing(path) as scratch:
@@ -43,7 +50,7 @@ def write() -> list[Path]:
 
 def files() -> dict[Path, str]:
     """The files that `write` writes, and their texts."""
-    texts = {PIPELINE: text()}
+    texts = {PIPELINE: text(), **plugin_locks()}
     return texts if _is_clone() else {**texts, LIBRARIES: installed_versions()}
 
 
@@ -62,6 +69,16 @@ def installed_versions() -> str:
     package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
     lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]
     return "\n".join(["# written by `medprobe pipeline`", package, *lines]) + "\n"
+
+
+def plugin_locks() -> dict[Path, str]:
+    """The lock of each plugin of an installed package, and its text."""
+    plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
+    return {
+        plugin.lock: f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
+        for plugin in plugins
+        if plugin.lock
+    }
 
 
 def _version(name: str) -> str:
@@ -101,25 +118,37 @@ def text() -> str:
 
 
 def code(stage: str, **plugins: list[str]) -> list[str]:
-    """List the code on which a stage's numbers depend: the libraries, and files of the package.
+    """List the code on which a stage's numbers depend.
 
-    If all files of a folder count, the folder replaces them: each line in the lock costs DVC time.
+    It is the libraries, files of the package, files of the project's plugins, and the locks of
+    installed plugins. If all files of a folder of the package count, the folder replaces them: each
+    line in dvc.lock costs DVC time.
 
     >>> code("build", benchmarks=["medlama"])[0]
     'requirements.lock'
     """
-    if not _is_clone():
-        return [LIBRARIES.as_posix()]
     files = closure(f"medprobe.stages.{stage}", plugins=plugins)
+    package_files = [file for file in files if file.is_relative_to(ROOT)]
     dependencies: dict[str, None] = {}
-    for file in files:
+    for file in package_files if _is_clone() else []:
         path = file
         for folder in file.parents:
             if folder == ROOT or not closure_candidates(folder) <= set(files):
                 break
             path = folder
         dependencies[(SOURCES / path.relative_to(ROOT)).as_posix()] = None
+    dependencies |= dict.fromkeys(path.as_posix() for path in files if not path.is_absolute())
+    dependencies |= dict.fromkeys(_locks(files, plugins))
     return [LIBRARIES.as_posix(), *dependencies]
+
+
+def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
+    """The locks of the installed plugins among these files: all of a kind, or those used."""
+    for kind in KINDS:
+        plugins = find_plugins(kind) if ROOT / kind / "__init__.py" in files else {}
+        for name, plugin in plugins.items():
+            if plugin.lock and name in used.get(kind, [name]):
+                yield plugin.lock.as_posix()
 
 
 def yaml_list(names: list[str], indent: int) -> str:

@@ -1,4 +1,4 @@
-"""The files of this package that a piece of code depends on, found from its import statements.
+"""The files that a piece of code depends on, of this package and of plugins, by its imports.
 
 The part cache keys its parts by these files, and dvc.yaml lists them as dependencies of its stages.
 Both use `closure`, so that they cannot disagree.
@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from medprobe.core.errors import BadInput
+from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
 
 PACKAGE: Final = "medprobe"
 ROOT: Final = Path(__file__).parent.parent
@@ -24,7 +27,8 @@ def closure(
 
     All imports count, also those inside functions, except under `if TYPE_CHECKING`. A package that
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
-    them, or with those that `plugins` lists for it. Data files of a package (templates, YAML) count
+    them and all plugins of its kind from outside, or with those that `plugins` lists for it. The
+    files of a plugin's own package count like ours. Data files of a package (templates, YAML) count
     with the package. Three kinds of file do not count: a file with nothing but a docstring, the
     package's own `__init__`, which only re-exports names for notebooks, and `MESSAGE_MODULES`.
 
@@ -34,48 +38,66 @@ def closure(
         root: The folder of the package `medprobe`.
 
     Returns:
-        Paths in sorted order.
+        Paths in sorted order, those of the project's plugins relative to the project.
+
+    Raises:
+        BadInput: A file is not Python.
 
     >>> [path.name for path in closure("medprobe.core.answers")]
     ['answers.py', 'files.py', 'tables.py']
     """
     plugin_names = dict(plugins or {})
+    folders = {**source_folders(), PACKAGE: root}
     files: dict[Path, None] = {}
     queue = list(modules)
     while queue:
         name = queue.pop()
         parent = name.rpartition(".")[0]
-        path = _file(root, name)
+        path = _file(folders, name)
         if path in files or name == PACKAGE or name in MESSAGE_MODULES:
             continue
         files[path] = None
-        if parent:
+        if parent and _file(folders, parent).is_file():
             queue.append(parent)
-        queue += _imports(root, path)
+        queue += _imports(folders, name, path)
         if path.name == "__init__.py":
             if _imports_by_name(path):
                 package = name.removeprefix(f"{PACKAGE}.")
-                submodules = plugin_names.get(package, _modules_below(path.parent))
-                queue += [f"{name}.{module}" for module in submodules]
+                outside = find_plugins(package) if package in KINDS else {}
+                submodules = plugin_names.get(package, [*_modules_below(path.parent), *outside])
+                queue += [
+                    outside[module].module if module in outside else f"{name}.{module}"
+                    for module in submodules
+                ]
             files.update(dict.fromkeys(_data(path.parent)))
     return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
 
 
 def closure_candidates(folder: Path) -> set[Path]:
     """Return the files of a folder of the package that `closure` can return."""
-    messages = {_file(ROOT, name) for name in MESSAGE_MODULES}
+    messages = {_file({PACKAGE: ROOT}, name) for name in MESSAGE_MODULES}
     files = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     return {path for path in files - messages if path.suffix != ".py" or _has_code(path)}
 
 
-def _file(root: Path, name: str) -> Path:
-    path = root.joinpath(*name.split(".")[1:])
+def plugin_files(plugin: Plugin) -> list[Path]:
+    """Return the files outside this package that a plugin depends on, its own included."""
+    files = closure(plugin.module, plugins={plugin.kind: [plugin.name]})
+    return [path for path in files if not path.is_relative_to(ROOT)]
+
+
+def _file(folders: Mapping[str, Path], name: str) -> Path:
+    package, *rest = name.split(".")
+    path = folders[package].joinpath(*rest)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 @cache
 def _tree(path: Path, mtime_ns: int) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError) as error:
+        raise BadInput(path, f"not Python: {error}", "correct it") from None
 
 
 def _has_code(path: Path) -> bool:
@@ -103,17 +125,20 @@ def _nodes(path: Path, mtime_ns: int) -> list[ast.AST]:
     return nodes
 
 
-def _imports(root: Path, path: Path) -> Iterator[str]:
-    """Yield the modules of the package that a file imports."""
+def _imports(folders: Mapping[str, Path], module: str, path: Path) -> Iterator[str]:
+    """Yield the modules of these packages that a module imports."""
+    package = module.split(".")[: None if path.name == "__init__.py" else -1]
     for node in _nodes(path, path.stat().st_mtime_ns):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *filter(None, [node.module])])
+            names = [source, *(f"{source}.{alias.name}" for alias in node.names)]
         else:
             continue
         for name in names:
-            if name.split(".")[0] == PACKAGE and _file(root, name).is_file():
+            if name.split(".")[0] in folders and _file(folders, name).is_file():
                 yield name
 
 

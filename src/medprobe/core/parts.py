@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import ROOT, closure, plugin_files
 from medprobe.core.files import replacing
 from medprobe.core.places import PARTS
+from medprobe.core.plugins import KINDS, find_plugins
 
 LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
 
@@ -64,7 +65,9 @@ def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None 
         plugins: The modules used of packages that import by name (see `core.code.closure`).
     """
     lock = [LIBRARIES] if LIBRARIES.is_file() else []
+    outside = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
     files = [*lock, *(path for path in ROOT.rglob("*") if path.suffix != ".pyc")]
+    files += [path for plugin in outside for path in plugin_files(plugin)]
     changed = tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file())
     plugin_names = {name: sorted(modules) for name, modules in (plugins or {}).items()}
     cache_path = part_path(PARTS, [_contents(changed), module, plugin_names]).with_suffix(".code")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+PARAMS = Path("params.yaml")
+PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itself
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
 NAMED = Path("outputs/named.json")  # the benchmarks, models and methods that params.yaml names

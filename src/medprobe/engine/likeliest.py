@@ -6,7 +6,7 @@ in a batch.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from medprobe.engine import best_first, causal
 from medprobe.engine.best_first import (
@@ -19,17 +19,43 @@ from medprobe.engine.best_first import (
 )
 from medprobe.engine.load import Model
 from medprobe.engine.reader import Reader
-from medprobe.engine.slots import Slot, answer_ids, check_window
-from medprobe.engine.trie import Tokens, Trie, TriePrompt
+from medprobe.engine.slots import Slot, answer_ids, too_long_error
+from medprobe.engine.trie import ROOT, Tokens, Trie, TriePrompt
 
 MAX_PROMPTS: Final = 64  # prompts whose nodes share batches
+
+
+class NameTries:
+    """The names to rank as tries of their tokens, made once for all prompts.
+
+    A name's tokens depend on the character before the slot, so each such character has a trie.
+
+    Args:
+        tokenizer: The model's.
+        names: Equal scores go by their order.
+    """
+
+    def __init__(self, tokenizer: Any, names: Sequence[str]) -> None:
+        self.tokenizer = tokenizer
+        self.names = names
+        self._tries: dict[str, Trie] = {}
+
+    def after(self, preceding: str) -> Trie:
+        """Return the trie of the names after this character.
+
+        Raises:
+            BadInput: A name tokenises to nothing.
+        """
+        if preceding not in self._tries:
+            self._tries[preceding] = Trie.build(answer_ids(self.tokenizer, self.names, preceding))
+        return self._tries[preceding]
 
 
 def find_likeliest(
     model: Model,
     slots: Sequence[Slot],
     where: Sequence[str],
-    names: Sequence[str],
+    tries: NameTries,
     k: int,
     *,
     sources: Sequence[Tokens] = (),
@@ -44,7 +70,7 @@ def find_likeliest(
         model: A causal or an encoder-decoder model.
         slots: One for each prompt.
         where: Names each prompt in errors.
-        names: The names to rank; equal scores go by their order.
+        tries: The names to rank.
         k: How many names are ranked.
         sources: What an encoder-decoder model reads for each slot.
         answers: For each slot the indices of names whose best rank is needed too.
@@ -58,32 +84,30 @@ def find_likeliest(
     Raises:
         BadInput: A name tokenises to nothing, or does not fit into the model's window.
     """
-    ids = {
-        preceding: answer_ids(model.tokenizer, names, preceding)
-        for preceding in {s.preceding for s in slots}
-    }
-    for slot, query in zip(slots, where, strict=True):
-        check_window(slot, ids[slot.preceding], model.max_length, query, names)
-    tries = {preceding: Trie.build(tokens) for preceding, tokens in ids.items()}
-    leaf_of = {
-        preceding: {row: node for node, rows in enumerate(trie.rows) for row in rows}
-        for preceding, trie in tries.items()
-    }
     prompts = [
-        TriePrompt(slot, tries[slot.preceding], tuple(source))
+        TriePrompt(slot, tries.after(slot.preceding), tuple(source))
         for slot, source in zip(slots, sources or [()] * len(slots), strict=True)
     ]
+    for prompt, query in zip(prompts, where, strict=True):
+        _check_window(prompt, model.max_length, query, tries.names)
     aims = [
-        SearchGoal(
-            k, tuple(sorted({leaf_of[slot.preceding][row] for row in rows})), max_nodes, variants
-        )
-        for slot, rows in zip(slots, answers or [()] * len(slots), strict=True)
+        SearchGoal(k, prompt.trie.leaves_of(rows), max_nodes, variants)
+        for prompt, rows in zip(prompts, answers or [()] * len(slots), strict=True)
     ]
     on_reader(reader := Reader(model, prompts))
     return [
         _rank(model, prompt, result, aim)
         for prompt, aim, result in zip(prompts, aims, _search(reader, aims), strict=True)
     ]
+
+
+def _check_window(prompt: TriePrompt, window: int, where: str, names: Sequence[str]) -> None:
+    """Raise BadInput, with a longest name, if it does not fit into the model's window."""
+    slot, depths = prompt.slot, prompt.trie.max_depths
+    length = len(slot.before) + int(depths[ROOT]) + len(slot.after)
+    if length > window:
+        [row, *_] = prompt.trie.rows[int((depths * prompt.trie.is_leaf).argmax())]
+        raise too_long_error(where, names[row], length, window)
 
 
 def _search(reader: Reader, aims: Sequence[SearchGoal]) -> list[SearchResult]:

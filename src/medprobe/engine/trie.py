@@ -99,6 +99,14 @@ class Trie:
         """Return the leaves below a node, or the leaf itself."""
         return node + np.flatnonzero(self.is_leaf[node : self.ends[node]])
 
+    def leaves_of(self, rows: Sequence[int]) -> Tokens:
+        """Return the leaves in which the sequences with these indices end, in sorted order."""
+        return tuple(sorted({self._leaf_by_row[row] for row in rows}))
+
+    @cached_property
+    def _leaf_by_row(self) -> dict[int, int]:
+        return {row: node for node, rows in enumerate(self.rows) for row in rows}
+
     def path(self, node: int, top: int = ROOT) -> list[int]:
         """Return the nodes from `top` down to `node`, both included, without the root."""
         nodes = []

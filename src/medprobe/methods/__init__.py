@@ -1,7 +1,8 @@
 """The probing methods, one per file.
 
 `methods/<name>.py` holds a class named after the file (`mask_average` → `MaskAverage`) that is a
-`Method`. To add a method, write that file. Nothing else has to change:
+`Method`. To add a method, write that file, here or in a project's folder `plugins/methods`, or name
+the class as an entry point `medprobe.methods` of your own package. Nothing else has to change:
 
     class MyMethod(Method):
         KINDS = ("masked",)
@@ -25,12 +26,13 @@ from typing import Any, ClassVar, Final, Protocol
 
 import pandas as pd
 
-from medprobe.core import answers
+from medprobe.core import answers, plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind, Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
+NEEDED: Final = ("KINDS", "Settings", "predict")  # of a plugin's class
 
 
 @dataclass(frozen=True)
@@ -219,13 +221,14 @@ class Method(Protocol):
 
 
 def list_names() -> list[str]:
-    """List the names of all methods in alphabetical order.
+    """List the names of all methods in alphabetical order, those of plugins included.
 
     Example:
         >>> "contrastive" in list_names()
         True
     """
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    names = [module.name for module in pkgutil.iter_modules(__path__)]
+    return sorted([*names, *plugins.find_plugins("methods", names)])
 
 
 def find(name: str) -> type[Method]:
@@ -235,7 +238,7 @@ def find(name: str) -> type[Method]:
         name: of the method's file, such as `mask_average`.
 
     Raises:
-        BadInput: no method has this name.
+        BadInput: no method has this name, or a plugin's file is broken.
 
     Example:
         >>> find("contrastive").KINDS
@@ -244,8 +247,11 @@ def find(name: str) -> type[Method]:
     if name not in list_names():
         problem = f"no method '{name}'{nearest(name, list_names())}"
         raise BadInput("methods", problem, f"one of {', '.join(list_names())}")
-    module = importlib.import_module(f"{__name__}.{name}")
-    plugin: type[Method] = vars(module)["".join(part.capitalize() for part in name.split("_"))]
+    attribute = "".join(part.capitalize() for part in name.split("_"))
+    if outside := plugins.find_plugins("methods").get(name):
+        external: type[Method] = plugins.load(outside, attribute, Method, NEEDED, is_class=True)
+        return external
+    plugin: type[Method] = vars(importlib.import_module(f"{__name__}.{name}"))[attribute]
     return plugin
 
 

@@ -20,7 +20,7 @@ from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, ranking, writing
 from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import find_likeliest
+from medprobe.engine.likeliest import NameTries, find_likeliest
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids
 from medprobe.methods import Method, Task
@@ -138,8 +138,9 @@ class Answering(Method):
         """The likeliest candidates, each with what ends it."""
         slots = [slot for slot, _ in inputs]
         sources = [source for _, source in inputs if source]
+        tries = NameTries(self.model.tokenizer, names)
         rankings = find_likeliest(
-            self.model, slots, task.query_labels, names, task.k, sources=sources
+            self.model, slots, task.query_labels, tries, task.k, sources=sources
         )
         for total, *_ in rankings:
             yield [(names[i], score) for i, score in total.names]

@@ -20,7 +20,7 @@ from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import causal, masked, ranking, seq2seq
 from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import find_likeliest
+from medprobe.engine.likeliest import NameTries, find_likeliest
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, text_slots, too_long_error
 from medprobe.methods import Method, Task
@@ -89,6 +89,7 @@ class Likelihood(Method):
             raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
         self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
+        self.name_tries: NameTries | None = None
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant.
@@ -121,7 +122,7 @@ class Likelihood(Method):
             self.model,
             slots,
             labels,
-            names,
+            self._tries(names),
             task.k,
             sources=sources,
             answers=[answer_indices for _, answer_indices in label_by_key],
@@ -141,6 +142,12 @@ class Likelihood(Method):
                 for row, certain in zip(rows, result.certain, strict=True):
                     certainty = {"certain": certain} if self.settings.most_nodes else {}
                     yield {**row, **rank_columns, **certainty}
+
+    def _tries(self, names: list[str]) -> NameTries:
+        """The tries of the names, which tasks that rank the same names share."""
+        if self.name_tries is None or self.name_tries.names != names:
+            self.name_tries = NameTries(self.model.tokenizer, names)
+        return self.name_tries
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""

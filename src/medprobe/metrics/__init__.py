@@ -12,7 +12,10 @@ The metrics of a family are computed together, from one kind of prediction table
     SCORER = MyFamily()
 
 A method names the family that scores its predictions (`METRIC = "<name>"`), and the file of a
-prediction table records that name (`tables.metric_of_predictions`). Nothing else has to change.
+prediction table records that name (`tables.metric_of_predictions`). A family with
+`ALSO_OF = ("accuracy",)` scores the tables of that family too: all rankings of answers, whatever
+the method. Nothing else has to change. The file can also be in a project's folder
+`plugins/metrics`, or the instance an entry point `medprobe.metrics` of another package.
 """
 
 import importlib
@@ -23,6 +26,7 @@ from typing import ClassVar, Final, Literal, Protocol
 
 import pandas as pd
 
+from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
@@ -134,10 +138,13 @@ class Scorer(Protocol):
 
     Attributes:
         METRICS: its metrics; the first stands for the family.
+        ALSO_OF: families whose prediction tables it scores too; `accuracy` has those that rank
+            answers.
         CONTRASTS: pairs of subsets on which one system is compared with itself.
     """
 
     METRICS: ClassVar[tuple[Metric, ...]]
+    ALSO_OF: ClassVar[tuple[str, ...]] = ()
     CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -174,13 +181,14 @@ class Scorer(Protocol):
 
 
 def list_names() -> list[str]:
-    """List the names of all families in alphabetical order.
+    """List the names of all families in alphabetical order, those of plugins included.
 
     Example:
         >>> "accuracy" in list_names()
         True
     """
-    return [*_names(__path__[0])]
+    names = _names(__path__[0])
+    return sorted([*names, *plugins.find_plugins("metrics", names)])
 
 
 @cache
@@ -196,7 +204,7 @@ def find(name: str) -> Scorer:
         name: of the family's file, such as `accuracy`.
 
     Raises:
-        BadInput: no family has this name.
+        BadInput: no family has this name, or a plugin's file is broken.
 
     Example:
         >>> find("perplexity").METRICS[0].title
@@ -204,6 +212,9 @@ def find(name: str) -> Scorer:
     """
     if name not in (names := list_names()):
         raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, names)}")
+    if outside := plugins.find_plugins("metrics").get(name):
+        plugin: Scorer = plugins.load(outside, "SCORER", Scorer, ("METRICS", "score", "paired"))
+        return plugin
     scorer: Scorer = vars(importlib.import_module(f"{__name__}.{name}"))["SCORER"]
     return scorer
 
@@ -211,8 +222,33 @@ def find(name: str) -> Scorer:
 def catalog() -> dict[str, Metric]:
     """Return all metrics by name, family after family, each in its own order.
 
+    Raises:
+        BadInput: two families have different metrics of one name, or a plugin's file is broken.
+
     Example:
         >>> catalog()["acc_at_1"].tested
         True
     """
-    return {metric.name: metric for name in list_names() for metric in find(name).METRICS}
+    family_of: dict[str, str] = {}
+    metrics: dict[str, Metric] = {}
+    for family in list_names():
+        for metric in find(family).METRICS:
+            if metrics.get(metric.name, metric) != metric:
+                problem = f"'{metric.name}' is another metric of {family_of[metric.name]}"
+                raise BadInput(f"metrics, {family}", problem, "choose another name")
+            family_of.setdefault(metric.name, family)
+            metrics[metric.name] = metric
+    return metrics
+
+
+def families_of(family: str) -> list[str]:
+    """List the families that score the prediction tables of a family, itself first.
+
+    Args:
+        family: the name that the tables record.
+
+    Example:
+        >>> families_of("accuracy")[:2]
+        ['accuracy', 'consistency']
+    """
+    return [family, *(name for name in list_names() if family in find(name).ALSO_OF)]

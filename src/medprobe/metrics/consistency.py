@@ -31,6 +31,7 @@ _CHANGE: Final = "after Gallifant et al. 2024: acc@1 less that of the original, 
 class Consistency(Scorer):
     """Agreement within families of queries, and what each wording and kind of name changes."""
 
+    ALSO_OF = ("accuracy",)
     METRICS = (
         Metric("consistency", "consistency", "higher", 0.0, 1.0, _PAIRS, tested=True),
         Metric("right_under_all", "right under all", "higher", 0.0, 1.0, _SHARE, tested=True),

@@ -44,6 +44,7 @@ _SHARE: Final = "predictions, of the first ten; Meng et al. 2022, section 5.3 an
 class Expert(Scorer):
     """acc@k by experts' ratings. Columns read: those of accuracy."""
 
+    ALSO_OF = ("accuracy",)
     METRICS = (
         Metric("expert_acc_at_1", "acc@1 by experts", "higher", 0.0, 1.0, _BY),
         Metric("expert_acc_at_10", "acc@10 by experts", "higher", 0.0, 1.0, _BY),

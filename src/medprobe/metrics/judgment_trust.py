@@ -2,4 +2,11 @@
 
 from medprobe.metrics.trust import Trust, judgments
 
-SCORER = Trust(judgments)
+
+class JudgmentTrust(Trust):
+    """The metrics of `trust` for judgments."""
+
+    ALSO_OF = ("judgment",)
+
+
+SCORER = JudgmentTrust(judgments)

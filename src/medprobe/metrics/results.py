@@ -33,10 +33,6 @@ COMPARISON: Final = [
     "std",  # over replicates: sentence sets, seeds
 ]
 PREDICTIONS: Final = "predictions"  # what scoring counts
-FURTHER: Final = {  # families that score the predictions of another one too
-    "accuracy": ("expert", "consistency", "trust"),
-    "judgment": ("judgment_trust",),
-}
 CONTROLS: Final = ("copy", "always-true")  # variants that use no model; next to `neutral` ones
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
@@ -76,9 +72,8 @@ def _is_named(path: Path, params: Params) -> bool:
 
 
 def families(path: Path) -> list[str]:
-    """List the families that score a prediction table, its own first."""
-    family = metric_of_predictions(path)
-    return [family, *FURTHER.get(family, ())]
+    """List the families that score a prediction table, its own first (`metrics.families_of`)."""
+    return metrics.families_of(metric_of_predictions(path))
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:

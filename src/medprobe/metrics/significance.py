@@ -144,7 +144,8 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
 
     The tested metrics of its variants, the settings of sweeps left out.
     """
-    scorers = [metrics.find(name) for name in families(path) if name != "expert"]
+    first, *others = [metrics.find(name) for name in families(path)]
+    scorers = [first, *(x for x in others if any(metric.tested for metric in x.METRICS))]
     parts: list[pd.DataFrame] = []
     for predictions in read_predictions(path, is_compared):
         for scorer in scorers:

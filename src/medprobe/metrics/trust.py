@@ -54,6 +54,7 @@ class Trust(Scorer):
     area is the share wrong: the `_gain` metrics are the differences from that.
     """
 
+    ALSO_OF = ("accuracy",)
     METRICS = (
         Metric("trust_auroc", "AUROC of being right", "higher", 0.0, 1.0, _HANLEY, guessing=0.5),
         *(

@@ -20,6 +20,7 @@ from medprobe import benchmark_numbers
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Name, Params, ScoreParams, Section, load_params, parse_section
+from medprobe.core.places import PARAMS
 from medprobe.core.tables import BenchmarkTables, Metadata, candidate_hash, check_columns
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.results import is_compared
@@ -32,7 +33,6 @@ IDS: Final = ["query_id", "cluster"]  # what goes by hashes in a table of UNITS,
 ANSWER: Final = "answer"  # where queries have answers that are drawn
 KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns next to the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
-PARAMS: Final = Path("params.yaml")
 SCHEMA: Final = "medprobe-results-1"
 SCORE_NAME: Final = re.compile(r"[\w .,:+/=()'-]{1,200}")  # of a variant, subset or relation
 
