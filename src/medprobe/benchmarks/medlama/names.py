@@ -72,7 +72,7 @@ def read_names(
     """
     if not settings.subjects:
         return {}, 0
-    concepts = pl.DataFrame({"CUI": subjects["subject_id"].unique()})
+    concepts = pl.DataFrame({"CUI": sorted(set(subjects["subject_id"]))})
     related = _with_trade_names(umls, concepts, settings)
     atoms = _atoms(umls, related, settings)
     ambiguous = _ambiguous(umls, atoms, related)
@@ -151,13 +151,12 @@ def _choose(
     subject: str, by_kind: dict[str, list[str]], settings: SubjectNames
 ) -> list[SubjectName]:
     """The first name of each kind, then the second of each, and so on, no name twice."""
-    seen, chosen = {subject.lower()}, []
-    longest = max(map(len, by_kind.values()), default=0)
-    for place in range(longest):
-        for kind in settings.subjects:
-            texts = by_kind.get(kind, [])[place : place + 1]
-            for text in texts:
-                if text.lower() not in seen:
-                    seen.add(text.lower())
-                    chosen.append(SubjectName(kind, text))
-    return chosen[: settings.at_most]
+    by_place = sorted(
+        (place, settings.subjects.index(kind), text)
+        for kind, texts in by_kind.items()
+        for place, text in enumerate(text for text in texts if text.lower() != subject.lower())
+    )
+    names: dict[str, SubjectName] = {}
+    for _, kind, text in by_place:
+        names.setdefault(text.lower(), SubjectName(settings.subjects[kind], text))
+    return [*names.values()][: settings.at_most]
