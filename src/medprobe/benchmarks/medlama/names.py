@@ -98,9 +98,9 @@ def _with_trade_names(umls: Path, concepts: pl.DataFrame, settings: SubjectNames
     `kinds` is `brand` for the trade names of an ingredient, `ingredient` for what a brand contains,
     and `own` for the concept itself.
     """
-    own = concepts.with_columns(other="CUI", kinds=pl.lit("own"))
+    selves = concepts.with_columns(other="CUI", kinds=pl.lit("own"))
     if not {"brand", "ingredient"} & {*settings.subjects}:
-        return own
+        return selves
     pairs = rrf.read_mrrel(umls, ["CUI1", "CUI2"], pl.col("SAB") == "RXNORM", [TRADE_NAME])
     pairs = pairs.rename({"CUI2": "brand", "CUI1": "ingredient"})
     further = [
@@ -109,7 +109,7 @@ def _with_trade_names(umls: Path, concepts: pl.DataFrame, settings: SubjectNames
         )
         for end, other in (("ingredient", "brand"), ("brand", "ingredient"))
     ]
-    return pl.concat([own, *further]).unique()
+    return pl.concat([selves, *further]).unique()
 
 
 def _atoms(umls: Path, related: pl.DataFrame, settings: SubjectNames) -> pl.DataFrame:
