@@ -37,9 +37,9 @@ def write_released(folder: Path) -> None:
             writer = csv.writer(stream)
             writer.writerow(columns)
             for at, (subject, answer) in enumerate(PAIRS):
-                code = f"C{at}"
+                code = f"C990000{at}"
                 lists = (f"['{code}']", f"['{answer}']")
-                row = (f"S{at}", subject, RELATION, *lists, answer, code, 1, 1, 0.0, 0.0)
+                row = (f"C990001{at}", subject, RELATION, *lists, answer, code, 1, 1, 0.0, 0.0)
                 writer.writerow(row)
 
 

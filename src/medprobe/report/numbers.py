@@ -46,7 +46,9 @@ def format_difference(name: str, difference: float) -> str:
     ('-20.3', '+12.35')
     """
     return (
-        f"{100 * difference:+.1f}" if metric(name).in_per_cent else format_number(difference, "+")
+        f"{round(100 * difference, 1) + 0.0:+.1f}"
+        if metric(name).in_per_cent
+        else format_number(difference, "+")
     )
 
 

@@ -133,8 +133,8 @@ def _atoms(umls: Path, related: pl.DataFrame, settings: SubjectNames) -> pl.Data
     return (
         pl.concat(parts)
         .with_columns(key=pl.col("STR").str.to_lowercase())
-        .unique(["CUI", "kind", "key"], keep="first", maintain_order=True)
         .sort("CUI", "kind", "STR")
+        .unique(["CUI", "kind", "key"], keep="first", maintain_order=True)
     )
 
 
