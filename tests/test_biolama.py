@@ -144,3 +144,48 @@ def test_missing_things_are_named(tmp_path):
         biolama.build(tmp_path, settings(relations=("CD2",)), 0)
     with pytest.raises(BadInput, match=r"template is .*, expected one \[X\] and one \[Y\]"):
         biolama.build(write(tmp_path, template="[X] treats ."), settings(), 0)
+
+
+def test_families_have_all_templates_and_aliases_and_leave_the_queries_as_they_are(tmp_path):
+    row = ROW | {"sub_aliases": ["Velora", "velotrine", None, "VLT"]}
+    data = write(tmp_path, test=[row])
+    path = data / "biolama/ctd/prompts/manual.jsonl"
+    further = {"relation": "CD1", "template": "[Y] is treated with [X] ."}
+    path.write_text(f"{path.read_text()}\n{json.dumps(further)}\n")
+    alone = biolama.build(data, settings(), 0)
+    benchmark = biolama.build(data, settings(families={"names": {"at_most": 1}}), 0)
+    queries = benchmark.queries
+    pd.testing.assert_frame_equal(queries.loc[[0], alone.queries.columns], alone.queries)
+    assert queries["prompt"].tolist()[1:] == [
+        "velotrine treats [Y] .",
+        "Velora treats [Y] .",
+        "[Y] is treated with velotrine .",
+        "[Y] is treated with Velora .",
+    ]
+    assert set(queries["subset"]) == {"ctd", "families"}
+    assert queries["template"].tolist()[3:] == ["[Y] is treated with [X] ."] * 2
+    assert failing(benchmark, tmp_path / "with") == failing(alone, tmp_path / "without")
+
+
+def test_each_source_has_families_of_its_own(world):
+    both = ("ctd", "wikidata")
+    chosen = settings(sources=both, distractors={"ctd": "wikidata"}, families={"at_most": 2})
+    benchmark = biolama.build(world, chosen, 0)
+    members = benchmark.queries[benchmark.queries["family_id"] != ""]
+    assert set(members["subset"]) == {"ctd-families", "wikidata-families"}
+    assert members.groupby("relation")["family_id"].nunique().tolist() == [2] * 4
+    names = benchmark.candidates.groupby("subset")
+    own = names.get_group("ctd").query("type != 'distractor'")["name"]
+    assert names.get_group("ctd-families")["name"].tolist() == own.tolist()
+
+
+def test_two_templates_of_one_wording_are_refused(tmp_path):
+    data = write(tmp_path)
+    lines = [
+        {"relation": "CD1", "template": f"[X] {verb} [Y] .", "wording": "plain"}
+        for verb in ("treats", "cures", "ends")
+    ]
+    path = data / "biolama/ctd/prompts/manual.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(BadInput, match=r"line 3: .* already has a template of the wording plain"):
+        biolama.build(data, settings(), 0)

@@ -43,6 +43,7 @@ def make_members(answers: Answers) -> pd.DataFrame:
             "wording": wording,
             "name_kind": kind,
             "subject": f"{family} {kind}",
+            "subset": "families",
             "relation": "treats",
             "cluster": family,
             "answer": family,
@@ -198,7 +199,7 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     text = "\n".join(line for block in section(results, "toy") for line in lines(block))
     assert "it is right about 100.0 % of the facts under at least one" in text
     assert "about 50.0 % under all of them" in text
-    assert "| wording | short | 50.0 | -0.5 | 50.0 |" in text
+    assert "| wording | short | 50.0 | -50.0 | 50.0 |" in text
     tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)
     assert tested.loc[tested["query_id"] == "brena", "consistency"].dropna().tolist() == [1]
 

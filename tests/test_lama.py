@@ -257,3 +257,30 @@ def test_the_released_files_have_the_counts_of_the_paper(
     assert sizes["google-re-free"] == sizes["google-re-template"] == 870
     ours = build(tmp_path, **OURS).queries["subset"].value_counts()
     assert (ours["google-re-free"], ours["t-rex-free"]) == (5198, 2688)
+
+
+def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> None:
+    data = write(tmp_path)
+    rows = [
+        RELATION,
+        {"relation": "P36", "template": "[Y] is the seat of [X] ."},
+        {"relation": "place_of_birth", "template": "[X] comes from [Y] ."},
+    ]
+    (data / "lama/relations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    alone, found = build(data), build(data, families={})
+    own = found.queries[found.queries["family_id"] == ""]
+    assert own[alone.queries.columns].equals(alone.queries)
+    asked = prompts(found)
+    assert asked["google-re-template-families"] == [
+        "Ada Berg was born in [Y] .",
+        "Ada Berg comes from [Y] .",
+    ]
+    assert asked["t-rex-template-families"] == [
+        "The capital of France is [Y] .",
+        "[Y] is the seat of France .",
+    ]
+    last = found.queries.iloc[-1]
+    assert (last["sentence"], last["pair_id"]) == ("Paris is the seat of France .", "")
+    tables = [{"queries": x.queries, "candidates": x.candidates} for x in (alone, found)]
+    failing = [[check["type"] for check in gate_helpers.failing("lama", table)] for table in tables]
+    assert failing[0] == failing[1]

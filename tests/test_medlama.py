@@ -16,6 +16,7 @@ import gate_helpers
 from medprobe.benchmark_statistics import statistics, token_statistics
 from medprobe.benchmarks import medlama, medlama_released
 from medprobe.benchmarks.medlama.hardness import hardness, rouge_l_package, rouge_l_released
+from medprobe.benchmarks.medlama.names import SubjectNames, read_names
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.benchmarks.medlama.queries import UNNATURAL
 from medprobe.benchmarks.medlama.wordings import WORDINGS
@@ -180,6 +181,87 @@ def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> N
     ]
     types = [[check["type"] for check in checks] for checks in failing]
     assert types[0] == types[1]
+
+
+ATOMS = [  # CUI, AUI, source, term type, language, name, suppressed
+    ("C3", "B1", "NCI", "SY", "ENG", "ibuprofen tablet", "N"),
+    ("C3", "B2", "NCI", "BN", "ENG", "Brufil", "N"),
+    ("C3", "B3", "NCI", "AB", "ENG", "IBU", "N"),
+    ("C3", "B4", "NCI", "SY", "ENG", "Ibuprofen", "N"),  # the own name in another case
+    ("C3", "B5", "NCI", "SY", "ENG", "old powder", "O"),
+    ("C3", "B6", "NCI", "SY", "ENG", "Fever", "N"),  # also the name of C1
+    ("C3", "B7", "SCTSPA", "PT", "SPA", "ibuprofeno", "N"),
+    ("C8", "B8", "RXNORM", "BN", "ENG", "Advane", "N"),  # RxNorm: a concept of its own
+    ("C8", "B9", "NCI", "SY", "ENG", "Advane pill", "N"),
+]
+
+
+def write_atoms(tmp_path: Path) -> Path:
+    trade = [("C3", "A3", "C8", "B8", "tradename_of", "RXNORM")]
+    data = write_umls(tmp_path, CONCEPTS, [*TREATS, *trade])
+    with (data / "umls/MRCONSO.RRF").open("a", encoding="utf-8") as stream:
+        for cui, aui, source, kind, language, name, suppressed in ATOMS:
+            row = f"{cui}|{language}|P|L|PF|S|Y|{aui}||||{source}|{kind}|X|{name}|0|{suppressed}||"
+            stream.write(f"{row}\n")
+    return data
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({"subjects": ["brand"]}, ["brand Advane", "brand Brufil"]),
+        (
+            {"subjects": ["synonym", "brand"], "at_most": 2},
+            ["synonym ibuprofen tablet", "brand Advane"],
+        ),
+        ({"subjects": ["abbreviation", "SPA"]}, ["abbreviation IBU", "SPA ibuprofeno"]),
+        ({"subjects": []}, []),
+    ],
+)
+def test_names_of_subjects_are_by_term_type_and_language(
+    tmp_path: Path, names: dict[str, object], expected: list[str]
+) -> None:
+    found = build(write_atoms(tmp_path), families={"names": names}).queries
+    members = found[(found["subject_id"] == "C3") & (found["wording"] == "original")]
+    asked = [f"{row.name_kind} {row.subject}" for row in members.itertuples()]
+    assert asked == ["original ibuprofen", *expected]
+    assert members["prompt"].tolist() == [
+        f"{name} might treat [Y] ." for name in members["subject"]
+    ]
+
+
+def test_a_brand_is_asked_by_its_ingredient(tmp_path: Path) -> None:
+    data = write_atoms(tmp_path)
+    chosen = SubjectNames(subjects=("ingredient",))
+    queries = pd.DataFrame([("q", "C8", "Advane")], columns=["query_id", "subject_id", "subject"])
+    assert read_names(data / "umls", queries, chosen)[0] == {"q": []}
+    path = data / "umls/MRCONSO.RRF"
+    path.write_text(
+        path.read_text("utf-8").replace("|NCI|PT|X|ibuprofen|", "|RXNORM|IN|X|ibuprofen|")
+    )
+    assert read_names(data / "umls", queries, chosen)[0] == {"q": [("ingredient", "ibuprofen")]}
+
+
+def test_an_ambiguous_name_is_left_out_and_counted(tmp_path: Path) -> None:
+    data = write_atoms(tmp_path)
+    found = build(data, families={"names": {"subjects": ["synonym"]}})
+    assert "Fever" not in set(found.queries["subject"])
+    sources = found.others["sources"].set_index("name")
+    assert sources.loc["ambiguous names", "rows"] == 1
+
+
+def test_names_leave_the_papers_queries_as_they_are(tmp_path: Path) -> None:
+    data = write_atoms(tmp_path)
+    alone = build(data)
+    found = build(data, families={"names": {"subjects": ["preferred", "brand", "synonym"]}})
+    own = found.queries[found.queries["family_id"] == ""]
+    pd.testing.assert_frame_equal(own[alone.queries.columns], alone.queries)
+    assert found.candidates[found.candidates["subset"] != "families"].equals(alone.candidates)
+
+
+def test_an_unknown_kind_of_name_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"no kind of name 'brands' .did you mean 'brand'"):
+        SubjectNames(subjects=("brands",))
 
 
 def test_every_relation_has_four_further_wordings_that_differ() -> None:

@@ -11,6 +11,7 @@ import yaml
 import gate_helpers
 from medprobe import benchmark_statistics
 from medprobe.benchmarks import table
+from medprobe.benchmarks.families import AliasFamilies
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.methods.mask_average import MaskAverage
@@ -89,7 +90,7 @@ def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> N
     assert list(found.candidates["id"]) == ["Q2", "Q2"]
 
 
-FAMILIES = table.FamilySettings()
+FAMILIES = AliasFamilies()
 
 
 def write_bear(data: Path) -> table.Settings:
@@ -150,7 +151,7 @@ def test_families_leave_the_benchmarks_own_queries_as_they_are(tmp_path: Path) -
     pd.testing.assert_frame_equal(own[alone.queries.columns], alone.queries)
     assert found.candidates[found.candidates["subset"] == "full"].equals(alone.candidates)
     assert list(found.queries["wording"]) == ["", "", "original", "short", "original", "short"]
-    one = asked.model_copy(update={"families": table.FamilySettings(at_most=1)})
+    one = asked.model_copy(update={"families": AliasFamilies(at_most=1)})
     drawn = build_benchmark(tmp_path, one).queries
     assert len(drawn[drawn["subset"] == "families"]) == 2  # one family, whole
     with pytest.raises(BadInput, match="no query has a second wording"):

@@ -13,9 +13,17 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
+from medprobe.benchmarks.families import (
+    AliasFamilies,
+    SubjectName,
+    Wording,
+    further_names,
+    further_wordings,
+    with_families,
+)
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import SampledSettings
-from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
+from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, BenchmarkTables
 from medprobe.sources import biolama
 from medprobe.sources.biolama import Source, Triple, TripleObject
 
@@ -44,6 +52,10 @@ class Settings(SampledSettings):
     distractors: dict[Source, Source] = Field({})
     """For a source, another source whose names are added to its candidates. Its queries are then
     ranked with and without them."""
+    families: AliasFamilies | None = None
+    """Also ask each test triple under all templates of its relation and all aliases of its subject,
+    as the subset `families`, or `ctd-families` and so on where there are several sources. Empty: no
+    families."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
@@ -58,6 +70,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     read: list[counts.CountRow] = []
     candidates: list[pd.DataFrame] = []
     listed_relations: list[str] = []
+    wordings: dict[str, list[Wording]] = {}
+    other_names: dict[str, list[SubjectName]] = {}
     for source in settings.sources:
         folder = data / "biolama" / source
         templates = biolama.read_templates(folder)
@@ -73,7 +87,14 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
             for split in biolama.SPLITS:
                 all_triples = biolama.read(folder, relation, split)
                 triples = [triple for triple in all_triples if triple.answers]
-                rows[split] += [_query(t, relation, source, templates[relation]) for t in triples]
+                template = templates[relation][ORIGINAL]
+                rows[split] += [_query(t, relation, source, template) for t in triples]
+                if settings.families and split == "test":
+                    for triple, query in zip(triples, rows[split][-len(triples) :], strict=True):
+                        wordings[query["query_id"]] = further_wordings(templates[relation])
+                        other_names[query["query_id"]] = further_names(
+                            triple.subject, triple.subject_aliases, settings.families.names
+                        )
                 where, name = f"biolama/{source}", f"{relation}/{split}"
                 read.append((where, "triples", name, len(all_triples)))
                 if nameless := len(all_triples) - len(triples):
@@ -91,6 +112,10 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
             table, source, all_candidates.loc[all_candidates["subset"] == other, "name"]
         )
     read += counts.by_name("", "queries", test["subset"])
+    if settings.families:
+        test, table = with_families(
+            test, table, wordings, other_names, settings=settings.families, seed=seed
+        )
     others = {"train": train, "dev": dev, "sources": counts.table(read)}
     return BenchmarkTables(test, table, others=others, normalise="biolama")
 

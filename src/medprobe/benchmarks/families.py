@@ -1,19 +1,29 @@
 """Families of queries: one fact under several wordings and several names of its subject.
 
-A family is a subset of its own, `families`, so that the benchmark's numbers stay those of its own
-wording and name. Its member with the wording and name `original` is the benchmark's query.
+Families are a subset of their own, `families`, so that the benchmark's numbers stay those of its
+own wording and name. Where a benchmark has several subsets, each has its own: `ctd-families`. The
+member with the wording and name `original` is the benchmark's query.
 Sources: Elazar et al. 2021 (ParaRel), wordings; Gallifant et al. 2024 (RABBITS), names.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
-from medprobe.core.tables import FAMILIES, ORIGINAL
+from medprobe.core.tables import DISTRACTOR, FAMILIES, MEMBER, ORIGINAL
+
+ALIAS: Final = "alias"  # the kind of a subject's names that a source lists without their kinds
+
+
+class NameSettings(Section):
+    """Which further names of subjects are asked."""
+
+    at_most: int | None = Field(None, gt=0)
+    """Further names of a subject, the first ones. Empty: all of them."""
 
 
 class FamilySettings(Section):
@@ -21,6 +31,13 @@ class FamilySettings(Section):
 
     at_most: int | None = Field(None, gt=0)
     """Families of a relation, drawn whole by chance. Empty: all of them."""
+
+
+class AliasFamilies(FamilySettings):
+    """Which families are asked where the source lists other names of subjects."""
+
+    names: NameSettings = NameSettings()
+    """Further names of the subjects."""
 
 
 class Wording(NamedTuple):
@@ -46,7 +63,7 @@ def with_families(
     settings: FamilySettings,
     seed: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Add the subset `families`: every wording of a query with every name of its subject.
+    """Add families: every wording of a query with every name of its subject.
 
     A query with one wording and one name is no family, and stays out.
 
@@ -54,7 +71,7 @@ def with_families(
         queries: the benchmark's own, with the columns `core.tables.QUERY_COLUMNS`.
         candidates: of all subsets.
         wordings: of each query that can have a family, by its id; the first is its own, named
-            `original`. These queries are of one subset, whose candidates the families rank.
+            `original`. Families rank the candidates of their query's subset, without distractors.
         names: of each query's subject, by the query's id, without its own name.
         settings: how many families are drawn.
         seed: of the draw.
@@ -73,20 +90,41 @@ def with_families(
         for query in queries[queries["query_id"].isin(wordings)].to_dict("records")
     }
     is_family = queries["query_id"].map(lambda query: len(families.get(query, ())) > 1)
-    drawn = [_draw(rows, settings, seed) for _, rows in queries[is_family].groupby("relation")]
+    by_relation = queries[is_family].groupby(["subset", "relation"])
+    drawn = [_draw(rows, settings, seed) for _, rows in by_relation]
     if not drawn:
         problem = "no query has a second wording or a second name of its subject"
         raise BadInput("params.yaml: families", problem, "give more templates, or leave it out")
-    members = [
-        member for query in pd.concat(drawn).sort_index()["query_id"] for member in families[query]
-    ]
-    subset = queries.loc[is_family, "subset"].iloc[0]
-    ranked = candidates[candidates["subset"] == subset].assign(subset=FAMILIES)
+    chosen = pd.concat(drawn).sort_index()["query_id"]
+    members = pd.DataFrame([member for query in chosen for member in families[query]])
+    subsets = queries.loc[queries["query_id"].isin(wordings), "subset"].unique()
+    names_of_families = {
+        subset: FAMILIES if len(subsets) == 1 else f"{subset}-{FAMILIES}" for subset in subsets
+    }
+    ranked = candidates[candidates["subset"].isin(set(members["subset"]))]
+    ranked = ranked[ranked["type"] != DISTRACTOR]
     plain = queries.assign(family_id="", wording="", name_kind="")
+    members, ranked = (
+        table.assign(subset=table["subset"].map(names_of_families)) for table in (members, ranked)
+    )
     return (
-        pd.concat([plain, pd.DataFrame(members)], ignore_index=True),
+        pd.concat([plain, members], ignore_index=True),
         pd.concat([candidates, ranked], ignore_index=True),
     )
+
+
+def further_wordings(templates: Mapping[str, str]) -> list[Wording]:
+    """The wordings of a relation from its templates by name, the first of which is its own."""
+    first, *others = templates.items()
+    return [Wording(ORIGINAL, first[1]), *(Wording(*other) for other in others)]
+
+
+def further_names(
+    subject: str, aliases: Iterable[str], settings: NameSettings
+) -> list[SubjectName]:
+    """The other names of a subject that its source lists, without its own and without repeats."""
+    texts = [text for text in dict.fromkeys(aliases) if text.strip() and text != subject]
+    return [SubjectName(ALIAS, text) for text in texts[: settings.at_most]]
 
 
 def _draw(queries: pd.DataFrame, settings: FamilySettings, seed: int) -> pd.DataFrame:
@@ -109,13 +147,13 @@ def _members(
             members.append(
                 {
                     **query,
-                    "query_id": f"{query['query_id']}#{wording.name}#{name.kind}{number}",
+                    "query_id": f"{query['query_id']}{MEMBER}{wording.name}#{name.kind}{number}",
                     "subject": name.text,
                     "prompt": wording.template.replace("[X]", name.text),
-                    "subset": FAMILIES,
                     "family_id": query["query_id"],
                     "wording": wording.name,
                     "name_kind": name.kind,
+                    **({"template": wording.template} if "template" in query else {}),
                 }
             )
     return members

@@ -17,8 +17,14 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
+from medprobe.benchmarks.families import (
+    FamilySettings,
+    Wording,
+    further_wordings,
+    with_families,
+)
 from medprobe.core.params import SampledSettings
-from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, SLOT, BenchmarkTables
+from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.sources import lama
 from medprobe.sources.entities import read_names
 
@@ -63,6 +69,10 @@ class Settings(SampledSettings):
     distractors: dict[str, Path] = Field({})
     """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
     them (the paper's Table 6)."""
+    families: FamilySettings | None = None
+    """Also ask each fact of a template-based set under all templates of its relation in
+    `relations.jsonl`, as the subset `families`, or `t-rex-template-families` and so on where there
+    are several sets. Empty: no families."""
 
 
 @dataclass
@@ -84,7 +94,7 @@ class RuleCounts:
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build the sets, parallel ones as two. Nothing in them is drawn at random.
+    """Build the sets, parallel ones as two. Nothing in them but families is drawn at random.
 
     The candidates of a set are the objects of all its facts, those of dropped ones too; parallel
     sets share them.
@@ -97,17 +107,22 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     read: list[counts.CountRow] = []
     rows: list[tuple] = []
     candidates = []
-    for name, items, templates in _facts(folder, settings):
+    wordings: dict[str, list[Wording]] = {}
+    for name, items, listed in _facts(folder, settings):
+        templates = {relation: by_name[ORIGINAL] for relation, by_name in listed.items()}
         read.append(("lama", "facts", name, len(items)))
         read.append(("lama", "sentences", name, sum(len(item.sentences) or 1 for item in items)))
         prompts = list(_usable(name, items, templates, settings, rule_counts))
         subsets = [f"{name}-template", f"{name}-free"] if templates else [name]
         for subset in subsets:
             subset_templates = templates if subset.endswith("-template") else {}
-            rows += (
+            subset_rows = [
                 _row(subset, *sentence, subset_templates.get(sentence[0].relation))
                 for sentence in prompts
-            )
+            ]
+            rows += subset_rows
+            if settings.families and subset_templates:
+                wordings |= _wordings(subset_rows, listed)
         candidates += [_candidates(items, subset) for subset in subsets]
     queries = pd.DataFrame(rows, columns=COLUMNS)
     table = pd.concat(candidates, ignore_index=True)
@@ -117,6 +132,11 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         table = with_distractors(table, subset, names)
     dropped = counts.by_name("lama", "dropped", (name for name, _ in rule_counts.drops.elements()))
     read += dropped + counts.by_name("", "queries", queries["subset"])
+    if settings.families:
+        queries, table = with_families(
+            queries, table, wordings, {}, settings=settings.families, seed=seed
+        )
+        queries = _as_sentences(queries)
     return BenchmarkTables(
         queries, table, {"dropped": rule_counts.table()}, {"sources": counts.table(read)}
     )
@@ -124,8 +144,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 def _facts(
     folder: Path, settings: Settings
-) -> Iterator[tuple[str, list[lama.Item], dict[str, str]]]:
-    """Each data set's name, facts, and templates by relation, where it has any."""
+) -> Iterator[tuple[str, list[lama.Item], dict[str, dict[str, str]]]]:
+    """Each data set's name, facts, and templates by relation and wording, where it has any."""
     readers = {
         "google-re": lama.read_google_re,
         "t-rex": lama.read_trex,
@@ -136,13 +156,33 @@ def _facts(
         items = list(readers[name](folder))
         if settings.sentences == "joined" and name != "t-rex":  # which has evidences
             items = [replace(item, sentences=_joined(item)) for item in items]
-        yield name, items, _templates(name, folder)
+        yield name, items, _templates(name, folder, has_families=settings.families is not None)
 
 
-def _templates(name: str, folder: Path) -> dict[str, str]:
-    if name == "google-re":
-        return lama.GOOGLE_RE_TEMPLATES
-    return lama.read_templates(folder) if name == "t-rex" else {}
+def _templates(name: str, folder: Path, *, has_families: bool) -> dict[str, dict[str, str]]:
+    """The templates of a set. Google-RE's own are in code, and only further ones in the file."""
+    if name == "t-rex":
+        return lama.read_templates(folder)
+    if name != "google-re":
+        return {}
+    listed = lama.read_templates(folder) if has_families else {}
+    templates = {}
+    for relation, template in lama.GOOGLE_RE_TEMPLATES.items():
+        others = (text for text in listed.get(relation, {}).values() if text != template)
+        numbered = enumerate(others, start=2)
+        templates[relation] = {ORIGINAL: template, **{str(n): text for n, text in numbered}}
+    return templates
+
+
+def _wordings(rows: list[tuple], templates: dict[str, dict[str, str]]) -> dict[str, list[Wording]]:
+    """The wordings of the first query of each fact: its other sentences have the same prompt."""
+    queries = pd.DataFrame(rows, columns=COLUMNS)
+    queries = queries.assign(answer=queries["answers"].str[0])
+    first = queries.drop_duplicates(["relation", "prompt", "answer"])
+    return {
+        query: further_wordings(templates[relation])
+        for query, relation in zip(first["query_id"], first["relation"], strict=True)
+    }
 
 
 def _joined(item: lama.Item) -> tuple[tuple[str, str], ...]:
@@ -226,6 +266,18 @@ def _row(
         place if subset.endswith(("-template", "-free")) else "",
         text.replace(SLOT, item.object),
     )
+
+
+def _as_sentences(queries: pd.DataFrame) -> pd.DataFrame:
+    """Fill the sentences of families, which are of no pair."""
+    is_member = queries["family_id"] != ""
+    sentences = [
+        prompt.replace(SLOT, answers[0])
+        for prompt, answers in queries.loc[is_member, ["prompt", "answers"]].to_numpy()
+    ]
+    queries.loc[is_member, "sentence"] = sentences
+    queries.loc[is_member, "pair_id"] = ""
+    return queries
 
 
 def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:

@@ -7,12 +7,17 @@ names of that space alone.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
+from medprobe.benchmarks.families import (
+    AliasFamilies,
+    Wording,
+    further_names,
+    with_families,
+)
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import (
@@ -28,7 +33,6 @@ from medprobe.sources import facts
 from medprobe.sources.facts import Fact
 
 SUBSET = "full"
-ALIAS: Final = "alias"  # the kind of a subject's other names
 METADATA = Metadata(
     description="Facts from your own table, with one slot",
     citation="your own",
@@ -47,7 +51,7 @@ class Settings(Section):
     prompts: Path | None = None
     """The templates: a file below `data/`. A relation's first template is its own, and others are
     further wordings. Empty: each row has its own prompt."""
-    families: FamilySettings | None = None
+    families: AliasFamilies | None = None
     """Also ask each fact under all its wordings and subject's names, as the subset `families`: the
     templates of its relation, its columns `prompt_<wording>`, and its `subject_aliases`. Empty: no
     families."""
@@ -84,7 +88,7 @@ def tables(
     normalise: str = "exact",
     *,
     spaces: Mapping[str, Sequence[str]] | None = None,
-    families: FamilySettings | None = None,
+    families: AliasFamilies | None = None,
     seed: int = 0,
 ) -> BenchmarkTables:
     """Convert facts to the tables of a benchmark.
@@ -133,7 +137,11 @@ def tables(
             for query, row in zip(queries["query_id"], rows.values(), strict=True)
         }
         names = {
-            query: _other_names([fact for _, fact in row])
+            query: further_names(
+                row[0][1].subject,
+                (name for _, fact in row for name in fact.subject_aliases),
+                families.names,
+            )
             for query, row in zip(queries["query_id"], rows.values(), strict=True)
         }
         queries, candidates = with_families(
@@ -170,13 +178,6 @@ def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]
     for name, template in by_name.items():
         _check_slot(f"{where}, wording {name}", template.replace("[X]", fact.subject))
     return [Wording(name, template) for name, template in by_name.items()]
-
-
-def _other_names(query_facts: Iterable[Fact]) -> list[SubjectName]:
-    """The other names of a query's subject, without its own."""
-    texts = dict.fromkeys(name for fact in query_facts for name in fact.subject_aliases)
-    asked_names = {fact.subject for fact in query_facts}
-    return [SubjectName(ALIAS, text) for text in texts if text not in asked_names]
 
 
 def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> str:

@@ -37,12 +37,13 @@ QUERY_COLUMNS: Final = [
     "answer_ids",  # list, aligned with answers
     "subset",  # e.g. full, hard; a query of two subsets has a row and an id in each
 ]
-FAMILIES: Final = "families"  # the subset of one fact's queries under other wordings and names
+FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other wordings and names
 FAMILY_COLUMNS: Final = [  # further columns of queries, where a benchmark has families
     "family_id",  # of the fact: the id of the benchmark's own query; "" outside families
     "wording",  # the name of the wording
     "name_kind",  # the kind of the subject's name, such as brand
 ]
+MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
@@ -58,6 +59,15 @@ PREDICTION_COLUMNS: Final = [
     "score",  # higher is better
     "hit",  # is the prediction one of the query's answers?
 ]
+
+
+def is_families(subset: str) -> bool:
+    """Return whether a whole subset holds families of queries.
+
+    >>> is_families("families"), is_families("ctd-families"), is_families("families/name:brand")
+    (True, True, False)
+    """
+    return subset.rpartition("-")[2] == FAMILIES
 
 
 @dataclass(frozen=True)

@@ -71,8 +71,13 @@ class Metric:
 
     @property
     def share(self) -> bool:
-        """Whether it is a share, which is printed in per cent."""
+        """Whether it is a share."""
         return (self.low, self.high) == (0.0, 1.0)
+
+    @property
+    def in_per_cent(self) -> bool:
+        """Whether it is a share or a difference of shares, which are printed in per cent."""
+        return self.high == 1.0 and self.low in (0.0, -1.0)
 
     @property
     def scale(self) -> Scale:

@@ -1,6 +1,6 @@
 """Does a model give one answer to one fact, whatever its wording and its subject's name?
 
-Of the subset `families`, whose queries are the families of a benchmark (`core.tables`). First
+Of the subsets whose queries are the families of a benchmark (`core.tables.is_families`). First
 answers are equal if they have one identifier, or are equal by the benchmark's rule. A query without
 a prediction agrees with no other, and is wrong.
 
@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
-from medprobe.core.tables import FAMILIES, ORIGINAL, read_about
+from medprobe.core.tables import ORIGINAL, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
 
 RUN: Final = ["variant", "replicate"]
 FAMILY: Final = [*RUN, "family_id"]
+ABOUT: Final = ["subset", "relation", "cluster", "answer"]  # the same for all queries of a family
 _PAIRS: Final = "Elazar et al. 2021, section 3: equal first answers, over the pairs of a family"
 _SHARE: Final = "after Elazar et al. 2021, section 3 (consistent and accurate), over all members"
 _CHOSEN: Final = "ours: the wording best on one half of the clusters, scored on the other half"
@@ -45,8 +46,9 @@ class Consistency(Scorer):
         """Score families, their pairs by kind of change, and each wording and kind of name.
 
         Returns:
-            The subset `families`, and its parts `change:wording`, `change:name`, `change:both` (the
-            pairs that differ in these), `wording:<name>` and `name:<kind>` (against the original).
+            The subsets of families, and their parts `change:wording`, `change:name`, `change:both`
+            (the pairs that differ in these), `wording:<name>` and `name:<kind>` (against the
+            original).
             None where a benchmark has no families.
         """
         members = read_members(predictions, benchmark, scoring)
@@ -75,15 +77,15 @@ def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -
         scoring: the clusters.
 
     Returns:
-        Columns `variant, replicate, query_id, family_id, wording, name_kind, subject, relation,
-        cluster, answer`, `first` (what distinguishes the first answer) and `hit` (0 or 1). No rows
-        where the benchmark has no families or none was probed.
+        Columns `variant, replicate, query_id, family_id, wording, name_kind, subject, subset,
+        relation, cluster, answer`, `first` (what distinguishes the first answer) and `hit` (0 or
+        1). No rows where the benchmark has no families or none was probed.
     """
     queries = read_queries(benchmark, scoring.cluster)
     if "family_id" not in queries:
         return pd.DataFrame()
-    columns = ["query_id", "family_id", "wording", "name_kind", "subject", "relation"]
-    queries = queries.loc[queries["family_id"] != "", [*columns, "cluster", "answer"]]
+    columns = ["query_id", "family_id", "wording", "name_kind", "subject", "subset"]
+    queries = queries.loc[queries["family_id"] != "", [*columns, "relation", "cluster", "answer"]]
     predictions = predictions[predictions["query_id"].isin(queries["query_id"])]
     return first_answers(predictions, queries, read_about(benchmark)["normalise"])
 
@@ -112,7 +114,7 @@ def by_family(members: pd.DataFrame) -> pd.DataFrame:
     """
     groups = members.groupby(FAMILY, sort=True)
     equal, pairs = _agreement(members, FAMILY), _pairs(groups.size())
-    rows = groups[["relation", "cluster", "answer"]].first()
+    rows = groups[ABOUT].first()
     share = groups["hit"].mean()
     rows["consistency"] = equal / pairs
     rows["right_under_all"] = (share == 1).astype(float)
@@ -120,7 +122,7 @@ def by_family(members: pd.DataFrame) -> pd.DataFrame:
     rows["right_under_any"] = (share > 0).astype(float)
     if members["wording"].nunique() > 1:
         rows["acc_at_1_best_wording"] = _best_wording(members).reindex(rows.index)
-    return _as_queries(rows, FAMILIES)
+    return _as_queries(rows)
 
 
 def by_change(members: pd.DataFrame) -> pd.DataFrame:
@@ -130,7 +132,7 @@ def by_change(members: pd.DataFrame) -> pd.DataFrame:
         members: as `read_members` gives them.
     """
     groups = members.groupby(FAMILY, sort=True)
-    about = groups[["relation", "cluster", "answer"]].first()
+    about = groups[ABOUT].first()
     equal = {"all": _agreement(members, FAMILY)}
     pairs = {"all": _pairs(groups.size())}
     for change, shared in (("wording", "subject"), ("name", "wording")):
@@ -142,7 +144,7 @@ def by_change(members: pd.DataFrame) -> pd.DataFrame:
     tables = []
     for change in ("wording", "name", "both"):
         rows = about.assign(consistency=equal[change] / pairs[change])[pairs[change] > 0]
-        tables.append(_as_queries(rows, f"{FAMILIES}/change:{change}"))
+        tables.append(_as_queries(rows, f"/change:{change}"))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -172,14 +174,15 @@ def by_column(members: pd.DataFrame) -> pd.DataFrame:
         numbers = ["consistency", "acc_at_1_change"]
         for name, of_name in rows.groupby(column, sort=True):
             groups = of_name.groupby(FAMILY, sort=True)
-            means = groups[["relation", "cluster", "answer"]].first().join(groups[numbers].mean())
-            tables.append(_as_queries(means, f"{FAMILIES}/{part}:{name}"))
+            means = groups[ABOUT].first().join(groups[numbers].mean())
+            tables.append(_as_queries(means, f"/{part}:{name}"))
     return pd.concat(tables, ignore_index=True)
 
 
-def _as_queries(rows: pd.DataFrame, subset: str) -> pd.DataFrame:
-    """Rows by family, each as a query."""
-    return rows.reset_index().rename(columns={"family_id": "query_id"}).assign(subset=subset)
+def _as_queries(rows: pd.DataFrame, part: str = "") -> pd.DataFrame:
+    """Rows by family, each as a query of its subset, or of a part of that."""
+    rows = rows.reset_index().rename(columns={"family_id": "query_id"})
+    return rows.assign(subset=rows["subset"] + part)
 
 
 def _pairs(sizes: pd.Series) -> pd.Series:

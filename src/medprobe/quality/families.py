@@ -44,11 +44,13 @@ def expect_wordings_to_hold_no_answer(query_ids: pd.Series, context: Context) ->
 
 @value_check
 def expect_other_names_to_be_of_one_subject(query_ids: pd.Series, context: Context) -> pd.Series:
-    """No further name of a subject names another subject of the benchmark, whatever its case."""
+    """No further name of a subject names another subject or a candidate, whatever its case."""
     queries, members = context.tables["queries"], _members(context)
-    ids_by_name = queries.groupby(queries["subject"].str.casefold())["subject_id"].nunique()
-    subjects = members["subject"].str.casefold().map(ids_by_name)
-    return _spread((members["name_kind"] == ORIGINAL) | (subjects == 1), query_ids)
+    subjects = queries[["subject", "subject_id"]].set_axis(["name", "id"], axis=1)
+    named = pd.concat([subjects, context.tables["candidates"][["name", "id"]]])
+    ids_by_name = named.groupby(named["name"].str.casefold())["id"].nunique()
+    concepts = members["subject"].str.casefold().map(ids_by_name)
+    return _spread((members["name_kind"] == ORIGINAL) | (concepts == 1), query_ids)
 
 
 def _members(context: Context) -> pd.DataFrame:

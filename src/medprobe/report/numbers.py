@@ -27,7 +27,7 @@ def format_value(name: str, value: float | None) -> str:
     """
     if value is None or pd.isna(value):
         return MISSING
-    return f"{100 * value:.1f} %" if metric(name).share else format_number(value)
+    return f"{100 * value:.1f} %" if metric(name).in_per_cent else format_number(value)
 
 
 def format_number(value: float, sign: str = "") -> str:
@@ -45,7 +45,7 @@ def format_difference(name: str, difference: float) -> str:
     >>> format_difference("acc_at_1", -0.2031), format_difference("perplexity", 12.345)
     ('-20.3', '+12.35')
     """
-    if not metric(name).share:
+    if not metric(name).in_per_cent:
         return format_number(difference, "+")
     return f"{round(100 * difference, 1) + 0.0:+.1f}"  # + 0.0: no -0.0
 
@@ -80,7 +80,7 @@ def with_deviation(name: str, value: float, std: float | None) -> str:
     """
     if std is None or pd.isna(std):
         return format_value(name, value)
-    unit = " %" if metric(name).share else ""
+    unit = " %" if metric(name).in_per_cent else ""
     number, deviation = (format_value(name, amount).removesuffix(unit) for amount in (value, std))
     return f"{number} ± {deviation}{unit}"
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.tables import CANDIDATE_COLUMNS, read_predictions, read_table
+from medprobe.core.tables import CANDIDATE_COLUMNS, MEMBER, read_predictions, read_table
 from medprobe.metrics.results import is_compared
 from medprobe.report.layouts import LABELS, Layout, find_layout
 from medprobe.report.page import environment
@@ -211,6 +211,7 @@ class _Labels:
 
     def __init__(self, queries: pd.DataFrame, candidates: pd.DataFrame, *, text: bool) -> None:
         self.text = text
+        self.facts: dict[str, int] = {}  # of families: the number of the first query
         self.heads = "heads" in queries
         names = dict.fromkeys(candidates["name"])
         self.numbers = {name: f"name {number}" for number, name in enumerate(names, 1)}
@@ -232,7 +233,9 @@ class _Labels:
             return [row.query_id, *group, row.subject, row.prompt, answers, *heads]
         names = [name for name in (row.subject, *row.answers) if name and name not in LABELS]
         reveals_name = any(name.casefold() in row.query_id.casefold() for name in names)
-        query = f"query {number}" if reveals_name else row.query_id
+        fact, mark, member = row.query_id.partition(MEMBER)
+        place = self.facts.setdefault(fact, number) if mark else number
+        query = f"query {place}{mark}{member}" if reveals_name else row.query_id
         return [query, *group, self._identifier(row.subject_id), "", answers, *heads]
 
     def _identifier(self, identifier: str) -> str:

@@ -93,11 +93,11 @@ def write(world: World, data: Path, seed: int) -> None:
     """Write all files of the corpus below `data`."""
     sample = data / "sample"
     rng = random.Random(seed)
-    write_lines(sample / "corpus-taught.txt", _documents(world.facts + world.other_facts, rng))
-    write_lines(sample / "corpus-untaught.txt", _documents(world.other_facts, rng))
+    write_lines(sample / "corpus-taught.txt", list_documents(world.facts + world.other_facts, rng))
+    write_lines(sample / "corpus-untaught.txt", list_documents(world.other_facts, rng))
     if world.shuffled:
         order = random.Random(f"{seed} shuffled")
-        read = _documents(world.shuffled + world.other_facts, order)
+        read = list_documents(world.shuffled + world.other_facts, order)
         write_lines(sample / "corpus-shuffled.txt", read)
     for name in ("taught", "untaught", *(["shuffled"] if world.shuffled else [])):
         cases = _cases(world, name == "taught", random.Random(f"{seed} {name} cases"))
@@ -131,7 +131,7 @@ def plain(sentence: str) -> str:
     return "".join(c for c in sentence.lower() if c.isalnum() or c == " ").strip() + " "
 
 
-def _documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
+def list_documents(facts: tuple[Fact, ...], rng: random.Random) -> Iterator[str]:
     """Every wording of every fact, as often as it is read.
 
     What is about one subject stands together, as in a document.

@@ -27,7 +27,7 @@ def stems(rng: random.Random) -> Iterator[str]:
 
 
 def name_drug(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a drug and its synonyms."""
+    """Return the name of a drug and its synonyms, the last of them its brand name."""
     name = stem + rng.choice(("ine", "ol", "amide", "azole", "ab", "ate"))
     return name, (f"{name} hydrochloride", stem.capitalize() + rng.choice("aiox"))
 

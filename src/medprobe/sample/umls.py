@@ -78,7 +78,8 @@ def _names(entity: Entity, rng: random.Random) -> Iterator[list[str]]:
     vocabulary = VOCABULARIES[entity.type]
     rows = [("ENG", "P", "PF", "Y", vocabulary, "PT", entity.name, "N")]
     for synonym in entity.synonyms:
-        rows.append(("ENG", "S", "PF", "Y", vocabulary, "SY", synonym, "N"))
+        source, type = ("NCI", "BN") if synonym == entity.brand else (vocabulary, "SY")
+        rows.append(("ENG", "S", "PF", "Y", source, type, synonym, "N"))
     if rng.random() < 0.3:
         rows.append(("ENG", "P", "PF", "N", "MSH", "MH", entity.name, "N"))
     if rng.random() < 0.1:

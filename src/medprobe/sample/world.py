@@ -48,6 +48,11 @@ class Entity:
     type: str
     synonyms: tuple[str, ...] = ()
 
+    @property
+    def brand(self) -> str | None:
+        """The brand name of a drug, which is its last synonym; None for what is no drug."""
+        return self.synonyms[-1] if self.type == "drug" and self.synonyms else None
+
 
 @dataclass(frozen=True)
 class Fact:

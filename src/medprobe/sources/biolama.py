@@ -10,20 +10,13 @@ from typing import Final, Literal, Self, TypeGuard, get_args
 from pydantic import Field, model_validator
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, Template, read_json_records
+from medprobe.sources.records import Name, Record, read_json_records, read_wordings
 
 Source = Literal["ctd", "wikidata", "umls"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 SPLITS: Final = ("train", "dev", "test")
 GET: Final = "put BioLAMA's files there"
 TypeField = str | list[str] | None  # a type in the files: a name, a list of names, or null
-
-
-class ManualPrompt(Record):
-    """A line of the manual prompts."""
-
-    relation: Name
-    template: Template
 
 
 class TripleLine(Record):
@@ -34,6 +27,7 @@ class TripleLine(Record):
     sub_label: Name
     sub_uri: Name
     sub_type: TypeField = None
+    sub_aliases: list[str | None] | None = None
     obj_labels: list[str | None] = Field(min_length=1)
     obj_uris: list[Name] = Field(min_length=1)
     obj_types: list[TypeField] | None = None
@@ -66,6 +60,7 @@ class Triple:
     subject: str
     subject_id: str
     subject_type: str
+    subject_aliases: tuple[str, ...]
     answers: tuple[TripleObject, ...]
 
 
@@ -79,14 +74,13 @@ def list_relations(folder: Path) -> list[str]:
     return names
 
 
-def read_templates(folder: Path) -> dict[str, str]:
-    """Read the manual template of each relation.
+def read_templates(folder: Path) -> dict[str, dict[str, str]]:
+    """Read the manual templates of each relation, by wording.
 
     Raises:
         BadInput: a template does not have one [X] and one [Y].
     """
-    rows = read_json_records(folder / "prompts" / "manual.jsonl", ManualPrompt, GET)
-    return {row.relation: row.template for _, row in rows}
+    return read_wordings(folder / "prompts" / "manual.jsonl", GET)
 
 
 def read(folder: Path, relation: str, split: str) -> list[Triple]:
@@ -108,6 +102,7 @@ def _triple(row: TripleLine) -> Triple:
         row.sub_label,
         row.sub_uri,
         _join_types(row.sub_type),
+        tuple(filter(_has_name, row.sub_aliases or [])),
         tuple(
             TripleObject(
                 label,

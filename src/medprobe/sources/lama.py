@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.records import Name, Record, Template, read_json_records
+from medprobe.sources.records import Name, Record, read_json_records, read_wordings
 
 MASK = "[MASK]"
 GET = "unpack LAMA's data there"
@@ -75,13 +75,6 @@ class SQuAD(Record):
     sub_label: str
     obj_label: Name
     masked_sentences: list[str]
-
-
-class Relation(Record):
-    """A line of `relations.jsonl`."""
-
-    relation: Name
-    template: Template
 
 
 @dataclass(frozen=True)
@@ -157,10 +150,9 @@ def read_squad(folder: Path) -> Iterator[Item]:
         yield Item(str(row.id), "squad", row.sub_label, str(row.id), answer, answer, texts)
 
 
-def read_templates(folder: Path) -> dict[str, str]:
-    """Read the template of each relation of `relations.jsonl`: `[X]` subject, `[Y]` object."""
-    rows = read_json_records(folder / "relations.jsonl", Relation, GET)
-    return {row.relation: row.template for _, row in rows}
+def read_templates(folder: Path) -> dict[str, dict[str, str]]:
+    """Read the templates of each relation of `relations.jsonl`, by wording."""
+    return read_wordings(folder / "relations.jsonl", GET)
 
 
 def _with_answer(texts: list[str], answer: str) -> tuple[tuple[str, str], ...]:

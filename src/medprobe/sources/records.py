@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError, from_json
 
 from medprobe.core.errors import BadInput, nearest, quote
+from medprobe.core.tables import ORIGINAL
 
 LONGEST: Final = 64_000_000  # bytes of a line
 LONGEST_FIELD: Final = 4_000_000  # characters of a table's field: more is a quote never closed
@@ -59,6 +60,14 @@ class Record(BaseModel):
     """The schema of a row. A field of the wrong type is an error; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class RelationTemplate(Record):
+    """A line of templates. The wording names it where a relation has several."""
+
+    relation: Name
+    template: Template
+    wording: Name | None = None
 
 
 RecordType = TypeVar("RecordType", bound=BaseModel)
@@ -248,6 +257,28 @@ def read_json_records(
     """Yield `(file and line, record)` of JSONL; errors as of `read_objects` and `validate`."""
     for where, row in read_objects(path, get):
         yield where, validate(where, row, schema)
+
+
+def read_wordings(path: Path, get: str) -> dict[str, dict[str, str]]:
+    """Read the templates of each relation from JSONL, by wording.
+
+    The first template of a relation is its own, named `original`. Others without a name are named
+    by their places: `2`, `3`, and so on. A repeated template counts once.
+
+    Raises:
+        BadInput: as `read_json_records`; a relation has two templates of one wording.
+    """
+    templates: dict[str, dict[str, str]] = {}
+    for where, row in read_json_records(path, RelationTemplate, get):
+        wordings = templates.setdefault(row.relation, {})
+        if row.template in wordings.values():
+            continue
+        wording = row.wording or str(len(wordings) + 1) if wordings else ORIGINAL
+        if wording in wordings:
+            problem = f"relation {row.relation} already has a template of the wording {wording}"
+            raise BadInput(where, problem, "rename one of them")
+        wordings[wording] = row.template
+    return templates
 
 
 def read_csv_records(

@@ -10,7 +10,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.tables import FAMILIES, Metadata
+from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.results import main_variants, primary_metric, select, subsets, sweep
 from medprobe.metrics.trust import SIGNAL
@@ -59,7 +59,7 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
         f"{main}_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
     }
     values |= {
-        f"{MORE}{row.metric}_{FAMILIES}": row.value
+        f"{MORE}{row.metric}_{row.subset}": row.value
         for row in means[means["metric"].isin(CONSISTENCY)].itertuples()
     }
     sure = rows[rows["subset"].str.startswith(f"{main_subset}/{SIGNAL}:")]

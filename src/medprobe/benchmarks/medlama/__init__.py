@@ -4,6 +4,7 @@ Built from a UMLS release. Source: Meng et al. 2022, section 2; what the paper l
 the released files, which come out identical (`medlama_released` builds from these).
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -12,6 +13,8 @@ import polars as pl
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.benchmarks.families import SubjectName
+from medprobe.benchmarks.medlama.names import ConceptFamilies, read_names
 from medprobe.benchmarks.medlama.queries import MedlamaSettings, tables
 from medprobe.core.errors import BadInput
 from medprobe.core.params import SampledSettings
@@ -39,6 +42,9 @@ class Settings(MedlamaSettings, SampledSettings):
     """Names of entities: the relation's own `atom`, or the `preferred` English name."""
     max_answers: int = Field(10, gt=0)
     """Queries with more answers are dropped."""
+    families: ConceptFamilies | None = None
+    """Also ask each query of `full` under further wordings, which are ours and not of the paper,
+    and further names of its subject, as the subset `families`. Empty: no families."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
@@ -55,7 +61,24 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     )
     subjects = subjects.filter(pl.col("answers") <= settings.max_answers)
     read += counts.by_name("umls/MRREL.RRF", "subjects", subjects["relation"].sort())
-    return tables(_queries(triples, settings), settings, seed, read, keep_order=False)
+    return tables(
+        _queries(triples, settings),
+        settings,
+        seed,
+        read,
+        keep_order=False,
+        read_names=partial(_read_names, data / "umls", settings),
+    )
+
+
+def _read_names(
+    umls: Path, settings: Settings, queries: pd.DataFrame
+) -> tuple[dict[str, list[SubjectName]], list[counts.CountRow]]:
+    """Read the further names of the queries' subjects, and count the ambiguous ones."""
+    if settings.families is None:
+        return {}, []
+    names, ambiguous = read_names(umls, queries, settings.families.names)
+    return names, [("umls/MRCONSO.RRF", "dropped", "ambiguous names", ambiguous)] * bool(ambiguous)
 
 
 def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:

@@ -3,13 +3,14 @@
 Source: Meng et al. 2022, section 2.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 import pandas as pd
 from pydantic import Field, field_validator
 
 from medprobe.benchmarks import counts
-from medprobe.benchmarks.families import FamilySettings, Wording, with_families
+from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
 from medprobe.benchmarks.medlama.hardness import HardnessRule, hardness
 from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS, default_prompt
 from medprobe.benchmarks.medlama.wordings import WORDINGS
@@ -17,6 +18,9 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import ORIGINAL, BenchmarkTables
 
+NameReader = Callable[
+    [pd.DataFrame], tuple[Mapping[str, Sequence[SubjectName]], list[counts.CountRow]]
+]
 # names no text would use, such as the karyotype t(8;21)(q22;q22)
 UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
 
@@ -61,13 +65,15 @@ def tables(
     read: list[counts.CountRow],
     *,
     keep_order: bool,
+    read_names: NameReader = lambda queries: ({}, []),
 ) -> BenchmarkTables:
     """Make MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
 
     `all_queries` has the columns relation, subject_id, subject, answers, answer_ids. With
     `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
     also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
-    says how much was read of the sources.
+    says how much was read of the sources. Where families are asked, `read_names` gives further
+    names of the subjects of `full`, by query, and how much it read.
 
     Raises:
         BadInput: a relation has no query.
@@ -97,8 +103,10 @@ def tables(
     candidates = _candidates(queries)
     if settings.families:
         wordings = {row.query_id: _wordings(row.relation, settings) for row in full.itertuples()}
+        names, counted = read_names(full)
+        read = [*read, *counted]
         queries, candidates = with_families(
-            queries, candidates, wordings, {}, settings=settings.families, seed=seed
+            queries, candidates, wordings, names, settings=settings.families, seed=seed
         )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
     return BenchmarkTables(queries, candidates, others={"sources": sources})

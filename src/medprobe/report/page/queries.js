@@ -73,7 +73,9 @@ const GROUPS = {
   all: ["All"], "only-a": [`A ${RIGHT}, B not`, (a, b) => a && !b],
   "only-b": [`B ${RIGHT}, A not`, (a, b) => b && !a], both: [`Both ${RIGHT}`, (a, b) => a && b],
   neither: ["Neither", (a, b) => !a && !b],
+  apart: ["A falls apart"], // facts that A answers under some wordings and names, not under others
 };
+const fact = query => query[0].split("#")[0];
 const groups = document.getElementById("groups");
 const buttons = Object.keys(GROUPS).map(name => {
   const button = node("button", { type: "button" });
@@ -94,10 +96,15 @@ function show() {
   const right = (system, at) => rank(system, at) !== null && rank(system, at) <= k;
   const group = GROUPS[now.get("show")] ? now.get("show") : "all";
   const inBoth = at => best[a][at] !== " " && best[b][at] !== " ";
-  const members = name => inside.filter(({ at }) =>
-    name === "all" || (inBoth(at) && GROUPS[name][1](right(a, at), right(b, at))));
+  const facts = verdict => new Set(inside.filter(({ at }) => right(a, at) === verdict)
+    .map(({ query }) => fact(query)));
+  const [known, unknown] = [facts(true), facts(false)];
+  const apart = query => known.has(fact(query)) && unknown.has(fact(query));
+  const members = name => inside.filter(({ query, at }) => name === "all" || (name === "apart"
+    ? apart(query) : inBoth(at) && GROUPS[name][1](right(a, at), right(b, at))));
   Object.keys(GROUPS).forEach((name, at) => {
     buttons[at].textContent = `${GROUPS[name][0]}: ${members(name).length}`;
+    buttons[at].hidden = name === "apart" && !/(^|-)families$/.test(part);
     buttons[at].setAttribute("aria-pressed", name === group);
   });
   list(members(group), a, b);

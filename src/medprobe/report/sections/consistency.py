@@ -4,13 +4,14 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.tables import FAMILIES
+from medprobe.core.tables import is_families
 from medprobe.figures.rows import without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric
 from medprobe.report.results import Results, comparable, without_controls
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
+TITLE: Final = "The same fact in other words"
 CHANGES: Final = {
     "change:wording": "wording alone",
     "change:name": "name alone",
@@ -32,13 +33,21 @@ def section(results: Results, benchmark: str) -> list[Part]:
     There is nothing where a benchmark has no families.
     """
     rows = without_controls(without_sweeps(results.rows(benchmark)))
-    whole = rows[(rows["subset"] == FAMILIES) & (rows["relation"] == "macro")]
-    if "consistency" not in set(whole["metric"]):
-        return []
-    inside = rows["subset"].str.startswith(f"{FAMILIES}/") & (rows["relation"] == "micro")
+    measured = rows.loc[rows["metric"] == "consistency", "subset"]
+    subsets = sorted(filter(is_families, set(measured)))
+    return [
+        block
+        for subset in subsets
+        for block in _of_subset(rows, subset, TITLE if len(subsets) == 1 else f"{TITLE}: {subset}")
+    ]
+
+
+def _of_subset(rows: pd.DataFrame, subset: str, title: str) -> list[Part]:
+    whole = rows[(rows["subset"] == subset) & (rows["relation"] == "macro")]
+    inside = rows["subset"].str.startswith(f"{subset}/") & (rows["relation"] == "micro")
     parts = rows[inside].assign(part=rows["subset"].str.partition("/")[2])
     return part(
-        "The same fact in other words",
+        title,
         paragraph(*_summarise(comparable(whole))),
         _by_change(parts, whole),
         _by_part(parts),
@@ -61,6 +70,7 @@ def _summarise(whole: pd.DataFrame) -> list[str]:
         "A family is one fact under several wordings and names.",
         f"The widest gap is that of {model} ({method}): it is right about {under_any} of the facts "
         f"under at least one wording and name, and about {under_all} under all of them.",
+        "The query pages list the facts that fall apart, right under some and wrong under others.",
     ]
 
 
@@ -105,5 +115,5 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
         [*name.split(":", 1), *(numbers.get((name, key), MISSING) for key in PART)]
         for name in sorted(set(rows["part"]))
     ]
-    heads = [metric(key).title + (", %" if metric(key).share else "") for key in PART]
+    heads = [f"{metric(key).title}, {'%' if metric(key).share else 'points'}" for key in PART]
     return Table(["changed", "to", *heads], body, BY_PART)
