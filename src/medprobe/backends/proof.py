@@ -5,6 +5,7 @@ if it has proved here that it gives it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from medprobe.backends.client import Client, Refused
@@ -39,28 +40,40 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
         BadInput: The server does not answer, does not serve the model, or writes nothing.
     """
     params, tokenizer = client.params, client.params.tokenizer
-    entries = {str(entry.get("id")): entry for entry in client.models()}
-    if params.model not in entries:
-        listed = ", ".join(entries) or "none"
-        problem = f"{client.params.host} serves no model '{params.model}'"
-        raise BadInput(
-            f"servers.{client.name}.model", problem + nearest(params.model, [*entries]), listed
-        )
+    entries = _entries(client)
+    try:
+        written = _write(client, kind)
+    except Refused:
+        if params.model in entries or not entries:
+            raise
+        problem = f"{params.host} serves no model '{params.model}'"
+        remedy = f"there are: {', '.join(entries)}"
+        problem += nearest(params.model, [*entries])
+        raise BadInput(f"servers.{client.name}.model", problem, remedy) from None
     files = [tokenizer / name for name in TOKENIZERS] if tokenizer else []
     return {
         "host": client.params.host,
         "model": params.model,
         "kind": kind,
-        "entry": {key: entries[params.model].get(key) for key in DESCRIBED},
+        "entry": entries.get(params.model, "not listed by /v1/models"),
         "weights": "not hashed: the server does not show them",
         "tokenizer": fingerprint(file for file in files if file.is_file()) if files else None,
         "zero_retention": params.zero_retention,
         "proof": {
-            "write": _write(client, kind),
+            "write": written,
             "top_logprobs": _attempt(client, kind, _top_logprobs),
             "echo": _attempt(client, kind, _echo) if tokenizer else "no tokenizer in params.yaml",
         },
     }
+
+
+def _entries(client: Client) -> dict[str, dict[str, Any]]:
+    """Return what `/v1/models` says of each model; nothing where the server has no such list."""
+    try:
+        models = replace(client, tries=1).models()
+    except BadInput:
+        return {}
+    return {str(model.get("id")): {key: model.get(key) for key in DESCRIBED} for model in models}
 
 
 def _attempt(client: Client, kind: ModelKind, proof: Callable[[Client, ModelKind], str]) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from medprobe.backends import RECORD, Ability, proved_abilities, read_record
-from medprobe.backends.base import Backend, Chat, Prompt, Ranking, answer_slots, text_of
+from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
 from medprobe.backends.client import Body, Client
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, load_params
@@ -46,12 +46,13 @@ def open_server(folder: Path) -> "Served":
     if (client.params.host, client.params.model) != (record["host"], record["model"]):
         problem = "another host or model than the one that has proved what it can do"
         raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
-    length = int(record["entry"].get("max_model_len") or UNLIMITED)
+    entry = record["entry"]
+    length = int((isinstance(entry, dict) and entry.get("max_model_len")) or UNLIMITED)
     return Served(client, record["kind"], proved_abilities(folder), length)
 
 
 @dataclass(frozen=True)
-class Served(Backend):
+class Served:
     """A model behind a server."""
 
     client: Client

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medprobe.backends import ABILITIES
-from medprobe.backends.base import Backend, Prompt, Ranking, answer_slots, text_of
+from medprobe.backends.base import Prompt, Ranking, answer_slots, text_of
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing
@@ -16,7 +16,7 @@ from medprobe.engine.writing import WritingPrompt
 
 
 @dataclass(frozen=True)
-class Transformers(Backend):
+class Transformers:
     """A causal or an encoder-decoder model of transformers."""
 
     model: load.Model
