@@ -7,8 +7,10 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-settings.register_profile("untimed", deadline=None)  # how fast a machine is fails no test
-settings.load_profile("untimed")
+# How fast a machine is fails no test.
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("nightly", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
 SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}

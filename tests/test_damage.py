@@ -38,7 +38,7 @@ def test_a_sound_file_is_read(data: Path, reader: str) -> None:
 
 @pytest.mark.parametrize("reader", damage.READERS)
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=EXAMPLES, derandomize=True, database=None)
     @given(seed=st.integers(0, 2**32))
     def one(seed: int) -> None:
         assert damage.try_reader(data, reader, random.Random(seed)) in ("read", "refused")

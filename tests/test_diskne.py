@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import diskne_world
@@ -280,7 +280,6 @@ EXAMPLES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(EXAMPLES, st.sampled_from(["forms", "substrings"]), st.booleans())
 def test_splits_equal_the_rule_read_out(
     rows: list[dict[str, str]], match: Match, shared: bool

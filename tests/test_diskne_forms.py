@@ -47,7 +47,7 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=12)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(TEXTS, max_size=5), TEXTS)
 def test_the_gate_finds_what_the_builder_finds(names: list[str], text: str) -> None:
     """Two implementations of one rule: where the gate found more, it would stop sound tables; where

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -203,7 +203,6 @@ def test_classes_weigh_the_same() -> None:
     assert balance(texts).tolist() == pytest.approx([4 / 6, 2.0])
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 1000))
 def test_the_linear_probe_is_scikit_learns_logistic_regression(seed: int) -> None:
     generator = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gate_helpers
@@ -84,7 +84,6 @@ relas = st.sampled_from(["may_treat", "may_prevent", "isa", ""])
 sabs = st.sampled_from(["NCI", "MED-RT", "MSH"])
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.tuples(cuis, texts), max_size=4),
     st.lists(st.tuples(cuis, auis, cuis, auis, relas, sabs), min_size=1, max_size=25),

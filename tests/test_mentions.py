@@ -65,7 +65,7 @@ def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
     assert spans(["heart failure"], before + "HEART FAILURE") == ["HEART FAILURE"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.characters(max_codepoint=127), max_size=20))
 def test_ascii_texts_are_read_by_the_same_rule(text: str) -> None:
     assert _ascii_tokens(text) == _tokens(text)
@@ -102,7 +102,7 @@ def slow(names: list[str], text: str) -> list[tuple[int, int, tuple[str, ...]]]:
 PIECES = st.lists(st.sampled_from(["a", "B", "ab", "Ab", "abc", " ", "-", "+", ","]), max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(PIECES.map("".join), max_size=6), PIECES.map("".join), PIECES.map("".join))
 def test_equals_the_rule_read_out(names: list[str], left: str, right: str) -> None:
     text = f"{left} {right}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import probing
@@ -172,7 +172,6 @@ def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
     assert first["rank"].tolist() != other["rank"].tolist()
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5]), min_size=1, max_size=12))
 def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
     names = [f"{number:02d}" for number in range(len(scores))]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.engine.search import Distance, NameIndex
@@ -29,7 +29,6 @@ def slow(queries: Any, candidates: Any, names: list[str], k: int) -> list[list[s
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 12), st.integers(1, 3))
 def test_ranks_equal_those_of_a_slow_search_with_many_ties(
     seed: int, count: int, k: int, spread: int
@@ -83,7 +82,6 @@ def test_fewer_candidates_than_k_are_all_returned() -> None:
     assert places.tolist() == [[1, 0]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 12), st.integers(1, 3))
 def test_some_names_of_an_index_that_grew_are_ranked_as_alone(
     seed: int, count: int, k: int, spread: int

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.benchmarks.context.segments import (
@@ -94,7 +94,6 @@ def documents(draw: st.DrawFn) -> tuple[list[Mention], Mention, int]:
     return pool, draw(st.sampled_from(pool)), at + draw(st.integers(0, 9))
 
 
-@settings(deadline=None, max_examples=40)
 @given(documents(), st.integers(1, 12))
 def test_segments_partition_a_window_with_one_entity_each(
     document: tuple[list[Mention], Mention, int], most: int
@@ -113,7 +112,6 @@ def test_segments_partition_a_window_with_one_entity_each(
         assert (ordered[0].start, ordered[-1].end) == (0, length)
 
 
-@settings(deadline=None, max_examples=40)
 @given(documents(), st.integers(2, 12))
 def test_sides_alternate_until_one_is_exhausted(
     document: tuple[list[Mention], Mention, int], most: int
@@ -127,7 +125,6 @@ def test_sides_alternate_until_one_is_exhausted(
     assert len(set(turns[both:])) <= 1
 
 
-@settings(deadline=None, max_examples=40)
 @given(documents(), st.sampled_from(CONTEXT_KINDS), st.text(max_size=5))
 def test_each_step_adds_one_segment_and_keeps_the_order_of_the_others(
     document: tuple[list[Mention], Mention, int], kind: str, seed: str
@@ -147,7 +144,6 @@ def test_each_step_adds_one_segment_and_keeps_the_order_of_the_others(
     assert layouts(kind, parts, seed) == steps
 
 
-@settings(deadline=None, max_examples=40)
 @given(documents())
 def test_real_texts_are_nested_pieces_of_the_document(
     document: tuple[list[Mention], Mention, int],

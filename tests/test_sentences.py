@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.benchmark_statistics import statistics
@@ -157,7 +157,6 @@ def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     assert table.loc["all", "chance_at_1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.integers(0, 1000), st.integers(2, 30), st.sampled_from(["acc_at_1", "perplexity"]))
 def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
     draw = np.random.default_rng(seed)

@@ -7,8 +7,8 @@ stand-ins, which DVC is told are up to date: what is asked is what an edit makes
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, chdir, contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -161,17 +161,45 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
 }
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_an_edited_file(repo: Repo, name: str) -> None:
-    path = Path(repo.root_dir) / name
-    assert path.is_file(), name
-    before = path.read_bytes()
-    with restored_after(path):
-        if not str(name).startswith(SRC):
-            path.chmod(0o644)
-        path.unlink()  # outputs may be links into DVC's cache
-        path.write_bytes(before + b"\n# a comment\n")
-        names = stale(repo)
+@contextmanager
+def edited(repo: Repo, names: Iterable[str]) -> Iterator[None]:
+    """Files of the project have one more line while the block lasts."""
+    with ExitStack() as restoring:
+        for name in names:
+            path = Path(repo.root_dir) / name
+            assert path.is_file(), name
+            before = path.read_bytes()
+            restoring.enter_context(restored_after(path))
+            if not name.startswith(SRC):
+                path.chmod(0o644)
+            path.unlink()  # outputs may be links into DVC's cache
+            path.write_bytes(before + b"\n# a comment\n")
+        yield
+
+
+def test_edited_files_that_no_stage_follows(repo: Repo) -> None:
+    with edited(repo, [name for name, patterns in FILES.items() if not patterns]):
+        assert not stale(repo)
+
+
+@pytest.fixture(scope="module")
+def changed_paths(repo: Repo) -> dict[str, set[Path]]:
+    """The dependencies and outputs that `dvc status` names of each stage, after all edits."""
+    with edited(repo, [name for name, patterns in FILES.items() if patterns]), repo.lock:
+        states = {stage.addressing: stage.status() for stage in repo.index.stages}
+    paths: dict[str, set[Path]] = {}
+    for name, state in states.items():
+        for change in state.get(name, []):
+            paths.setdefault(name, set()).update(
+                Path(p) for by_path in change.values() for p in by_path
+            )
+    return paths
+
+
+@pytest.mark.parametrize("name", [name for name, patterns in FILES.items() if patterns])
+def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: str) -> None:
+    folders = {Path(name), *Path(name).parents}
+    names = {stage for stage, paths in changed_paths.items() if paths & folders}
     assert names == matching(repo, FILES[name])
 
 

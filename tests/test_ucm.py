@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.core.params import ScoreParams
@@ -122,7 +122,6 @@ rows = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(rows, min_size=1, max_size=40))
 def test_shares_sum_to_one_and_intervals_hold_them(made: list[Any]) -> None:
     table = shares(steps(made), resamples=50)
@@ -135,7 +134,6 @@ def test_shares_sum_to_one_and_intervals_hold_them(made: list[Any]) -> None:
     assert known[["low", "high"]].stack().between(0, 1).all()
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(rows, min_size=1, max_size=40), st.randoms())
 def test_shares_do_not_depend_on_the_order_of_steps(made: list[Any], random: Any) -> None:
     mixed = list(made)
@@ -233,7 +231,6 @@ def test_a_triples_resources_count_alike() -> None:
     assert table["weight"].tolist() == [0.5, 0.5]
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(rows, min_size=1, max_size=40))
 def test_what_is_tested_is_the_macro_mean(made: list[Any]) -> None:
     each, whole = by_triple(steps(made)), shares(steps(made), resamples=2)

@@ -17,8 +17,14 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import without_sweeps
 from medprobe.library.project import Results
-from medprobe.metrics.results import primary_metric, select, subsets
-from medprobe.metrics.significance import is_control
+from medprobe.metrics.results import (
+    is_control,
+    main_variants,
+    primary_metric,
+    select,
+    select_systems,
+    subsets,
+)
 from medprobe.report import results as page
 from medprobe.report.baselines import baselines
 from medprobe.report.numbers import format_value
@@ -117,9 +123,11 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         raise BadInput("export", problem, "remove --metric")
     for benchmark in sorted(results.comparison["benchmark"].unique()):
         metadata = results.benchmark(benchmark)
-        rows = select(results.comparison, benchmark=benchmark, relation="macro")
+        every = select(results.comparison, benchmark=benchmark)
+        rows = select(every, relation="macro")
         name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
-        means = comparable(select(rows, subset=subset, metric=name))
+        means = select(rows, subset=subset, metric=name)
+        means = comparable(select_systems(means, main_variants(every)))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())

@@ -79,6 +79,11 @@ class Metadata:
     invented: bool = False  # of the sample world: its models have read a known part of the facts
 
     @property
+    def is_open(self) -> bool:
+        """Whether anyone can pass the benchmark's texts on: they are invented, or open."""
+        return self.invented or self.terms == "open"
+
+    @property
     def ranks_answers(self) -> bool:
         """Whether the primary metric is computed from the ranks of answers."""
         return self.primary_metric.startswith("acc_at_")

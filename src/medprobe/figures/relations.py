@@ -6,10 +6,9 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.figures.rows import Drawing, by_value, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary_metric, select, subsets
-from medprobe.metrics.significance import is_control
+from medprobe.metrics.results import is_control, primary_metric, select, subsets
 from medprobe.metrics.summary import MEANS
 
 
@@ -35,6 +34,7 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
     benchmark, subset, metric = main["benchmark"], main["subset"], catalog()[main["metric"]]
     method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
     points = select(relations, method=method).sort_values(["relation", "model"])
+    points = by_value(points, "relation", lower=metric.better == "lower")
     points = points.assign(relation=points["relation"].str.replace("_", " "))
     label = plots.label(metric.name)
     plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)

@@ -43,6 +43,13 @@ def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["method"].map(sweep).isna()]
 
 
+def by_value(rows: pd.DataFrame, column: str, *, lower: bool) -> pd.DataFrame:
+    """Sort rows by the best value of each name in a column, the best name first."""
+    values = rows.groupby(column)["value"].agg("min" if lower else "max")
+    order = values.sort_values(ascending=lower, kind="stable").index
+    return rows.sort_values(column, key=lambda names: names.map(order.get_loc), kind="stable")
+
+
 def systems(paths: Iterable[Path]) -> dict[str, Path]:
     """Prediction tables of one benchmark by their models, and by their methods where these differ.
 

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
 from medprobe import metrics
+from medprobe.core import neutral
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
@@ -32,6 +33,8 @@ COMPARISON: Final = [
     "std",  # over replicates: sentence sets, seeds
 ]
 PREDICTIONS: Final = "predictions"  # what scoring counts
+CONTROLS: Final = ("copy", "always-true")  # variants that use no model; next to `neutral` ones
+OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 def prediction_tables(folder: Path, params: Params) -> list[Path]:
@@ -205,6 +208,48 @@ def is_compared(variant: str) -> bool:
     (True, False)
     """
     return sweep(f":{variant}") is None
+
+
+def is_control(method: str) -> bool:
+    """Does this method or variant answer without a model, or without a subject?
+
+    >>> is_control("rank_change:copy"), is_control("rank_change")
+    (True, False)
+    >>> is_control("mask_average:neutral"), is_control("xfactr:neutral-confidence")
+    (True, True)
+    """
+    variant = method.partition(":")[2]
+    return variant in CONTROLS or neutral.is_control(variant)
+
+
+def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:
+    """Select the variant that represents each method, the same wherever one number stands for it.
+
+    It is the variant that answers the most queries, among those that are no control, no setting of
+    a sweep, and rank the benchmark's own names. Of several, it is the main one, or else the first
+    by name. Values play no part, so that a method with many variants has no advantage.
+
+    Args:
+        rows: of the comparison, of one benchmark, with the columns model, method, subset and n.
+
+    Returns:
+        Pairs of a model and a method or `<method>:<variant>`.
+    """
+    whole = rows[~rows["subset"].str.contains("/", regex=False)]
+    sizes = (whole if len(whole) else rows).groupby(["model", "method"])["n"].max().fillna(0)
+    best: dict[tuple[str, str], tuple[bool, float, str]] = {}
+    for (model, name), size in sizes.items():
+        method, _, variant = str(name).partition(":")
+        is_other = variant in OTHER_NAMES or is_control(str(name)) or sweep(str(name)) is not None
+        key = (is_other, -float(size), str(name))
+        best[str(model), method] = min(best.get((str(model), method), key), key)
+    return {(model, name) for (model, _), (_, _, name) in best.items()}
+
+
+def select_systems(rows: pd.DataFrame, systems: Collection[tuple[str, str]]) -> pd.DataFrame:
+    """Select the rows of these pairs of model and method."""
+    is_named = [pair in systems for pair in zip(rows["model"], rows["method"], strict=True)]
+    return rows[pd.Series(is_named, index=rows.index, dtype=bool)]
 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:

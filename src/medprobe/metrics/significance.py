@@ -36,9 +36,12 @@ from medprobe.metrics.comparisons import (
 from medprobe.metrics.results import (
     families,
     is_compared,
+    is_control,
+    main_variants,
     prediction_tables,
     primary_metric,
     select,
+    select_systems,
     subsets,
     sweep,
 )
@@ -69,10 +72,6 @@ SIGNIFICANCE: Final = [
     "smallest_difference_relation",
     "units_relation",  # subjects or answers, whichever are fewer
 ]
-CONTROLS: Final = (
-    "copy",
-    "always-true",
-)  # variants that answer without a model; beside `neutral` ones
 LEVEL: Final = 0.05  # of significance
 READINGS: Final = "readings of tables"  # what is counted
 
@@ -123,18 +122,6 @@ class Differences:
             level=level,
             confidence=confidence,
         )
-
-
-def is_control(method: str) -> bool:
-    """Does this method or variant answer without a model, or without a subject?
-
-    >>> is_control("rank_change:copy"), is_control("rank_change")
-    (True, False)
-    >>> is_control("mask_average:neutral"), is_control("xfactr:neutral-confidence")
-    (True, True)
-    """
-    variant = method.partition(":")[2]
-    return variant in CONTROLS or neutral.is_control(variant)
 
 
 def _controls(control: str, method: str) -> bool:
@@ -212,7 +199,8 @@ def above_prior(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, flo
         metadata = Metadata.read(ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
         main = select(rows, metric=metric, subset=subset)
-        main = main[main["method_a"] == main["method_a"].min()]
+        named = main.rename(columns={"model_a": "model", "method_a": "method"})
+        main = main.loc[select_systems(named, main_variants(named)).index]
         row = main.loc[main["difference"].idxmin()]
         numbers[str(benchmark), str(model), str(family).removeprefix("baseline under ")] = {
             "difference": float(row["difference"]),

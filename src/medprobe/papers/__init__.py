@@ -66,6 +66,7 @@ class Paper(Section):
     stands: bool  # is it the version whose figures stand?
     settings: dict[str, dict[str, Any]] = Field({})  # by section, or method.benchmark
     details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
+    sizes: dict[str, dict[str, dict[str, int]]] = Field({})  # queries of benchmarks, by subset
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     models: dict[str, PaperModel]  # by their names in the tables
     adopted: PaperSections  # for `medprobe adopt`
@@ -117,3 +118,30 @@ def published(
         for row in table.rows
         if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
     ]
+
+
+def strongest(
+    benchmark: str, subset: str, metric: str, *, lower: bool
+) -> tuple[str, str, PublishedRow] | None:
+    """Find the best published macro mean on a benchmark, in the versions of papers that stand.
+
+    Args:
+        benchmark: its name in the tables.
+        subset: of the benchmark.
+        metric: by which results are ranked.
+        lower: whether lower values are better.
+
+    Returns:
+        The paper's name, the number of the table, and the row; None if nothing is published.
+    """
+    rows = [
+        (name, number, row)
+        for name, paper in papers().items()
+        if paper.stands
+        for number, table in paper.tables.items()
+        for row in table.rows
+        if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
+        and metric in row.values
+    ]
+    sign = 1 if lower else -1
+    return min(rows, key=lambda entry: sign * entry[2].values[metric], default=None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from medprobe.metrics.significance import is_control
+from medprobe.metrics.results import is_control
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 from medprobe.report.verdicts import chance, p_value, verdict

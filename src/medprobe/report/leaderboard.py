@@ -3,12 +3,12 @@
 It also says how far the methods can be trusted.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from medprobe.figures.plots import wrapped
 from medprobe.figures.rows import Drawing
-from medprobe.report import standings
+from medprobe.report import glance, standings
 from medprobe.report.blocks import Block, Cell, Chapter, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, metric
 from medprobe.report.results import Results
@@ -17,7 +17,6 @@ from medprobe.report.standings import Standing, standing
 from medprobe.report.verdicts import MARK, verdict
 
 BEST: Final = "each model's best"
-COMMON: Final = "the one that asks most models"
 BY_MODEL: Final = (
     "A rank range counts only significant differences between models under one method. A model's "
     "best method is chosen by its value, which favours models with many methods, and best methods "
@@ -35,9 +34,13 @@ def leaderboard(results: Results) -> list[Chapter]:
     ]
     if not rankings:
         return []
-    parts = [Part("By benchmark", [standings.table("benchmark", [*map(_labelled, rankings)])])]
+    best = Part("The best model of each benchmark", glance.tables(results, rankings))
     if len({model for ranking in rankings for model in ranking.rows["model"]}) > 1:
+        by_benchmark = standings.table("benchmark", [*map(_labelled, rankings)])
+        parts = [Part("By benchmark", [by_benchmark]), best]
         parts.append(Part("By model", _models(results, rankings)))
+    else:
+        parts = [best]
     parts += part("By how often a fact was read", _read(results))
     lines = [*_summary(rankings), *_calibration(results), *_synthetic(results)]
     return [Chapter("leaderboard", "Which model knows most", lines, parts)]
@@ -51,28 +54,22 @@ def _labelled(ranking: Standing) -> tuple[Cell, Standing]:
 
 
 def _summary(rankings: Sequence[Standing]) -> Iterator[str]:
-    """How often each model is best, how often significantly, and how often above the baselines."""
+    """On how many benchmarks the best model is significantly better, and above the baselines."""
     if contested := [ranking for ranking in rankings if len(ranking.other_models)]:
-        leads = Counter(str(ranking.best["model"]) for ranking in contested if not ranking.shared)
-        counts = [f"{model} {count}" for model, count in leads.most_common()]
-        counts.append(f"shared by several {sum(ranking.shared for ranking in contested)}")
         clear = sum(ranking.clear for ranking in contested)
-        yield f"Number of benchmarks by best model: {', '.join(counts)}."
         yield (
             "The best model is significantly better than every other model under the same method "
             f"on {clear} of {len(contested)} benchmarks."
         )
-    if measured := [ranking for ranking in rankings if ranking.baselines]:
+    measured = [ranking for ranking in rankings if ranking.baselines]
+    if len(measured) > 1:
         unbeaten = [ranking for ranking in measured if not ranking.baselines[0].beaten]
+        names = (f"{ranking.benchmark} ({ranking.baselines[0].name})" for ranking in unbeaten)
+        exceptions = f", not on {', '.join(names)}" if unbeaten else ""
         yield (
             "The best model is shown to beat the strongest baseline on "
-            f"{len(measured) - len(unbeaten)} of {len(measured)} benchmarks."
+            f"{len(measured) - len(unbeaten)} of {len(measured)} benchmarks{exceptions}."
         )
-        if unbeaten:
-            names = ", ".join(
-                f"{ranking.benchmark} ({ranking.baselines[0].name})" for ranking in unbeaten
-            )
-            yield f"No model is shown to know more than the baseline on {names}."
 
 
 def _calibration(results: Results) -> Iterator[str]:
@@ -108,14 +105,6 @@ def _models(results: Results, rankings: Sequence[Standing]) -> list[Block]:
     """A row per model, a column per benchmark, under a method that can be chosen."""
     tables = {
         BEST: _table({ranking.benchmark: _bests(results, ranking) for ranking in rankings}),
-        COMMON: _table(
-            {
-                f"{ranking.benchmark}, {ranking.common_method}": _column(
-                    results, ranking, ranking.common_method
-                )
-                for ranking in rankings
-            }
-        ),
     }
     for method in sorted({method for ranking in rankings for method in ranking.rows["method"]}):
         columns = {ranking.benchmark: _column(results, ranking, method) for ranking in rankings}
@@ -125,7 +114,12 @@ def _models(results: Results, rankings: Sequence[Standing]) -> list[Block]:
 
 
 def _table(columns: Mapping[str, Mapping[str, Cell]]) -> Table:
+    """A row per model, the best first by its mean place; without a value a model is last."""
     models = sorted({model for cells in columns.values() for model in cells})
+    places = {
+        model: sum([*cells, model].index(model) for cells in columns.values()) for model in models
+    }
+    models.sort(key=places.__getitem__)
     body = [[model, *(cells.get(model, MISSING) for cells in columns.values())] for model in models]
     return Table(["model", *columns], body)
 
@@ -135,7 +129,7 @@ def _bests(results: Results, ranking: Standing) -> dict[str, Cell]:
     rows = ranking.rows.drop_duplicates("model")
     return {
         str(row["model"]): standings.value(
-            ranking.metric, row, row["method"], standings.baseline_mark(results, row)
+            ranking.metric, row, wrapped(str(row["method"])), standings.baseline_mark(results, row)
         )
         for _, row in rows.iterrows()
     }

@@ -45,7 +45,11 @@ def format_difference(name: str, difference: float) -> str:
     >>> format_difference("acc_at_1", -0.2031), format_difference("perplexity", 12.345)
     ('-20.3', '+12.35')
     """
-    return f"{100 * difference:+.1f}" if metric(name).share else format_number(difference, "+")
+    return (
+        f"{round(100 * difference, 1) + 0.0:+.1f}"
+        if metric(name).share
+        else format_number(difference, "+")
+    )
 
 
 def cell(

@@ -1,7 +1,7 @@
 """The query pages: all answers to each query of a benchmark, by model and method.
 
-Names and prompts may be licensed. So there are two pages per benchmark: one with identifiers, which
-can be shared, and one with texts, which cannot.
+Names and prompts can be licensed. So there are two pages per benchmark: one with identifiers, which
+can be shared, and one with texts, which cannot. If the texts are open to anyone, both have them.
 """
 
 import json
@@ -181,7 +181,9 @@ def _rank_system(
     return ranked, hits
 
 
-def write(benchmark: str, answers: Answers, folder: Path, home: str, *, text: bool) -> None:
+def write(
+    benchmark: str, answers: Answers, folder: Path, home: str, *, text: bool, is_open: bool
+) -> None:
     """Write `<benchmark>.html`, and `<benchmark>/<n>.js`, the pieces that the page loads on demand.
 
     Args:
@@ -190,9 +192,12 @@ def write(benchmark: str, answers: Answers, folder: Path, home: str, *, text: bo
         folder: the folder to write to.
         home: the address of the report.
         text: whether the page shows texts.
+        is_open: whether anyone can pass these texts on.
     """
     template = environment().get_template("queries.html")
-    page = template.render(benchmark=benchmark, content=answers.content, home=home, text=text)
+    page = template.render(
+        benchmark=benchmark, content=answers.content, home=home, text=text, open=is_open
+    )
     (folder / f"{benchmark}.html").write_text(page, encoding="utf-8")
     (folder / benchmark).mkdir()
     for number, piece in enumerate(answers.pieces()):

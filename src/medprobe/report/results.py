@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 import pandas as pd
 
@@ -10,12 +9,11 @@ from medprobe.core.tables import Metadata
 from medprobe.figures.rows import without_sweeps
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
-from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, is_control
+from medprobe.metrics.results import OTHER_NAMES, is_control
+from medprobe.metrics.significance import LEVEL, SIGNIFICANCE
 from medprobe.metrics.template_free.data_sets import family
 
 __all__ = ["LEVEL", "Results", "comparable", "overlap", "without_controls"]
-
-OTHERS: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,20 @@ class Results:
         rows = self._comparisons.get(benchmark, self.comparison.head(0))
         return questions.select(rows, **where)
 
+    @cached_property
+    def _main_variants(self) -> dict[str, set[tuple[str, str]]]:
+        return {name: questions.main_variants(rows) for name, rows in self._comparisons.items()}
+
+    def representatives(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Select, of the rows of one benchmark, those that stand for a model under a method.
+
+        Controls are left out, and a variant that ranks other names than the benchmark's.
+        """
+        if rows.empty:
+            return rows
+        systems = self._main_variants[str(rows["benchmark"].iloc[0])]
+        return comparable(questions.select_systems(rows, systems))
+
     def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
         """The paired tests of a metric on a subset."""
         rows = self._tests.get(benchmark, self.significance.head(0))
@@ -101,7 +113,7 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     The settings of sweeps, controls, and variants that rank other names are left out.
     """
     rows = without_controls(without_sweeps(rows))
-    return rows[~rows["method"].str.partition(":")[2].isin(OTHERS)]
+    return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
 
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,10 +6,11 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.figures.plots import wrapped
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
 from medprobe.report.numbers import MISSING, cell, format_value, metric
-from medprobe.report.results import Results, comparable
+from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
 CAPTION: Final = (
@@ -53,17 +54,11 @@ class Standing:
         """Whether the best is significantly better than all other models under its method."""
         return bool(self.rivals) and all(test is not None and test.clear for _, test in self.rivals)
 
-    @property
-    def common_method(self) -> str:
-        """The method that probes most models; among several, the one with the best value."""
-        counts = self.rows.groupby("method", sort=False)["model"].nunique()
-        return str(counts.idxmax())
-
 
 def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
     """Rank the systems by a metric; None where no system has it, or it has no better direction."""
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-    rows, better = comparable(rows), metric(name).better_on(subset)
+    rows, better = results.representatives(rows), metric(name).better_on(subset)
     if rows.empty or better == "neither":
         return None
     rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
@@ -89,28 +84,35 @@ def table(
         standings: a label and a standing for each line.
         caption: of the table.
     """
-    heads = ["best model", "value", "baseline", "next, same method", "difference"]
+    heads = [head, "best model", "value", "baseline", "next, same method", "difference"]
+    heads.append("best of other methods")
     body = [[label, *_line(entry)] for label, entry in standings]
-    return Table([head, *heads, "best of other methods"], body, caption)
+    filled = [place for place, cells in enumerate(zip(*body, strict=True)) if {*cells} != {MISSING}]
+    shown = [[line[place] for place in filled] for line in body]
+    return Table([heads[place] for place in filled], shown, caption)
 
 
 def _line(entry: Standing) -> list[str | Cell]:
     rival, test = entry.rivals[0] if entry.rivals else (None, None)
     under_others = entry.other_models[entry.other_models["method"] != entry.best["method"]]
     return [
-        Cell(str(entry.best["model"]), note=str(entry.best["method"])),
+        Cell(str(entry.best["model"]), note=wrapped(str(entry.best["method"]))),
         value(entry.metric, entry.best),
         _baseline(entry),
-        MISSING if rival is None else _system_cell(entry.metric, rival),
+        MISSING if rival is None else _system_cell(entry.metric, rival, method=False),
         difference(entry.metric, test, clear=entry.clear),
-        MISSING if under_others.empty else _system_cell(entry.metric, under_others.iloc[0]),
+        MISSING
+        if under_others.empty
+        else _system_cell(entry.metric, under_others.iloc[0], method=True),
     ]
 
 
-def _system_cell(name: str, row: pd.Series) -> Cell:
-    """A system, its value below it."""
+def _system_cell(name: str, row: pd.Series, *, method: bool) -> Cell:
+    """A model, below it its value, and its method too if that is asked for."""
     numbers = value(name, row)
-    return Cell(str(row["model"]), note=f"{row['method']}\n{numbers.text} {numbers.note}".strip())
+    lines = [wrapped(str(row["method"]))] if method else []
+    lines.append(f"{numbers.text} {numbers.note}")
+    return Cell(str(row["model"]), note="\n".join(lines))
 
 
 def _baseline(entry: Standing) -> str | Cell:

@@ -126,7 +126,7 @@ def _write_query_pages(
     """Write the query pages of each benchmark that has queries to show.
 
     `pages` are pairs of a folder and the report's address, seen from it: the pages of the first
-    folder have no texts, those of a second have them.
+    folder have texts only where these are open to anyone, those of a second have them always.
     """
     for folder, _ in pages:
         folder.mkdir(parents=True)
@@ -144,9 +144,11 @@ def _write_pages_of_benchmark(
     """Write the pages of one benchmark, from its name and its prediction tables."""
     name, tables = benchmark
     if answers := queries.read_answers(places.BENCHMARKS / name, tables):
-        for text, (folder, home) in enumerate(pages):
-            page = answers.label(text=bool(text))
-            queries.write(name, page, folder, home, text=bool(text))
+        is_open = Metadata.read(places.ABOUT / f"{name}.json").is_open
+        for place, (folder, home) in enumerate(pages):
+            text = is_open or bool(place)
+            page = answers.label(text=text)
+            queries.write(name, page, folder, home, text=text, is_open=is_open)
 
 
 def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:

@@ -18,6 +18,7 @@ from medprobe.metrics import Scores, Scoring, expert
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
+    main_variants,
     prediction_tables,
     primary_metric,
     score_table,
@@ -31,6 +32,7 @@ from medprobe.metrics.results import (
 
 # A prediction table, its benchmark's folder, and how it is scored.
 ScoringInput = tuple[Path, Path, Scoring]
+System = tuple[str, str, str]  # a benchmark, a model, and a method or `<method>:<variant>`
 
 
 def score(params: Params, executor: Executor = in_this_process) -> None:
@@ -51,6 +53,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     """
     scores: dict[Path, dict[str, Scores]] = {}
     values: list[pd.DataFrame] = []
+    main: set[System] = set()
     paths = prediction_tables(places.PREDICTIONS, params)
     metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
     inputs = [_scoring_input(path, metadata[path.stem], params) for path in paths]
@@ -72,13 +75,14 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
         rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
         values.append(_select_main_values(rows, metadata[benchmark]))
+        main |= {(benchmark, *system) for system in main_variants(rows)}
     table = pd.concat(values)
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(_as_json(content), encoding="utf-8")
     with replacing(places.SUMMARY) as path:
-        path.write_text(_as_json(_summarise(table)), encoding="utf-8")
+        path.write_text(_as_json(_summarise(table, main)), encoding="utf-8")
     with replacing(places.SWEEPS) as folder:
         folder.mkdir()
         for name, steps in _tabulate_sweeps(table).items():
@@ -112,14 +116,13 @@ def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     return main[main["subset"].isin(subsets(rows, metadata)[:1])]
 
 
-def _summarise(values: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
-    """Benchmark -> model -> method -> value of its main variant, or of the first if it has none."""
+def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, dict[str, float]]]:
+    """Benchmark -> model -> method -> value of the variant that represents it."""
     content: dict[str, dict[str, dict[str, float]]] = {}
-    for row in values.sort_values("method").itertuples():
-        method = row.method.partition(":")[0]
-        content.setdefault(row.benchmark, {}).setdefault(row.model, {}).setdefault(
-            method, row.value
-        )
+    for row in values.itertuples():
+        if (row.benchmark, row.model, row.method) in main:
+            method = row.method.partition(":")[0]
+            content.setdefault(row.benchmark, {}).setdefault(row.model, {})[method] = row.value
     return content
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from medprobe.core.tables import FAMILIES, Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary_metric, select, subsets, sweep
+from medprobe.metrics.results import main_variants, primary_metric, select, subsets, sweep
 
 MAIN: Final = "main_"
 MORE: Final = "more_"
@@ -23,12 +23,9 @@ TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
 
 def main_variant(rows: pd.DataFrame) -> str:
-    """Return the method or `<method>:<variant>` that represents a result.
-
-    It is the main variant, otherwise the first variant that is not a value of a sweep.
-    """
-    names = sorted(rows["method"].unique(), key=lambda name: (sweep(name) is not None, name))
-    return str(names[0])
+    """Return the method or `<method>:<variant>` that represents a result (`main_variants`)."""
+    [(_, name)] = main_variants(rows)
+    return name
 
 
 def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[str, float]:

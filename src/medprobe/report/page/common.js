@@ -12,6 +12,12 @@ const round = number => number === null || number === undefined ? "–"
 const queryString = choices => choices.toString()
   .replace(/%(2C|3A|2F|C2%B7)/g, code => decodeURIComponent(code)).replaceAll("+", "%20");
 
+// The skip link moves the focus and leaves the URL, which has the selection, as it is.
+document.querySelector(".skip").addEventListener("click", event => {
+  event.preventDefault();
+  document.getElementById("main").focus();
+});
+
 // Cells are texts, numbers, elements, or {text, sort}.
 function table(heads, rows, caption) {
   const cell = value => {

@@ -72,6 +72,13 @@ $(".choice").forEach(box => {
   };
 });
 
+// What a selection left, for screen readers.
+function announce(view, models) {
+  const names = models.length ? models.join(", ") : "all models";
+  const rows = $("tbody tr", view).filter(row => !row.hidden && row.offsetParent !== null).length;
+  document.getElementById("status").textContent = `${view.id}: ${names}, ${rows} rows`;
+}
+
 // Hide the rows of models that are not selected, and fade their marks in drawings.
 function showModels(view, models) {
   $("[data-series]", view).forEach(mark =>
@@ -118,6 +125,12 @@ function show() {
     button.setAttribute("aria-pressed", models.includes(button.textContent)));
   $(".choice", open).forEach(box => box.update());
   showModels(open, models);
+  $('a[href^="queries/"]', open).forEach(anchor => {
+    anchor.hash = models.length ? `models=${encodeURIComponent(models.join(","))}` : "";
+  });
+  announce(open, models);
+  const { offsetHeight } = document.querySelector("nav");
+  document.documentElement.style.scrollPaddingTop = `${offsetHeight + 12}px`;
   if (part) document.getElementById(`${view}/${part}`)?.scrollIntoView();
 }
 // Called by provenance.js, the file next to the page: how the results were computed.

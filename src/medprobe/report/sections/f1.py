@@ -18,6 +18,7 @@ from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 
 RANKED: Final = ("top_1", "auc")
+WIDE: Final = 5  # models that are columns; if there are more, they are rows
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -59,12 +60,18 @@ def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[
 def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
     title = metric(rows["metric"].iloc[0]).title
+    caption = f"{title}, per cent; a paper's number in brackets"
     models = sorted(rows["model"].unique())
+    if len(models) > WIDE:
+        listed = [
+            [*(getattr(row, key) for key in ("model", *keys)), _cell(results, row)]
+            for row in rows.sort_values("value", ascending=False, kind="stable").itertuples()
+        ]
+        return Table(["model", *keys.values(), title], listed, caption)
     body: list[list[str | Cell]] = []
     for names, group in rows.groupby(list(keys), sort=True):
         cells = {row.model: _cell(results, row) for row in group.itertuples()}
         body.append([*names, *(cells.get(model, MISSING) for model in models)])
-    caption = f"{title}, per cent; a paper's number in parentheses"
     return Table([*keys.values(), *models], body, caption)
 
 

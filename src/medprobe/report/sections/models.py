@@ -5,7 +5,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.figures import plots, relations
-from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.figures.rows import Drawing, by_value, without_sweeps
 from medprobe.metrics import catalog
 from medprobe.metrics.summary import MEANS
 from medprobe.report import standings
@@ -88,8 +88,9 @@ def _drawn(
     if not name:
         return []
     by_chance = chance(results, benchmark, subset, name)
+    lower = metric(name).better_on(subset) == "lower"
     plot = plots.intervals(
-        rows[rows["metric"] == name],
+        by_value(rows[rows["metric"] == name], "method", lower=lower),
         "method",
         "model",
         plots.label(name, "macro"),

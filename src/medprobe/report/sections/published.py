@@ -1,9 +1,19 @@
 """Published numbers next to the measured ones, for models that params.yaml marks as a paper's."""
 
-from medprobe.papers import published
+from typing import Any, Final
+
+from medprobe.papers import Paper, published
 from medprobe.report.blocks import Cell, Links, Part, Table, part
-from medprobe.report.numbers import metric, with_deviation
+from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
+
+TITLE: Final = "Compared with the published numbers"
+INVENTED: Final = "no: invented facts"
+CAPTION: Final = (
+    "Shares in per cent, measured on the queries here and as printed. A difference is compared "
+    "with the deviation that the paper prints, where the data are the paper's: as many queries and "
+    "relations."
+)
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -18,24 +28,53 @@ def section(results: Results, benchmark: str) -> list[Part]:
         name = results.published[model]
         for paper, number, row in published(name, printed_as, subset, relation, method):
             sources[paper.url] = f"{paper.title} ({paper.version})"
+            data = data_note(results, benchmark, subset, paper)
             for score in group[group["metric"].isin(row.values)].itertuples():
-                scale = 100 if metric(score.metric).share else 1
-                printed, spread = row.values[score.metric], row.std.get(score.metric)
-                body.append(
-                    [
-                        *(f"{model} ({name})", f"{subset}, {relation}", method),
-                        metric(score.metric).title,
-                        Cell(with_deviation(score.metric, score.value, score.std), score.value),
-                        Cell(f"{printed:g}" + (f" ± {spread:g}" if spread else ""), printed),
-                        Cell(
-                            f"{scale * score.value - printed:+.2f}", scale * score.value - printed
-                        ),
-                        f"{paper.version}, table {number}",
-                    ]
-                )
+                system = [f"{model} ({name})", f"{subset}, {relation}", method]
+                spread = row.std.get(score.metric)
+                numbers = _numbers(score, row.values[score.metric], spread, data)
+                body.append([*system, *numbers, data, f"{paper.version}, table {number}"])
     if not body:
         return []
-    heads = ["model", "set", "method", "metric", "measured", "published", "difference", "source"]
-    return part(
-        "Compared with the published numbers", [Table(heads, body), Links(sorted(sources.items()))]
+    heads = ["model", "set", "method", "metric", "measured", "published", "difference"]
+    heads += ["in deviations", "the paper's data?", "source"]
+    return part(TITLE, [Table(heads, body, CAPTION), Links(sorted(sources.items()))])
+
+
+def _numbers(score: Any, printed: float, spread: float | None, data: str) -> list[str | Cell]:
+    """The metric, both numbers, their difference, and the verdict on it."""
+    is_share = metric(score.metric).share
+    difference = (100 if is_share else 1) * score.value - printed
+    verdict: str | Cell = MISSING
+    if spread and not data.startswith("no"):
+        verdict = Cell(
+            "within one" if abs(difference) <= spread else f"{abs(difference) / spread:.1f}",
+            abs(difference) / spread,
+        )
+    measured = with_deviation(score.metric, score.value, score.std).removesuffix(" %")
+    return [
+        metric(score.metric).title + (", %" if is_share else ""),
+        Cell(measured, score.value),
+        Cell(f"{printed:g}" + (f" ± {spread:g}" if spread else ""), printed),
+        Cell(f"{difference:+.2f}", difference),
+        verdict,
+    ]
+
+
+def data_note(results: Results, benchmark: str, subset: str, paper: Paper) -> str:
+    """Say whether a subset has as many queries and relations as the paper counts."""
+    if results.benchmarks[benchmark].invented:
+        return INVENTED
+    sizes = paper.sizes.get(results.printed(benchmark), {}).get(subset)
+    counted = results.statistics.get(benchmark)
+    if not sizes or counted is None:
+        return "not counted in print"
+    rows = counted[(counted["subset"] == subset) & (counted["relation"] != "all")]
+    here = {"queries": int(rows["queries"].sum()), "relations": len(rows)}
+    here = {name: here[name] for name in sizes}
+    if here == sizes:
+        return "yes"
+    ours, theirs = (
+        ", ".join(f"{count:,} {name}" for name, count in counts.items()) for counts in (here, sizes)
     )
+    return f"no: {ours} here, {theirs} there"

@@ -1,0 +1,192 @@
+"""The best system of each benchmark at a glance: questions, answers, and what to try next."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pandas as pd
+
+from medprobe.figures.rows import without_sweeps
+from medprobe.metrics.comparisons import stratified
+from medprobe.metrics.summary import MEANS
+from medprobe.papers import papers, strongest
+from medprobe.report import standings
+from medprobe.report.baselines import baselines
+from medprobe.report.blocks import Block, Cell, Choice, Table
+from medprobe.report.numbers import MISSING, cell, format_difference, format_value, metric
+from medprobe.report.results import Results, comparable
+from medprobe.report.sections.published import data_note
+from medprobe.report.standings import Standing
+from medprobe.report.verdicts import MARK, Verdict, difference, verdict
+
+HARD: Final = "hard"
+ECHO: Final = "subject_at_1"
+CARRIED: Final = 0.8  # of all right answers: the relations that have so many carry a result
+MOST: Final = 3  # relations, and variants, that are listed
+CAPTION: Final = (
+    f"Differences are to the value in the first row, in points for shares. {MARK} not significant "
+    "by the paired test; of the hard set, by a test of its queries against the others "
+    "(Mantel-Haenszel, by relation)."
+)
+
+Line = list[str | Cell]
+
+
+def tables(results: Results, rankings: Sequence[Standing]) -> list[Block]:
+    """A table for the best system of each benchmark, of which one is shown."""
+    return [Choice("Benchmark", {entry.benchmark: _table(results, entry) for entry in rankings})]
+
+
+def _table(results: Results, entry: Standing) -> Table:
+    lines = [
+        _value(results, entry),
+        *_baseline(results, entry),
+        *_published(results, entry),
+        *_echo(results, entry),
+        *_hard(results, entry),
+        *_variants(results, entry),
+        *_relations(results, entry),
+    ]
+    model, method = _system(entry)
+    caption = f"{model}, {method}, on {entry.benchmark} ({entry.subset}). {CAPTION}"
+    return Table(["question", "answer", "difference", "what to try next"], lines, caption)
+
+
+def _system(entry: Standing) -> tuple[str, str]:
+    return str(entry.best["model"]), str(entry.best["method"])
+
+
+def _value(results: Results, entry: Standing) -> Line:
+    queries = f"{entry.best['n']:,.0f} queries"
+    unit = " (%)" if metric(entry.metric).share else ""
+    question = Cell("How good is it?", note=f"{metric(entry.metric).title}{unit}, macro")
+    number = standings.value(entry.metric, entry.best, queries)
+    command = f"medprobe export {entry.benchmark} --format markdown"
+    return [question, number, MISSING, command]
+
+
+def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
+    """The strongest baseline, which needs no knowledge."""
+    if strongest_baseline := next(iter(baselines(results, entry.best)), None):
+        gap = float(entry.best["value"] - strongest_baseline.value)
+        is_worse = gap > 0 if metric(entry.metric).better_on(entry.subset) == "lower" else gap < 0
+        mark = "" if strongest_baseline.beaten or is_worse else f" {MARK}"
+        yield [
+            Cell("Is it knowledge?", note=f"strongest baseline: {strongest_baseline.name}"),
+            cell(entry.metric, strongest_baseline.value),
+            Cell(
+                format_difference(entry.metric, gap) + mark, gap, note=strongest_baseline.evidence
+            ),
+            f"medprobe run {_system(entry)[0]} --method METHOD --benchmark {entry.benchmark} "
+            "(medprobe list methods)",
+        ]
+
+
+def _published(results: Results, entry: Standing) -> Iterator[Line]:
+    """The best published model, where the benchmark is a paper's."""
+    lower = metric(entry.metric).better_on(entry.subset) == "lower"
+    printed_as = results.printed(entry.benchmark)
+    best = strongest(printed_as, entry.subset, entry.metric, lower=lower)
+    if best is None or results.benchmarks[entry.benchmark].invented:
+        return
+    name, number, row = best
+    paper, scale = papers()[name], 100 if metric(entry.metric).share else 1
+    printed, spread = row.values[entry.metric], row.std.get(entry.metric)
+    same = data_note(results, entry.benchmark, entry.subset, paper)
+    gap = entry.best["value"] - printed / scale
+    notes = [f"{row.model}, {row.method}", f"{paper.version}, table {number}"]
+    text = f"{printed:g}" + (f" ± {spread:g}" if spread else "")
+    yield [
+        Cell("How good are published models?", note=f"the paper's data? {same}"),
+        Cell(text, printed / scale, printed / scale if scale > 1 else None, "\n".join(notes)),
+        Cell(format_difference(entry.metric, gap), gap, note="not tested"),
+        f"medprobe adopt {name}",
+    ]
+
+
+def _echo(results: Results, entry: Standing) -> Iterator[Line]:
+    """How often the subject itself is ranked first, as that is no knowledge."""
+    model, method = _system(entry)
+    rows = results.rows(
+        entry.benchmark, subset=entry.subset, relation="micro", metric=ECHO, model=model
+    )
+    for _, row in rows[rows["method"] == method].iterrows():
+        yield [
+            Cell("What is ranked first instead?", note="the subject of the query itself (%)"),
+            standings.value(ECHO, row),
+            MISSING,
+            f"medprobe show {entry.benchmark} QUERY (reports/queries/{entry.benchmark}.html)",
+        ]
+
+
+def _hard(results: Results, entry: Standing) -> Iterator[Line]:
+    """The hard set, and the test of its queries against the rest."""
+    model, method = _system(entry)
+    rows = results.rows(entry.benchmark, metric=entry.metric, model=model, method=method)
+    hard = rows[(rows["subset"] == HARD) & (rows["relation"] == "macro")]
+    if hard.empty or entry.subset == HARD:
+        return
+    counts = [
+        rows[(rows["subset"] == subset) & ~rows["relation"].isin(MEANS)].set_index("relation")
+        for subset in (entry.subset, HARD)
+    ]
+    every, part = counts[0], counts[1].reindex(counts[0].index)
+    numbers = ((frame["value"] * frame["n"], frame["n"]) for frame in (every, part.fillna(0)))
+    p = stratified(*(column.to_numpy(float) for pair in numbers for column in pair))
+    gap = float(hard["value"].iloc[0] - entry.best["value"])
+    test: str | Cell = Cell(format_difference(entry.metric, gap), gap, note="not tested")
+    if pd.notna(p):
+        test = difference(entry.metric, Verdict(gap, p))
+    yield [
+        Cell("Does the hard set change it?", note="queries that do not reveal the answer"),
+        standings.value(entry.metric, hard.iloc[0], f"{hard['n'].iloc[0]:,.0f} queries"),
+        test,
+        f"medprobe export {entry.benchmark}/{HARD} --format markdown",
+    ]
+
+
+def _variants(results: Results, entry: Standing) -> Iterator[Line]:
+    """Other variants of the method, such as the model before rewiring, with the paired test."""
+    model, method = _system(entry)
+    rows = results.rows(
+        entry.benchmark, subset=entry.subset, relation="macro", metric=entry.metric, model=model
+    )
+    rows = comparable(without_sweeps(rows))
+    base = method.partition(":")[0]
+    others = rows[(rows["method"].str.partition(":")[0] == base) & (rows["method"] != method)]
+    tests = results.tests(entry.benchmark, entry.subset, entry.metric)
+    for _, row in others.head(MOST).iterrows():
+        variant = str(row["method"]).partition(":")[2] or base
+        question = "Does rewiring change it?" if variant == "original" else "Does a variant?"
+        yield [
+            Cell(question, note=f"{variant}, in place of {method}"),
+            standings.value(entry.metric, row),
+            difference(entry.metric, verdict(tests, (model, str(row["method"])), (model, method))),
+            f"medprobe diff {entry.benchmark} {model}/{method} {model}/{row['method']}",
+        ]
+
+
+def _relations(results: Results, entry: Standing) -> Iterator[Line]:
+    """The relations with most of the right answers."""
+    about, (model, method) = results.benchmarks[entry.benchmark], _system(entry)
+    rows = results.rows(
+        entry.benchmark, subset=entry.subset, metric=entry.metric, model=model, method=method
+    )
+    rows = rows[~rows["relation"].isin(MEANS)]
+    hits = rows["value"] * rows["n"]
+    if about.many_relations or not about.ranks_answers or len(rows) < 2 or not hits.sum() > 0:
+        return
+    rows = rows.assign(share=hits / hits.sum()).sort_values("share", ascending=False, kind="stable")
+    needed = 1 + int((rows["share"].cumsum() < CARRIED - 1e-9).sum())
+    listed = rows.head(min(needed, MOST))
+    names = [
+        f"{row.relation.replace('_', ' ')}: {format_value(entry.metric, row.value)}"
+        for row in listed.itertuples()
+    ]
+    share = 100 * listed["share"].sum()
+    yield [
+        Cell("Which relations carry it?", note=f"{share:.0f} % of the right answers"),
+        Cell(names[0], note="\n".join(names[1:])),
+        MISSING,
+        f"medprobe run {model} --method {method.partition(':')[0]} --benchmark {entry.benchmark} "
+        "--limit 200 --all",
+    ]
