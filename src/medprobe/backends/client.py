@@ -22,7 +22,7 @@ from medprobe.engine.load import token_counter
 TRIES: Final = 6
 LONGEST_WAIT: Final = 300.0  # seconds between two tries, whatever a server asks for
 BUSY: Final = 429  # too many requests
-SHOWN: Final = 200  # characters of a server's message in errors
+MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
 
 Body = dict[str, Any]
 
@@ -162,4 +162,4 @@ def _message(error: urllib.error.HTTPError) -> str:
         text = error.read(10_000).decode(errors="replace")
     except (OSError, http.client.HTTPException):
         return ""
-    return f": {' '.join(text.split())[:SHOWN]}" if text else ""
+    return f": {' '.join(text.split())[:MESSAGE_LENGTH]}" if text else ""

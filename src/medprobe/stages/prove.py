@@ -1,4 +1,4 @@
-"""Stage `prove`: what a server has proved, in the place of a checkpoint."""
+"""Stage `prove`: what a server has proved, in place of a checkpoint."""
 
 import json
 from pathlib import Path
