@@ -140,4 +140,4 @@ def _squeezed(text: str) -> str:
 
 def _are_close(scores: list[float], others: list[float]) -> bool:
     pairs = zip(scores, others, strict=True)
-    return all(abs(left - right) <= DIFFERENCE for left, right in pairs)
+    return all(abs(first - second) <= DIFFERENCE for first, second in pairs)
