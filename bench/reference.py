@@ -30,6 +30,7 @@ SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and
     "train": ("train.<model>.", TrainingRecipe),
     "continued": ("continued.<model>.", Continuation),
     "fetch": ("fetch.<model>.", params.HubModel),
+    "servers": ("servers.<model>.", params.ServerParams),
     "folders": ("folders.", None),
     "models": ("models.<kind>.<model>.", params.ModelParams),
     "sentence_sets": ("sentence_sets.<set>.", params.SentenceSet),

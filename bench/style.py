@@ -27,7 +27,7 @@ UNCLEAR: Final = frozenset(  # pronouns and participles, which do not say what t
         *("one", "own", "said", "shown", "some", "there", "told"),
     }
 )
-FORMAT_KEYS: Final = {("shared.py", "made")}  # names that a file format fixes
+FORMAT_KEYS: Final = {("shared.py", "made"), ("params.py", "own")}  # names that a file format fixes
 PUBLIC: Final = tuple(  # what people call, or implement
     PACKAGE / name
     for name in (

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 import probing
+from medprobe.backends.base import text_of
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
@@ -258,7 +259,7 @@ def test_shots_are_turns_of_the_chat(chat_model):
     (task,) = prober.tasks(benchmark, 10)
     (query,) = task.queries.itertuples()
     end = "<|endoftext|>"
-    assert prober._fill_template(query, task, True, 1) == "".join(
+    assert text_of(prober.backend.model, prober._prompt(query, task, True, 1)) == "".join(
         f"{end}{role}\n{text}{end}\n"
         for role, text in [
             ("user", question("Aspirin treats [Y] .")),

@@ -99,7 +99,7 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_prob(before: str, word: str) -> float:
-        begin = [] if pass_ == "chat" else causal.start_ids(prober.model)
+        begin = [] if pass_ == "chat" else causal.start_ids(prober.backend.model)
         known, whole = (
             [*begin, *tokenizer(text, add_special_tokens=False)["input_ids"]]
             for text in (before, before + word)
@@ -141,7 +141,7 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
         if arch in tiny.CAUSAL:
             start = [] if tokenizer.bos_token is None else [tokenizer.bos_token_id]
             ids = [*start, *tokenizer(text, add_special_tokens=False)["input_ids"]]
-            logs = probing.log_probs(prober.model.model, ids)[:-1]
+            logs = probing.log_probs(prober.backend.model.model, ids)[:-1]
             totals.append(logs[range(len(logs)), ids[1:]].sum().item())
             continue
         ids, total = tokenizer(text)["input_ids"], 0.0

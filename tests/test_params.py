@@ -190,8 +190,11 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "models/masked/stray": ({}, "models.masked.stray: nothing says where its checkpoint is"),
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
-    "folders/taught": ("/a", "train, continued, fetch and folders: 'taught' is there 2 times"),
-    "folders/stray": ("/a", "'stray' is in train, continued, fetch or folders only"),
+    "folders/taught": (
+        "/a",
+        "train, continued, fetch, folders and servers: 'taught' is there 2 times",
+    ),
+    "folders/stray": ("/a", "'stray' is in train, continued, fetch, folders or servers only"),
 }
 
 

@@ -114,18 +114,21 @@ def _check_models(params: Params) -> None:
         problem = f"'{BASELINE}' stands for what knows nothing of the subjects"
         raise BadInput("params.yaml: models", problem, "choose another name")
     _check_unique("models", [name for named in params.models.by_kind().values() for name in named])
-    origins = [*params.train, *params.continued, *params.fetch, *params.folders]
-    _check_unique("train, continued, fetch and folders", origins)
+    origins = [*params.train, *params.continued, *params.fetch, *params.folders, *params.servers]
+    _check_unique("train, continued, fetch, folders and servers", origins)
     for name in origins:
         if name not in all_models:
             similar = nearest(name, [*all_models])
-            problem = f"'{name}' is in train, continued, fetch or folders only{similar}"
+            problem = f"'{name}' is in train, continued, fetch, folders or servers only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name, model in all_models.items():
         _check_imported(name, params)
+        if name in params.servers and params.models.kind(name) not in ("chat", "causal"):
+            problem = "a model behind a server is of kind chat or causal"
+            raise BadInput(f"params.yaml: models.{params.models.kind(name)}.{name}", problem)
         if name not in [*origins, *params.models.imported]:
             problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
-            remedy = "list it in train, continued, fetch or folders"
+            remedy = "list it in train, continued, fetch, folders or servers"
             raise BadInput(
                 f"params.yaml: models.{params.models.kind(name)}.{name}", problem, remedy
             )
@@ -148,9 +151,10 @@ def _check_imported(name: str, params: Params) -> None:
     if imported != name.endswith(IMPORTED):
         what = "an imported model ends in" if imported else "only imported models end in"
         raise BadInput(where, f"the name of {what} {IMPORTED}", "choose another name")
-    if imported and name in [*params.train, *params.continued, *params.fetch, *params.folders]:
+    origins = [*params.train, *params.continued, *params.fetch, *params.folders, *params.servers]
+    if imported and name in origins:
         problem = "an imported model has no checkpoint"
-        raise BadInput(where, problem, "take it out of train, continued, fetch and folders")
+        raise BadInput(where, problem, "take it out of train, continued, fetch, folders, servers")
 
 
 def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

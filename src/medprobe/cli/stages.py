@@ -14,7 +14,7 @@ from medprobe.core.errors import BadInput
 
 if TYPE_CHECKING:
     from medprobe.core.executor import Executor
-    from medprobe.core.params import EngineParams
+    from medprobe.core.params import EngineParams, Params
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -81,6 +81,20 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
     devices = executor.staff.devices()
     tokens = executor.staff.tokens
     return {"executor": "ray", "device": devices, "workers": workers, "tokens": tokens}
+
+
+def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
+    """List what is known of the server that computed a result, in place of a device."""
+    from medprobe import backends
+
+    record, server = backends.read_record(places.MODELS / model), params.servers[model]
+    return {
+        "device": f"server {record['host']}",
+        "server.model": record["model"],
+        "server.weights": record["weights"],
+        "server.own": server.own,
+        "server.zero_retention": server.zero_retention,
+    }
 
 
 @main.group(
@@ -170,6 +184,16 @@ def fetch(model: str) -> None:
     run(model, check.loaded(), places.MODELS / model)
 
 
+@stages.command(epilog=example("medprobe stages prove --model llama"))
+@model_option
+def prove(model: str) -> None:
+    """Ask the server of a model what it can do, before it is probed."""
+    from medprobe import check
+    from medprobe.stages.prove import prove as run
+
+    run(model, check.loaded(), places.MODELS / model)
+
+
 @stages.command(epilog=example("medprobe stages rewire --model taught --set set-0"))
 @add_options("model", "set")
 @click.option("--sweep", metavar="SETTING", help="A setting to sweep; needs --value.")
@@ -204,6 +228,8 @@ def probe(model: str, method: str, benchmark: str) -> None:
         with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)
         record |= lineage_of(executor, engine)
+        if model in params.servers:
+            record |= lineage_of_server(model, params)
     from medprobe.stages.track import track_one  # whose libraries probing does not need
 
     track_one(model, method, benchmark, params)

@@ -11,7 +11,8 @@ from typing import Final
 from rich.filesize import decimal
 from rich.table import Table
 
-from medprobe import benchmarks
+from medprobe import backends, benchmarks
+from medprobe.backends.client import Client
 from medprobe.commands import clean, outputs, pipeline, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -166,7 +167,18 @@ def _origin(name: str, params: Params) -> str:
         return f"trained here, continues {params.continued[name]['base']}"
     if name in params.folders:
         return str(params.folders[name])
+    if name in params.servers:
+        return f"server {params.servers[name].host}, {_answers(name, params)}"
     return _on_hub(params.fetch[name])
+
+
+def _answers(name: str, params: Params) -> str:
+    """Whether a server answers now."""
+    try:
+        Client(name, params.servers[name], tries=1).models()
+    except BadInput as error:
+        return f"has no /models now: {str(error).partition(': ')[2]}"
+    return "answers"
 
 
 def _on_hub(origin: HubModel) -> str:
@@ -180,6 +192,9 @@ def _state(folder: Path) -> str:
         return "missing: `medprobe repro` creates it"
     if folder.name.endswith(IMPORTED):
         return "none: the results of another program"
+    if backends.is_served(folder):
+        proof = backends.read_record(folder)["proof"]
+        return "; ".join(f"{ability}: {result}" for ability, result in proof.items())
     checkpoint = inspect(folder)
     missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
     return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

@@ -97,9 +97,30 @@ def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
     model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
     if record := _record(places.RUNS / model / method / f"{benchmark}.json"):
         return Time(float(str(record["seconds"])))
+    if model in params.servers:
+        return _time_to_rank(method, benchmark, params.choices(model, method, benchmark))
     rates = _rates(_device(params.engine.device)) if (queries := _queries(benchmark)) else {}
     rate = rates.get((model, method)) or rates.get(("", method))
     return Time(rate * queries, measured=False) if rate else None
+
+
+def _time_to_rank(method: str, benchmark: str, choices: Mapping[str, object]) -> Time | None:
+    """The time that ranking all names behind a server takes; None where none are ranked."""
+    from medprobe.backends.served import seconds_to_rank
+    from medprobe.core.tables import BenchmarkTables
+
+    folder = places.BENCHMARKS / benchmark
+    forms = choices.get("forms", ["constrained"])
+    ranks = method == "likelihood" or (
+        method == "answering" and isinstance(forms, list) and "constrained" in forms
+    )
+    if not ranks or not folder.is_dir():
+        return None
+    tables = BenchmarkTables.read(folder)
+    sizes = tables.queries.groupby("subset").size()
+    counts = {subset: len(set(names["name"])) for subset, _, names in tables.subsets()}
+    seconds = sum(seconds_to_rank(int(sizes[subset]), counts[subset]) for subset in sizes.index)
+    return Time(seconds, measured=False)
 
 
 @cache

@@ -4,9 +4,11 @@ The settings of a method, benchmark or sample model have a type of their own: th
 in its file. `check.py` validates all of `params.yaml` against these classes.
 """
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar, get_args
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -102,6 +104,51 @@ class HubModel(Section):
     """A commit, tag or branch. Empty: `main` at the time of the download."""
     adapter: "HubModel | None" = None
     """A LoRA adapter that is merged into the weights."""
+
+
+KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class ServerParams(Section):
+    """A model behind an OpenAI-compatible server, of the kind under which `models` lists it."""
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$")]
+    """Where it is, such as `http://127.0.0.1:8000/v1`. It contains no key."""
+    model: str
+    """The model's name on the server, one of those that `/v1/models` lists."""
+    key: KeyVariable | None = None
+    """The environment variable with its key, such as `$LLAMA_KEY`. Empty: no key."""
+    requests: int = Field(8, gt=0)
+    """Requests at once."""
+    timeout: float = Field(300, gt=0)
+    """Seconds until a request counts as failed. It is then sent again."""
+    hours: float = Field(24, gt=0)
+    """The most hours that ranking the names of a relation is estimated to take. More is refused."""
+    own: bool = False
+    """The server is under your control. Otherwise, and unless it is on this machine, it gets no
+    prompt of a benchmark whose terms forbid to share it."""
+    zero_retention: bool = False
+    """Your statement that the server keeps no prompt. It is recorded with every result."""
+    tokenizer: Path | None = None
+    """A folder with the model's `config.json` and tokenizer. Ranking names and scoring texts need
+    it."""
+
+    @property
+    def host(self) -> str:
+        """The host, without port and path."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the server is on this machine.
+
+        >>> ServerParams(url="http://127.0.0.1:8000/v1", model="m").is_loopback
+        True
+        """
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
 class ModelParams(Section):
@@ -272,6 +319,8 @@ class Params(Section):
     """Models to download: a name of your choice, and where the model is on the hub."""
     folders: dict[Name, Path] = {}
     """Models on this machine: a name of your choice, and the folder of the checkpoint."""
+    servers: dict[Name, ServerParams] = {}
+    """Models behind a server: a name of your choice, and where the server is."""
     models: Models = Models()
     """The models to probe, by kind: their names, and facts about each."""
     sentence_sets: dict[Name, SentenceSet] = {}
@@ -410,7 +459,9 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
         if problem["loc"][-1:] == ("[key]",):
             raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
         if problem["type"] != "extra_forbidden":
-            raise BadInput(where, f"{key}: {problem['msg']}, found {problem['input']!r}") from None
+            is_secret = problem["loc"][:1] == ("servers",)  # which may hold a key
+            value = "" if is_secret else f", found {problem['input']!r}"
+            raise BadInput(where, f"{key}: {problem['msg']}{value}") from None
         siblings = _keys_beside(section_type, problem["loc"])
         raise BadInput(
             where, f"unknown key {key}{nearest(str(problem['loc'][-1]), siblings)}"

@@ -25,7 +25,7 @@ def pseudo_log_probs(
         BadInput: A text is longer than the model's window, or has no token.
     """
     encoded_rows, words = masked_rows(model, texts)
-    rows = _check_lengths(model, encoded_rows, where)
+    rows = check_lengths(model, encoded_rows, where)
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     log_probs = masked.token_log_probs(
         model, [rows[i] for i in order], [words[i] for i in order], maskings
@@ -59,7 +59,7 @@ def causal_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -
     Raises:
         BadInput: A text is longer than the model's window, or has no token.
     """
-    rows = _check_lengths(model, causal_rows(model, texts), where)
+    rows = check_lengths(model, causal_rows(model, texts), where)
     return causal.log_likelihood(model, rows, model.token_budget)
 
 
@@ -70,7 +70,7 @@ def causal_rows(model: Model, texts: Sequence[str]) -> list[list[int]]:
     return [ids if start is None else [start, *ids] for ids in encoded]
 
 
-def _check_lengths(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
+def check_lengths(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:
     """Return the rows; raise BadInput for one that is too long or has no token to score."""
     special = model.tokenizer.num_special_tokens_to_add() if model.tokenizer.mask_token else 1
     for row, name in zip(rows, where, strict=True):

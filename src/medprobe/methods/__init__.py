@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 import pandas as pd
 
+from medprobe.backends import Ability
 from medprobe.core import answers, plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind, Section
@@ -87,6 +88,7 @@ class Method(Protocol):
     Attributes:
         KINDS: the kinds of model that the method can probe.
         WHY: why it cannot probe others, if the names of the kinds do not explain it.
+        NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: the family of `medprobe.metrics` that scores its predictions.
         WRITES: whether the model writes its predictions freely, without regard to candidates.
         NOTES: names of the tables that `notes` returns. They become outputs of the DVC stage.
@@ -96,6 +98,7 @@ class Method(Protocol):
 
     KINDS: ClassVar[tuple[ModelKind, ...]]
     WHY: ClassVar[str] = ""
+    NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"
     WRITES: ClassVar[bool] = False
     NOTES: ClassVar[tuple[str, ...]] = ()

@@ -14,15 +14,14 @@ from typing import Annotated, Any, Final, Literal
 import pandas as pd
 from pydantic import Field, StringConstraints
 
+from medprobe.backends import base, finder
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, ranking, writing
-from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import NameTries, find_likeliest
-from medprobe.engine.load import load
-from medprobe.engine.slots import Slot, answer_ids
+from medprobe.engine.best_first import VARIANTS
+from medprobe.engine.inspection import Head
 from medprobe.methods import Method, Task
 
 PROMPT: Final = "[P]"  # in the wording of a question: the prompt with a blank
@@ -40,6 +39,7 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
+    NEEDS = frozenset({"write", "echo"})
     SELECTING = frozenset({"templates", "shots", "forms"})
 
     class Settings(Section):
@@ -78,17 +78,18 @@ class Answering(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        self.head: Head = "seq2seq" if "seq2seq" in inspect(checkpoint).kinds else "causal"
-        self.model = load(checkpoint, self.head, engine)
+        kinds = finder.find_kinds(checkpoint)
+        self.head: Head = "seq2seq" if "seq2seq" in kinds else "causal"
+        self.backend = finder.find(checkpoint, self.head, engine)
         self.settings = settings
         self.seed = seed
 
     def passes(self) -> list[str]:
         """A pass a variant."""
         settings = self.settings
-        templates: tuple[Template, ...] = (
-            ("chat", "none") if prompt_texts.has_template(self.model) else ("none",)
-        )
+        templates: list[Template] = ["chat"] if self.backend.has_template else []
+        if self.backend.has_completion:
+            templates.append("none")
         return [
             f"{template}-{shots}-shot-{form}"
             for template in settings.templates or templates
@@ -117,12 +118,12 @@ class Answering(Method):
                 there are fewer facts than shots; or the tokenizer has no chat template.
         """
         template, shots, _, form = pass_.split("-")
-        inputs = self._model_inputs(task, template == "chat", int(shots))
+        prompts = self._prompts(task, template == "chat", int(shots))
         names = sorted(set(task.benchmark_candidates["name"]))
         answers_by_query = (
-            self._write_answers(task, inputs, names)
+            self._write_answers(task, prompts, names)
             if form == "free"
-            else self._rank_candidates(task, inputs, names)
+            else self._rank_candidates(task, prompts, names)
         )
         rule = _loose_rule(task) if form == "free" else task.normalise
         rows = []
@@ -133,62 +134,51 @@ class Answering(Method):
         return pd.DataFrame(rows)
 
     def _rank_candidates(
-        self, task: Task, inputs: list[writing.WritingPrompt], names: list[str]
+        self, task: Task, prompts: list[base.Prompt], names: list[str]
     ) -> Iterator[list[writing.Text]]:
         """The likeliest candidates, each with what ends it."""
-        slots = [slot for slot, _ in inputs]
-        sources = [source for _, source in inputs if source]
-        tries = NameTries(self.model.tokenizer, names)
-        rankings = find_likeliest(
-            self.model, slots, task.query_labels, tries, task.k, sources=sources
-        )
-        for total, *_ in rankings:
+        backend, labels = self.backend, task.query_labels
+        inputs = backend.tokenize(prompts, labels, self.settings.separator)
+        aim = base.Ranking(names, task.k, variants=len(VARIANTS))
+        for total, *_ in backend.find_likeliest(inputs, labels, aim):
             yield [(names[i], score) for i, score in total.names]
 
     def _write_answers(
-        self, task: Task, inputs: list[writing.WritingPrompt], names: list[str]
+        self, task: Task, prompts: list[base.Prompt], names: list[str]
     ) -> list[list[writing.Text]]:
-        longest = max(map(len, answer_ids(self.model.tokenizer, names, " ")), default=0)
         settings = self.settings
         generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,
             temperature=settings.temperature,
-            cap=longest + settings.spare,
+            cap=self.backend.answer_length(names) + settings.spare,
             own_settings=settings.own_settings,
             seed=self.seed,
         )
-        texts = writing.write(self.model, inputs, task.query_labels, generation)
+        texts = self.backend.write(prompts, task.query_labels, generation, settings.separator)
         return [ranked_texts[: task.k] for ranked_texts in texts]
 
-    def _model_inputs(self, task: Task, chat: bool, shots: int) -> list[writing.WritingPrompt]:
-        """Return each query as the model reads it: a slot to fill, and the tokens of an encoder."""
-        model, separator = self.model, self.settings.separator
+    def _prompts(self, task: Task, chat: bool, shots: int) -> list[base.Prompt]:
+        """Return each query as the model is asked, the shots before it."""
         if shots:
             _check_shots(task, shots)
-        texts = [self._fill_template(row, task, chat, shots) for row in task.queries.itertuples()]
-        if self.head == "causal":
-            slots = prompt_texts.slots(model, texts, task.query_labels, separator, has_start=chat)
-            return [(slot, ()) for slot in slots]
-        begin = Slot(prompt_texts.decoder_start(model), (model.tokenizer.eos_token_id,), "")
-        texts_before_slot = [text.partition(SLOT)[0].rstrip() for text in texts]
-        encoded = model.tokenizer(texts_before_slot, add_special_tokens=not chat, verbose=False)
-        return [(begin, tuple(source)) for source in encoded["input_ids"]]
+        return [self._prompt(row, task, chat, shots) for row in task.queries.itertuples()]
 
-    def _fill_template(self, query: Any, task: Task, chat: bool, shots: int) -> str:
-        """The text with a slot that a query is, the shots before it."""
+    def _prompt(self, query: Any, task: Task, chat: bool, shots: int) -> base.Prompt:
         draw = random.Random(f"{self.seed} {query.prompt}")
         facts_to_state = task.tables[TRAIN].to_dict("records") if shots else []
         facts = [
             (fact["prompt"], fact["answers"][0]) for fact in draw.sample(facts_to_state, shots)
         ]
+        separator = self.settings.separator
         if self.head == "causal" and not chat:
             sentences = [prompt.replace(SLOT, answer) for prompt, answer in facts]
-            return prompt_texts.completion(query.prompt, sentences, self.settings.separator)
+            return prompt_texts.completion(query.prompt, sentences, separator)
         turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
+        question = self._word_question(query.prompt)
         if chat:
-            return prompt_texts.chat(self.model, turns, self._word_question(query.prompt))
-        return prompt_texts.turns(turns, self._word_question(query.prompt), self.settings.separator)
+            return base.Chat(tuple(turns), question)
+        return prompt_texts.turns(turns, question, separator)
 
     def _word_question(self, prompt: str) -> str:
         return self.settings.question.replace(PROMPT, prompt.replace(SLOT, BLANK))

@@ -9,7 +9,6 @@ models, compare the likelihoods of the two statements.
 """
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,14 +18,13 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit
 
+from medprobe.backends import base, finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, BenchmarkTables
-from medprobe.engine import causal, prompt_texts, texts
-from medprobe.engine.inspection import Head, inspect
+from medprobe.engine import prompt_texts, texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking
-from medprobe.engine.slots import answer_ids, check_window
 from medprobe.methods import Method, Task
 
 FACTS: Final = "facts"  # a table of the task: all facts of its relation
@@ -51,6 +49,7 @@ class Judgment(Method):
     """
 
     KINDS = ("chat", "causal", "masked")
+    NEEDS = frozenset({"top_logprobs", "echo"})
     METRIC = "judgment"
     SELECTING = frozenset({WITHIN_WORD_L2R})
 
@@ -70,17 +69,23 @@ class Judgment(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        self.head: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
-        self.model = load(checkpoint, self.head, engine)
+        self.is_masked = "masked" in finder.find_kinds(checkpoint)
+        if self.is_masked:
+            self.model = load(checkpoint, "masked", engine)
+        else:
+            self.backend = finder.find(checkpoint, "causal", engine)
         self.settings = settings
         self.seed = seed
 
     def passes(self) -> list[str]:
         """The variants."""
-        if self.head == "masked":
+        if self.is_masked:
             return [LIKELIHOOD, *([WITHIN_WORD_L2R] if self.settings.within_word_l2r else [])]
-        template = ["chat"] if prompt_texts.has_template(self.model) else []
-        return [*template, "none", LIKELIHOOD]
+        backend, passes = self.backend, []
+        if "top_logprobs" in backend.abilities:
+            passes += ["chat"] if backend.has_template else []
+            passes += ["none"] if backend.has_completion else []
+        return passes + ([LIKELIHOOD] if "echo" in backend.abilities else [])
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with all that the benchmark says of the relation."""
@@ -139,10 +144,10 @@ class Judgment(Method):
         self, statements: list[str], labels: list[str], masking: Masking
     ) -> list[float]:
         """The share of each statement in the likelihood of both, or the pseudo-likelihood."""
-        if self.head == "masked":
+        if self.is_masked:
             log_probs = texts.pseudo_log_probs(self.model, statements, labels, [masking])[masking]
         else:
-            log_probs = texts.causal_log_probs(self.model, statements, labels)
+            log_probs = self.backend.text_log_probs(statements, labels)
         totals = np.array([sum(row) for row in log_probs])
         true_totals, wrong_totals = totals[::2], totals[1::2]
         return list(
@@ -160,26 +165,13 @@ class Judgment(Method):
                 questions = [
                     f"{statement}{separator}{ordered_question}" for statement in statements
                 ]
-                if chat:
-                    prompts = [prompt_texts.chat(self.model, [], text) for text in questions]
-                else:
-                    prompts = [prompt_texts.turns([], text, separator) for text in questions]
-                probabilities.append(self._word_share(prompts, labels, (true, false), chat))
+                prompts: list[base.Prompt] = [
+                    base.Chat((), text) if chat else prompt_texts.turns([], text, separator)
+                    for text in questions
+                ]
+                log_probs = self.backend.word_log_probs(prompts, labels, (true, false), separator)
+                probabilities.append(expit([first - second for first, second in log_probs]))
         return list(np.mean(probabilities, axis=0))
-
-    def _word_share(
-        self, prompts: list[str], labels: list[str], words: Sequence[str], chat: bool
-    ) -> np.ndarray:
-        """The probability of the first word in each text's slot among that of both."""
-        model, contexts, continuations = self.model, [], []
-        slots = prompt_texts.slots(model, prompts, labels, self.settings.separator, has_start=chat)
-        for slot, label in zip(slots, labels, strict=True):
-            ids = answer_ids(model.tokenizer, words, slot.preceding)
-            check_window(slot, ids, model.max_length, label, words)
-            contexts.append(slot.before)
-            continuations.append(ids)
-        log_probs = causal.endings(model, contexts, continuations, model.token_budget)
-        return expit([first - second for first, second in log_probs])
 
 
 def draw_wrong_answers(task: Task, seed: int) -> list[str]:

@@ -15,14 +15,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from medprobe.backends import base, finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings
-from medprobe.engine import causal, masked, ranking, seq2seq
+from medprobe.engine import masked, ranking
 from medprobe.engine.best_first import VARIANTS
-from medprobe.engine.inspection import Head, inspect
-from medprobe.engine.likeliest import NameTries, find_likeliest
+from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
-from medprobe.engine.slots import no_tokens_error, split_prompt, text_slots, too_long_error
+from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -39,6 +39,7 @@ class Likelihood(Method):
     """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
+    NEEDS = frozenset({"echo"})
 
     class Settings(RankingSettings):
         """What is searched for, and how masked models are scored.
@@ -82,14 +83,16 @@ class Likelihood(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        kinds = inspect(checkpoint).kinds
+        kinds = finder.find_kinds(checkpoint)
         self.kind: Head = next((kind for kind in WRITERS if kind in kinds), "masked")
         if self.kind == "masked" and settings.ranks and settings.shortlist:
             problem = "ranks of answers need the scores of all names"
             raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
-        self.model = load(checkpoint, self.kind, engine)
         self.settings = settings
-        self.name_tries: NameTries | None = None
+        if self.kind == "masked":
+            self.model = load(checkpoint, self.kind, engine)
+        else:
+            self.backend = finder.find(checkpoint, self.kind, engine)
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant.
@@ -112,23 +115,15 @@ class Likelihood(Method):
         for key, query_id in zip(keys, task.query_labels, strict=True):
             label_by_key.setdefault(key, query_id)
         prompts, labels = [prompt for prompt, _ in label_by_key], [*label_by_key.values()]
-        if self.kind == "seq2seq":
-            frames = seq2seq.frames(self.model, prompts, labels)
-            slots, sources = [frame.target for frame in frames], [frame.source for frame in frames]
-        else:
-            start = causal.start_ids(self.model)
-            slots, sources = text_slots(self.model.tokenizer, prompts, labels, start), []
-        rankings = find_likeliest(
-            self.model,
-            slots,
-            labels,
-            self._tries(names),
+        aim = base.Ranking(
+            names,
             task.k,
-            sources=sources,
             answers=[answer_indices for _, answer_indices in label_by_key],
             max_nodes=self.settings.most_nodes,
             variants=len(VARIANTS) if self.settings.per_token else 1,
         )
+        inputs = self.backend.tokenize(prompts, labels)
+        rankings = self.backend.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for query_id, key in zip(task.queries["query_id"], keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
@@ -142,12 +137,6 @@ class Likelihood(Method):
                 for row, certain in zip(rows, result.certain, strict=True):
                     certainty = {"certain": certain} if self.settings.most_nodes else {}
                     yield {**row, **rank_columns, **certainty}
-
-    def _tries(self, names: list[str]) -> NameTries:
-        """The tries of the names, which tasks that rank the same names share."""
-        if self.name_tries is None or self.name_tries.names != names:
-            self.name_tries = NameTries(self.model.tokenizer, names)
-        return self.name_tries
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from medprobe.backends import finder
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import SLOT
 from medprobe.engine import texts
-from medprobe.engine.inspection import Head, inspect
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking, distinct_groups
 from medprobe.methods import Method, Task
@@ -29,6 +29,7 @@ class Perplexity(Method):
 
     KINDS = ("masked", "causal", "chat")
     WHY = "an encoder-decoder model gives a text no probability of its own, only given another"
+    NEEDS = frozenset({"echo"})
     METRIC = "perplexity"
 
     class Settings(Section):
@@ -42,8 +43,11 @@ class Perplexity(Method):
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
         self.checkpoint = checkpoint
-        self.head: Head = "masked" if "masked" in inspect(checkpoint).kinds else "causal"
-        self.model = load(checkpoint, self.head, engine)
+        self.is_masked = "masked" in finder.find_kinds(checkpoint)
+        if self.is_masked:
+            self.model = load(checkpoint, "masked", engine)
+        else:
+            self.backend = finder.find(checkpoint, "causal", engine)
         self.maskings: list[Masking] = ["token"]
         if settings.within_word_l2r:
             self.maskings.append("within_word_l2r")
@@ -54,8 +58,8 @@ class Perplexity(Method):
         Raises BadInput for a sentence that does not fit into the model's window.
         """
         sentences, labels = filled_prompts(task.queries), task.query_labels
-        if self.head == "causal":
-            causal_log_probs = texts.causal_log_probs(self.model, sentences, labels)
+        if not self.is_masked:
+            causal_log_probs = self.backend.text_log_probs(sentences, labels)
             return _build_table(task.queries, "", causal_log_probs)
         log_probs = texts.pseudo_log_probs(self.model, sentences, labels, self.maskings)
         return pd.concat(
@@ -66,11 +70,11 @@ class Perplexity(Method):
             ignore_index=True,
         )
 
-    def reads(self, task: Task, pass_: str) -> list[int]:
+    def reads(self, task: Task, pass_: str) -> list[int] | None:
         """Of masked models a copy of each sentence per group of tokens to mask."""
         sentences = filled_prompts(task.queries)
-        if self.head == "causal":
-            return [len(row) - 1 for row in texts.causal_rows(self.model, sentences)]
+        if not self.is_masked:
+            return self.backend.text_lengths(sentences)
         rows, words = texts.masked_rows(self.model, sentences)
         return [
             len(row)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from medprobe import methods
+from medprobe import backends, methods
 from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
@@ -25,7 +25,7 @@ from medprobe.core.parts import (
     write_part,
 )
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import BenchmarkTables, check_scores, write_predictions
+from medprobe.core.tables import BenchmarkTables, Metadata, check_scores, write_predictions
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
 from medprobe.engine.load import NotANumber, choose_device, token_budget
@@ -55,6 +55,8 @@ def probe(
             those of its NOTES, and so are not outputs of the stage.
     """
     probing = prepare(model, method, benchmark, params)
+    if model in params.servers:  # whatever computes: here are only requests
+        executor = in_this_process
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
     predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
@@ -79,6 +81,8 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
+    if model in params.servers:
+        _check_server(model, method, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -105,6 +109,39 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.tasks:  # this loads the model
             raise BadInput(probing.title, "the benchmark has no queries")
     return probing
+
+
+REASONS: Final = {  # why prompts of a benchmark may not go to others' servers
+    "umls": "the UMLS licence forbids to pass its content on",
+    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
+}
+
+
+def _check_server(model: str, method: str, benchmark: str, params: Params) -> None:
+    """Refuse what a server has not proved, and prompts that must not go to it.
+
+    Raises:
+        BadInput: with the methods that could be used, or the reason of the benchmark's terms.
+    """
+    plugin, folder = methods.find(method), places.MODELS / model
+    abilities = backends.proved_abilities(folder)
+    if not plugin.NEEDS & abilities:
+        proof = backends.read_record(folder)["proof"]
+        needs = "; ".join(f"{need}: {proof.get(need, 'not by a server')}" for need in plugin.NEEDS)
+        suitable = [
+            name
+            for name in methods.find_by_kind([params.models.kind(model)])
+            if methods.find(name).NEEDS & abilities
+        ]
+        remedy = f"choose one of: {', '.join(suitable) or 'none'}"
+        problem = f"the server has not proved what the method needs ({needs})"
+        raise BadInput(f"{method} on {model}", problem, remedy)
+    server, metadata = params.servers[model], Metadata.read(places.ABOUT / f"{benchmark}.json")
+    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+        return
+    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
+    remedy = "serve the model on your own machine; if the server is yours, set own: true"
+    raise BadInput(f"{benchmark} on {model}", problem, remedy)
 
 
 @contextmanager

@@ -1,0 +1,117 @@
+"""The protocol of a network that writes from left to right, and how a model's backend is found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from medprobe.backends import Ability
+from medprobe.engine import prompt_texts
+from medprobe.engine.best_first import VARIANTS, VariantRanking
+from medprobe.engine.load import Model
+from medprobe.engine.slots import Slot
+from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
+
+
+class Chat(NamedTuple):
+    """A question, the questions and answers before it, for the chat template of the model."""
+
+    turns: tuple[prompt_texts.Turn, ...]
+    question: str
+
+
+Prompt = Chat | str  # or a text with one slot `[Y]`
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What is ranked, and how far.
+
+    Attributes:
+        names: The names to rank; equal scores go by their order.
+        k: How many names are ranked.
+        answers: For each prompt the indices of names whose best rank is needed too.
+        max_nodes: The most nodes of a search; 0: no limit.
+        variants: 1 ranks by the total alone, 2 by the mean per token too.
+    """
+
+    names: Sequence[str]
+    k: int
+    answers: Sequence[Sequence[int]] = ()
+    max_nodes: int = 0
+    variants: int = len(VARIANTS)
+
+
+class Backend(Protocol):
+    """A network that writes. `where` names each prompt in errors."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+        ...
+
+    @property
+    def has_template(self) -> bool:
+        """Whether it takes a `Chat`."""
+        ...
+
+    @property
+    def has_completion(self) -> bool:
+        """Whether it goes on with a text as it is."""
+        ...
+
+    def answer_length(self, names: Sequence[str]) -> int:
+        """Return the tokens of the longest name, or an upper bound."""
+        ...
+
+    def write(
+        self,
+        prompts: Sequence[Prompt],
+        where: Sequence[str],
+        settings: WritingSettings,
+        separator: str,
+    ) -> list[list[Text]]:
+        """Write answers; `separator` follows the answer in a text without words after its slot."""
+        ...
+
+    def word_log_probs(
+        self, prompts: Sequence[Prompt], where: Sequence[str], words: Sequence[str], separator: str
+    ) -> list[list[float]]:
+        """Return for each prompt the log-probability of each word as the answer."""
+        ...
+
+    def text_log_probs(self, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+        """Return for each text the log-probability of each token given those before it."""
+        ...
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int] | None:
+        """Return the tokens that `text_log_probs` reads of each text, where they are the unit."""
+        ...
+
+    def tokenize(
+        self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
+    ) -> list[WritingPrompt]:
+        """Return the slots of prompts; without a separator the text after a slot counts whole."""
+        ...
+
+    def find_likeliest(
+        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
+    ) -> list[list[VariantRanking]]:
+        """Return for each prompt of `tokenize` the ranking of names by each variant."""
+        ...
+
+
+def text_of(model: Model, prompt: Prompt) -> str:
+    """Return a prompt as text, a chat by the tokenizer's template."""
+    return prompt if isinstance(prompt, str) else prompt_texts.chat(model, *prompt)
+
+
+def answer_slots(
+    model: Model, prompts: Sequence[Prompt], where: Sequence[str], separator: str
+) -> list[Slot]:
+    """Return the slots of prompts under a tokenizer, each with the one token that ends an answer.
+
+    All prompts are chats, or all are texts.
+    """
+    has_start = any(isinstance(prompt, Chat) for prompt in prompts)
+    texts = [text_of(model, prompt) for prompt in prompts]
+    return prompt_texts.slots(model, texts, where, separator, has_start=has_start)

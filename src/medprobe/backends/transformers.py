@@ -1,0 +1,108 @@
+"""The backend of a checkpoint that runs in this process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from medprobe.backends import ABILITIES
+from medprobe.backends.base import Prompt, Ranking, answer_slots, text_of
+from medprobe.core.params import EngineParams
+from medprobe.core.tables import SLOT
+from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing
+from medprobe.engine.best_first import VariantRanking
+from medprobe.engine.inspection import Head
+from medprobe.engine.slots import Slot, answer_ids, check_window, text_slots
+from medprobe.engine.writing import WritingPrompt
+
+
+@dataclass
+class Transformers:
+    """A causal or an encoder-decoder model of transformers."""
+
+    model: load.Model
+    head: Head
+    _tries: likeliest.NameTries | None = None  # of the names that were ranked last
+    abilities = ABILITIES
+    has_completion = True
+
+    @classmethod
+    def load(cls, folder: Path, head: Head, engine: EngineParams) -> "Transformers":
+        """Load a checkpoint."""
+        return cls(load.load(folder, head, engine), head)
+
+    @property
+    def has_template(self) -> bool:
+        """Whether the tokenizer has a template for chats."""
+        return prompt_texts.has_template(self.model)
+
+    def answer_length(self, names: Sequence[str]) -> int:
+        """The tokens of the longest name."""
+        return max(map(len, answer_ids(self.model.tokenizer, names, " ")), default=0)
+
+    def write(
+        self,
+        prompts: Sequence[Prompt],
+        where: Sequence[str],
+        settings: writing.WritingSettings,
+        separator: str,
+    ) -> list[list[writing.Text]]:
+        """By beam search or draws (`engine.writing`)."""
+        return writing.write(self.model, self.tokenize(prompts, where, separator), where, settings)
+
+    def word_log_probs(
+        self, prompts: Sequence[Prompt], where: Sequence[str], words: Sequence[str], separator: str
+    ) -> list[list[float]]:
+        """All tokens of a word count."""
+        model, contexts, continuations = self.model, [], []
+        for slot, label in zip(answer_slots(model, prompts, where, separator), where, strict=True):
+            ids = answer_ids(model.tokenizer, words, slot.preceding)
+            check_window(slot, ids, model.max_length, label, words)
+            contexts.append(slot.before)
+            continuations.append(ids)
+        return causal.endings(model, contexts, continuations, model.token_budget)
+
+    def text_log_probs(self, sentences: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+        """By `engine.texts`."""
+        return texts.causal_log_probs(self.model, sentences, where)
+
+    def text_lengths(self, sentences: Sequence[str]) -> list[int] | None:
+        """The tokens before the last of each text."""
+        return [len(row) - 1 for row in texts.causal_rows(self.model, sentences)]
+
+    def tokenize(
+        self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
+    ) -> list[WritingPrompt]:
+        """Slots, and what an encoder reads."""
+        model = self.model
+        if separator is None:
+            plain = [text_of(model, prompt) for prompt in prompts]
+            if self.head == "seq2seq":
+                frames = seq2seq.frames(model, plain, where)
+                return [(frame.target, tuple(frame.source)) for frame in frames]
+            slots = text_slots(model.tokenizer, plain, where, causal.start_ids(model))
+            return [(slot, ()) for slot in slots]
+        if self.head == "causal":
+            return [(slot, ()) for slot in answer_slots(model, prompts, where, separator)]
+        begin = Slot(prompt_texts.decoder_start(model), (model.tokenizer.eos_token_id,), "")
+        heads = [text_of(model, prompt).partition(SLOT)[0].rstrip() for prompt in prompts]
+        is_chat = any(not isinstance(prompt, str) for prompt in prompts)
+        encoded = model.tokenizer(heads, add_special_tokens=not is_chat, verbose=False)
+        return [(begin, tuple(source)) for source in encoded["input_ids"]]
+
+    def find_likeliest(
+        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
+    ) -> list[list[VariantRanking]]:
+        """Exactly, by a search over the names' trie (`engine.likeliest`)."""
+        if self._tries is None or self._tries.names != ranking.names:
+            self._tries = likeliest.NameTries(self.model.tokenizer, ranking.names)
+        return likeliest.find_likeliest(
+            self.model,
+            [slot for slot, _ in prompts],
+            where,
+            self._tries,
+            ranking.k,
+            sources=[source for _, source in prompts if source],
+            answers=ranking.answers,
+            max_nodes=ranking.max_nodes,
+            variants=ranking.variants,
+        )

@@ -1,0 +1,150 @@
+"""An OpenAI-compatible server over a tiny checkpoint, exact or with a server's usual faults."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from medprobe.core.params import EngineParams
+from medprobe.engine import load
+
+Body = dict[str, Any]
+
+
+class Served:
+    """The model, and how it answers: `fault` names what goes wrong, `failures` how often."""
+
+    def __init__(self, folder: Path, fault: str = "", failures: int = 0) -> None:
+        self.model = load.load(folder, "causal", EngineParams(device="cpu"))
+        self.fault, self.failures = fault, failures
+        self.requests: list[Body] = []
+        self.headers: list[dict[str, str]] = []
+        self.lock = threading.Lock()
+
+    def answer(self, path: str, body: Body) -> Body:
+        """Answer a request as OpenAI's interface has it."""
+        if path.endswith("models"):
+            return {"data": [{"id": "tiny", "owned_by": "tests", "created": len(self.requests)}]}
+        chat = path.endswith("chat/completions")
+        ids = self._ids(body, chat)
+        scores = self._log_probs(ids)
+        written = self._write(ids, body["max_tokens"])
+        top = scores[-1].topk(min(20, scores.shape[-1]))
+        tokens = [(self._text([int(i)]), float(s)) for s, i in zip(*top, strict=True)]
+        if self.fault == "zeros":
+            tokens = [(token, 0.0) for token, _ in tokens]
+        choice: Body = {"index": 0, "finish_reason": "stop"}
+        text = self._text(written)
+        choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+        if self.fault != "leaves out" and body.get("logprobs"):
+            choice["logprobs"] = self._chat_tokens(tokens) if chat else self._echo(ids, tokens)
+        return {"choices": [choice], "usage": {"total_tokens": len(ids) + len(written)}}
+
+    def _ids(self, body: Body, chat: bool) -> list[int]:
+        tokenizer = self.model.tokenizer
+        if chat:
+            encoded = tokenizer.apply_chat_template(body["messages"], add_generation_prompt=True)
+            return list(encoded["input_ids"])
+        if isinstance(body["prompt"], list):
+            return list(body["prompt"])
+        start = tokenizer.bos_token_id
+        encoded = tokenizer(body["prompt"], add_special_tokens=False)
+        return [*([] if start is None else [start]), *encoded["input_ids"]]
+
+    def _log_probs(self, ids: list[int]) -> torch.Tensor:
+        with self.lock, torch.inference_mode():
+            return self.model.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+
+    def _write(self, ids: list[int], count: int) -> list[int]:
+        written: list[int] = []
+        for _ in range(count):
+            written.append(int(self._log_probs([*ids, *written])[-1].argmax()))
+        return written
+
+    def _text(self, ids: list[int]) -> str:
+        return str(self.model.tokenizer.decode(ids))
+
+    def _chat_tokens(self, tokens: list[tuple[str, float]]) -> Body:
+        top = [{"token": token, "logprob": score} for token, score in tokens]
+        return {"content": [{**top[0], "top_logprobs": top}]}
+
+    def _echo(self, ids: list[int], tokens: list[tuple[str, float]]) -> Body:
+        scores = self._log_probs(ids)
+        echoed = [float(scores[i, token]) for i, token in enumerate(ids[1:])]
+        if self.fault == "zeros":
+            echoed = [0.0] * len(echoed)
+        texts = [self._text([token]) for token in ids]
+        if self.fault == "other tokens":
+            texts = ["other"] * len(ids)
+        best, score = tokens[0]
+        return {
+            "tokens": [*texts, best],
+            "token_logprobs": [None, *echoed, score],
+            "top_logprobs": [dict(tokens)],
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    served: Served
+
+    def do_GET(self) -> None:
+        self._respond({})
+
+    def do_POST(self) -> None:
+        self._respond(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+    def _respond(self, body: Body) -> None:
+        served = self.served
+        with served.lock:
+            served.requests.append(body)
+            served.headers.append(dict(self.headers))
+            fails, served.failures = served.failures > 0, served.failures - 1
+        if fails and served.fault in ("429", "500", "401"):
+            self.send_response(int(served.fault))
+            if served.fault == "429":
+                self.send_header("Retry-After", "7")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if body and body["model"] != "tiny":
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        content = json.dumps(served.answer(self.path, body)).encode()
+        if fails and served.fault == "hangs":
+            threading.Event().wait(0.5)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if fails else content)
+
+    def log_message(self, *arguments: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, Served]]:
+    """Serve a checkpoint as the model `tiny`; yields the URL and what answers.
+
+    Args:
+        folder: A causal checkpoint.
+        fault: `leaves out`, `zeros`, `other tokens`, `429`, `500`, `401`, `half`, `hangs`, or none.
+        failures: How many requests fail, with the last five.
+    """
+    served = Served(folder, fault, failures)
+    handler = type("Handler", (_Handler,), {"served": served})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1", served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,247 @@
+"""A model behind a server gives the numbers of the same model in this process, or is refused."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import probing
+from medprobe.backends import RECORD, finder
+from medprobe.backends.client import TRIES, Client
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, ServerParams, load_params
+from medprobe.core.tables import Metadata
+from medprobe.engine.writing import WritingSettings
+from medprobe.methods.answering import Answering
+from medprobe.methods.judgment import Judgment
+from medprobe.methods.likelihood import Likelihood
+from medprobe.methods.perplexity import Perplexity
+from medprobe.stages.probe import prepare
+from medprobe.stages.prove import prove
+from medprobe.testing.server import serving
+
+FIXED = """\
+seed: 1
+engine: {precision: float32, device: cpu}
+rewire: {}
+score: {}
+track: {}
+"""
+ENGINE = EngineParams(device="cpu")
+NAMES = probing.NAMES[3:7]
+WORDS = [("Is it [1] or [2]?", "pain", "SNCA")]  # whole words of the tiny vocabulary
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_model):
+    return tiny_model("gpt2")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, checkpoint):
+    """`project(url)` writes params.yaml with a server, and returns its model's folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(url: str, kind: str = "causal", **more: object) -> Path:
+        server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), **more}
+        models = json.dumps({kind: {"llama": {}}})
+        methods = json.dumps({kind: {"fill": {}}})
+        text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"
+        Path("params.yaml").write_text(text + f"methods: {methods}\n")
+        return Path("outputs/models/llama")
+
+    return make
+
+
+def prove_and_open(folder):
+    return finder.find(proved(folder), "causal", ENGINE)
+
+
+def record(folder):
+    return json.loads((folder / RECORD).read_text())["proof"]
+
+
+@pytest.mark.parametrize("method", [Likelihood, Perplexity, Answering])
+def test_a_server_gives_the_numbers_of_the_model_in_this_process(method, project, checkpoint):
+    settings = {
+        Likelihood: {"per_token": True, "ranks": True},
+        Answering: {"forms": ["constrained"]},
+    }
+    chosen = method.Settings(**settings.get(method, {}))
+    task = probing.task(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES), 3)
+    with serving(checkpoint) as (url, _):
+        folder = proved(project(url))
+        served, local = method(folder, chosen, ENGINE, 1), method(checkpoint, chosen, ENGINE, 1)
+        assert served.passes() == local.passes()
+        for pass_ in local.passes():
+            ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
+            pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
+    with serving(checkpoint) as (url, _):
+        served = prove_and_open(project(url))
+        local = finder.find(checkpoint, "causal", ENGINE)
+        top = local.model.tokenizer
+        prompts = ["Aspirin treats\n[Y]"]
+        [row] = served.client.post_all(
+            "completions", [{"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}]
+        )
+        listed = [*row["choices"][0]["logprobs"]["top_logprobs"][0]]
+        stripped = [token.strip() for token in listed]
+        words = [  # that one token only has, and the tokenizer as one
+            word
+            for word, token in zip(stripped, listed, strict=True)
+            if token.startswith(" ") and stripped.count(word) == 1 and len(top.tokenize(token)) == 1
+        ][:2]
+        assert len(words) == 2
+        ours = local.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
+        theirs = served.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
+        assert theirs[0] == pytest.approx(ours[0], abs=1e-5)
+        with pytest.raises(BadInput, match="none of nothing is among its"):
+            served.word_log_probs(prompts, ["q"], ["nothing"], "\n")
+
+
+def test_free_answers_are_greedy_or_drawn(project, checkpoint):
+    with serving(checkpoint) as (url, answering):
+        served = prove_and_open(project(url))
+        greedy = WritingSettings(10, 0, None, 3, False, 1)
+        [[(text, share)]] = served.write(["Aspirin treats [Y]"], ["q"], greedy, "\n")
+        assert share == 1 and text == " ".join(
+            answering.answer("completions", {"prompt": "Aspirin treats", "max_tokens": 3})[
+                "choices"
+            ][0]["text"]
+            .strip()
+            .partition("\n")[0]
+            .split()
+        )
+        drawn = WritingSettings(10, 3, 0.7, 3, False, 1)
+        [texts] = served.write(["Aspirin treats [Y]"], ["q"], drawn, "\n")
+        assert sum(share for _, share in texts) == pytest.approx(1)
+        draws = answering.requests[-3:]
+        assert len({body["seed"] for body in draws}) == 3 and draws[0]["temperature"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("fault", "proof"),
+    [
+        ("leaves out", "answered 200 and left out the log-probability of some tokens"),
+        ("zeros", "all log-probabilities are equal"),
+        ("other tokens", "its tokens are not those of the tokenizer in params.yaml"),
+    ],
+)
+def test_a_server_that_fails_the_proof_is_refused_by_name(fault, proof, project, checkpoint):
+    with serving(checkpoint, fault) as (url, _):
+        served = prove_and_open(folder := project(url))
+        assert record(folder)["echo"] == proof and record(folder)["write"] == "proved"
+        with pytest.raises(BadInput, match=r"servers.llama: it has not proved echo"):
+            served.text_log_probs(["a text"], ["q"])
+        if fault != "other tokens":
+            assert Judgment(folder, Judgment.Settings(), ENGINE, 1).passes() == []
+
+
+def client(url, waits, **more):
+    params = ServerParams(url=url, model="tiny", **more)
+    return Client("llama", params, sleep=waits.append, clock=lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "waits", "more"),
+    [
+        ("429", [7.0, 7.0], {}),
+        ("500", [1.0, 2.0], {}),
+        ("half", [1.0, 2.0], {}),
+        ("hangs", [1.0, 2.0], {"timeout": 0.2}),
+    ],
+)
+def test_a_busy_or_failing_server_is_asked_again(fault, waits, more, checkpoint):
+    with serving(checkpoint, fault, failures=2) as (url, _):
+        measured: list[float] = []
+        assert client(url, measured, **more).models()[0]["id"] == "tiny"
+        assert measured == waits
+
+
+def test_a_server_that_stays_busy_ends_in_one_line(checkpoint):
+    with serving(checkpoint, "500", failures=99) as (url, served):
+        line = rf"servers.llama \(127.0.0.1, models\): 500 Internal Server Error \(tries: {TRIES}\)"
+        with pytest.raises(BadInput, match=line):
+            client(url, []).models()
+        assert len(served.requests) == TRIES
+
+
+def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monkeypatch, project):
+    with serving(checkpoint, "401", failures=1) as (url, served):
+        with pytest.raises(BadInput, match=r"the environment variable LLAMA_KEY, .* is not set"):
+            client(url, [], key="$LLAMA_KEY").models()
+        monkeypatch.setenv("LLAMA_KEY", "sk-secret")
+        with pytest.raises(BadInput) as error:
+            client(url, [], key="$LLAMA_KEY").models()
+        assert "sk-secret" not in str(error.value)
+        folder = project(url, key="$LLAMA_KEY")
+        prove("llama", load_params(), folder)
+        assert served.headers[-1]["Authorization"] == "Bearer sk-secret"
+        assert "sk-secret" not in (folder / RECORD).read_text()
+        assert url not in (folder / RECORD).read_text()
+
+
+def test_a_key_in_params_is_refused_without_printing_it(project):
+    project("http://127.0.0.1:1/v1", key="sk-secret")
+    with pytest.raises(BadInput, match=r"servers.llama.key: String should match") as error:
+        load_params()
+    assert "sk-secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("terms", "host", "allowed", "refused"),
+    [
+        ("umls", "llm.example", {}, "the UMLS licence forbids"),
+        ("physionet", "llm.example", {}, "PhysioNet forbids"),
+        ("physionet", "llm.example", {"own": True}, ""),
+        ("umls", "127.0.0.1", {}, ""),
+        ("umls", "llm.example", {"invented": True}, ""),
+        ("open", "llm.example", {}, ""),
+    ],
+)
+def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, project):
+    folder = project(f"https://{host}/v1", own="own" in allowed)
+    folder.mkdir(parents=True)
+    proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
+    (folder / RECORD).write_text(json.dumps(proof))
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms=terms, invented="invented" in allowed)
+    Path("outputs/about").mkdir(parents=True)
+    about.write(Path("outputs/about/facts.json"))
+    with pytest.raises(BadInput) as error:  # without a refusal: no such method in params.yaml
+        prepare("llama", "likelihood", "facts", load_params())
+    assert refused in str(error.value) if refused else "no method" in str(error.value)
+
+
+def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
+    folder = project("http://127.0.0.1:1/v1")
+    folder.mkdir(parents=True)
+    proof = {"host": "127.0.0.1", "model": "tiny", "kind": "causal", "proof": {"write": "proved"}}
+    (folder / RECORD).write_text(json.dumps(proof))
+    with pytest.raises(BadInput, match=r"rank_change on llama: .*choose one of: answering$"):
+        prepare("llama", "rank_change", "facts", load_params())
+
+
+def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
+    with serving(checkpoint) as (url, served):
+        method = Likelihood(proved(project(url, hours=1e-5)), Likelihood.Settings(), ENGINE, 1)
+        count = len(served.requests)
+        task = probing.task(probing.queries(), probing.candidates(NAMES), 3)
+        with pytest.raises(BadInput, match=r"16 names to score take about .* hours: 1e-05 are"):
+            method.predict(task, "")
+        assert len(served.requests) == count
+
+
+def proved(folder):
+    prove("llama", load_params(), folder)
+    return folder
+
+
+def test_a_model_that_is_not_served_is_named(project, checkpoint):
+    with serving(checkpoint) as (url, _):
+        project(url, model="tinny")
+        with pytest.raises(BadInput, match=r"serves no model 'tinny' \(did you mean 'tiny'\?\)"):
+            prove("llama", load_params(), Path("outputs/models/llama"))
