@@ -279,6 +279,12 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     failing = chat_model("llama", "{% for i in range(10 ** 9) %}{% endfor %}")
     with pytest.raises(BadInput, match="template refuses the chat: OverflowError"):
         predict_pass(method(failing), tables(), "chat-0-shot-free")
+    slow = chat_model(
+        "llama",
+        "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}",
+    )
+    with pytest.raises(BadInput, match="RuntimeError: it takes more than 1,000,000 steps"):
+        predict_pass(method(slow), tables(), "chat-0-shot-free")
     endless = chat_model("llama", "{{ 'a' * 2000000 }}")
     with pytest.raises(BadInput, match="2,000,000 characters of a chat"):
         predict_pass(method(endless), tables(), "chat-0-shot-free")

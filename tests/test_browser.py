@@ -2,18 +2,21 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.metrics.comparisons import permutation
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.testing.browser import find_missing, open_browser, set_view
-from toy_project import NAMED, project
+from toy_project import METADATA, NAMED, project
 
 pytestmark = [
     pytest.mark.browser,
@@ -34,6 +37,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
+        replace(METADATA, invented=False).write(places.ABOUT / "made_up.json")
         shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
         taught = places.PREDICTIONS / "taught"
         shutil.copytree(taught / "contrastive", taught / "answering")
@@ -116,7 +120,7 @@ class Reader:
 def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
     page.open("index.html")
     [said] = page.finds("#leaderboard .about")
-    assert "by best model: taught 1" in said.text
+    assert "better than every other model under the same method" in said.text
     [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
     assert "75.0\n[" in row.text
     assert row.rect["y"] + row.rect["height"] < 800
@@ -131,7 +135,8 @@ def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
     assert page.drawn() == {"third", "untaught"}
     assert "models=third,untaught" in page.window.current_url
     page.clicks("#views a", "leaderboard")
-    assert [row.split()[0] for row in page.rows()][1:] == ["third", "untaught"]
+    names = [row.split()[0] for row in page.rows()]
+    assert [name for name in names if name in MODELS] == ["third", "untaught"]
     assert "models=third,untaught" in page.window.current_url
 
 
@@ -212,6 +217,36 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     assert "drug" not in page.asks("document.documentElement.outerHTML")
     page.clicks("a", "made_up in numbers")
     assert page.finds("#made_up")
+
+
+def test_two_models_keep_their_names_down_to_queries_and_are_compared_by_relation(
+    page: Reader,
+) -> None:
+    """With the p of the same test in Python."""
+    page.open("index.html#made_up/query-by-query?models=untaught,third")
+    page.clicks("a", "Show single queries")
+    chosen = page.asks("[...document.querySelectorAll('select')].map(menu => menu.value)")
+    assert [text.split()[0] for text in chosen if " · " in text] == ["untaught", "third"]
+    page.open("queries/made_up.html#a=taught · contrastive&b=untaught · contrastive")
+    page.clicks("#relations summary")
+    rows = [row.text.split() for row in page.finds("#relations tbody tr")]
+    assert rows and all(row[4].startswith("+") for row in rows)
+    for shares in ([1, 1, 1, 0], [2, -2], [1] * 9 + [-1] * 2, [3, -1, 1, 1, 1, -2, 1, 1]):
+        p = page.asks(f"permutation({shares})")
+        assert p == pytest.approx(permutation(np.array(shares, float)))
+    assert page.asks("holm([0.01, 0.04, 0.03])") == pytest.approx([0.03, 0.06, 0.06])
+    assert page.asks("[0.0312, 1e-7, 1, 0.0486].map(pValue)") == [
+        *("p = 0.03", "p < 0.001", "p = 1", "p = 0.0486")
+    ]
+
+
+def test_the_skip_link_leads_to_the_content_and_keeps_the_address(page: Reader) -> None:
+    page.open("index.html#made_up?models=third")
+    page.types(TAB)
+    page.types(ENTER)
+    assert page.asks("document.activeElement.id") == "main"
+    assert "models=third" in page.window.current_url
+    assert "made_up: third" in page.asks("document.getElementById('status').textContent")
 
 
 @pytest.mark.parametrize("width", [420, 1280])

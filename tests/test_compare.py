@@ -21,7 +21,7 @@ from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results, overlap
-from medprobe.stages.compare import compare, with_names
+from medprobe.stages.compare import compare, with_names, write_pages_of_benchmark
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
@@ -207,9 +207,22 @@ def test_breakdowns_hold_the_numbers_of_the_table() -> None:
     assert len(read.rows) == 1
 
 
-def test_nothing_of_the_prompts_is_on_the_page(reports: Path) -> None:
-    pages = [*reports.rglob("*.html"), *reports.rglob("*.js")]
-    assert len(pages) == 4
+@pytest.mark.parametrize("invented", [False, True])
+def test_prompts_are_on_a_shared_page_only_where_they_are_open(
+    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invented: bool
+) -> None:
+    monkeypatch.chdir(reports.parent)
+    replace(METADATA, invented=invented).write(tmp_path / "made_up.json")
+    monkeypatch.setattr(places, "ABOUT", tmp_path)
+    tables = sorted(places.PREDICTIONS.glob("*/*/made_up.parquet"))
+    write_pages_of_benchmark([(tmp_path, "../index.html")], ("made_up", tables))
+    page = (tmp_path / "made_up.html").read_text() + (tmp_path / "made_up/0.js").read_text()
+    assert ("drug 1 might treat" in page) == ("corvin" in page) == invented
+
+
+def test_nothing_of_the_prompts_is_on_the_report(reports: Path) -> None:
+    pages = [*reports.glob("*.html"), *reports.glob("*.js")]
+    assert len(pages) == 2
     for page in pages:
         assert "drug 1" not in page.read_text(), page
         assert "corvin" not in page.read_text(), page

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.core.params import ScoreParams
-from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, write_predictions
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    write_predictions,
+)
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.consistency import SCORER, by_change, by_column, by_family
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
@@ -157,6 +162,8 @@ def write_benchmark(folder: Path, *, families: bool = True) -> Scoring:
         table = table.loc[table["subset"] == "full", QUERY_COLUMNS]
     folder.mkdir()
     table.to_parquet(folder / "queries.parquet")
+    names = pd.DataFrame([("flu", "C1", "", "full")], columns=CANDIDATE_COLUMNS)
+    names.to_parquet(folder / "candidates.parquet")
     (folder / "about.json").write_text(json.dumps({"builder": "table", "normalise": "biolama"}))
     return Scoring(ScoreParams(bootstrap=20), 1, "subject_id")
 

@@ -16,6 +16,7 @@ from medprobe.core.params import Params
 from medprobe.engine.load import load
 from medprobe.stages import fetch as stage
 from medprobe.stages.fetch import fetch
+from medprobe.tracking import lineage
 
 TinyModel = Callable[[str], Path]
 
@@ -193,3 +194,26 @@ def test_a_gated_model_names_the_licence_and_the_token(
     wanted = params(fetch={"mine": {"hub": "somebody/gated"}})
     with pytest.raises(BadInput, match=r"accept it at https://\S+/somebody/gated, .* HF_TOKEN"):
         fetch("mine", wanted, tmp_path / "out")
+
+
+def test_no_token_is_in_an_error_or_in_lineage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    def refuse(*args: Any, **more: Any) -> None:
+        raise OSError("401 for https://me:passphrase@hub.example/api with Bearer hf_madeup")
+
+    monkeypatch.setenv("HF_TOKEN", "hf_madeup")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", refuse)
+    with pytest.raises(BadInput, match=r"401 for https://hub\.example/api") as refusal:
+        fetch("mine", params(fetch={"mine": {"hub": "somebody/model"}}), tmp_path / "out")
+    out = tmp_path / "table"
+    out.write_text("")
+    with lineage.recorded(tmp_path / "record.json", out, {}):
+        pass
+    texts = str(refusal.value) + (tmp_path / "record.json").read_text()
+    assert "hf_madeup" not in texts and "passphrase" not in texts

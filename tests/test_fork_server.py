@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 from filelock import FileLock
 
@@ -67,3 +68,29 @@ def test_a_killed_client_takes_its_command_along(tmp_path: Path) -> None:
         assert "waiting" in client.stderr.readline()
         client.kill()
         assert client.stderr.read() == ""  # at its end: nobody holds the other end any more
+
+
+def test_a_command_that_the_system_kills_says_what_to_do(tmp_path: Path) -> None:
+    """As where memory runs out: its process gets SIGKILL, its client does not."""
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "outputs/parts").mkdir(parents=True)
+    with FileLock(tmp_path / "outputs/parts/.repro.lock"):
+        client = subprocess.Popen(
+            ["medprobe", "repro"],
+            cwd=tmp_path,
+            env=environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert client.stderr
+        assert "waiting" in client.stderr.readline()
+        forks = [
+            process
+            for process in psutil.Process().children(recursive=True)
+            if process.cwd() == str(tmp_path) and process.pid != client.pid
+        ]
+        forks[0].kill()
+        said = client.stderr.read()
+    assert client.wait() == 137
+    assert said.startswith("medprobe repro: killed from outside, as the system does where memory")
+    assert said.count("\n") == 1

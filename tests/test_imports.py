@@ -1,6 +1,8 @@
 """What people have is found where it lies, checked, and never put over a file of theirs."""
 
+import gzip
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,6 +172,17 @@ def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
     with pytest.raises(BadInput, match="empty: "):
         import_files(what, tmp_path / "empty", tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("what", imports.names())
+def test_an_archive_is_refused(tmp_path: Path, what: str) -> None:
+    with zipfile.ZipFile(tmp_path / "release.zip", "w") as packed:
+        packed.writestr("../outside.csv", "a")
+    (tmp_path / "release.gz").write_bytes(gzip.compress(bytes(70_000_000), 1))
+    for name in ("release.zip", "release.gz"):
+        with pytest.raises(BadInput, match=rf"{name}.*; "):
+            import_files(what, tmp_path / name, tmp_path / "data")
+    assert {path.name for path in tmp_path.iterdir()} == {"release.zip", "release.gz"}
 
 
 def test_released_files_are_taken_as_they_lie(

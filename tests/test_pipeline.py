@@ -320,3 +320,45 @@ def test_what_is_taken_out_is_gone_and_returns_without_being_computed(project: P
     assert shown(project) == before
     assert "current" in states(project, "drugs")
     assert "gone" not in states(project, "drugs")
+
+
+def without_a_model_a_method_and_a_variant(params: dict[str, Any]) -> dict[str, Any]:
+    """The content of params.yaml without untaught, Contrastive-Probe and the neutral prompts."""
+    params = copy.deepcopy(params)
+    del params["train"]["untaught"], params["models"]["masked"]["untaught"]
+    del params["methods"]["masked"]["contrastive"]
+    params["methods"]["masked"]["mask_average"]["medlama"] = {}
+    return params
+
+
+def test_a_model_a_method_a_variant_and_an_old_name_leave_and_return(project: Project) -> None:
+    """Nothing is computed for their return; the new name of a benchmark is one more benchmark."""
+    start = project.params()
+    whole = copy.deepcopy(start)
+    whole["methods"]["masked"]["mask_average"]["medlama"] = {"neutral": True}
+    project.write_params(whole)
+    stages_run(project)
+    before = shown(project)
+    for word in ("untaught", "contrastive", "neutral"):
+        assert any(word in name + content for name, content in before.items()), word
+    fewer = without_a_model_a_method_and_a_variant(whole)
+    for section in (fewer["benchmarks"], fewer["methods"]["masked"]["mask_average"]):
+        renamed = section["medlama"]
+        if "medlama" in renamed:
+            renamed["renamed"] = renamed.pop("medlama")
+        else:
+            section["renamed"] = section.pop("medlama")
+    project.write_params(fewer)
+    stages_run(project)
+    reports = ("metrics/", "reports/comparison", "reports/significance", "dvc", "medprobe export")
+    numbers = {name: text for name, text in shown(project).items() if name.startswith(reports)}
+    assert any("renamed" in text for text in numbers.values())
+    for name, text in numbers.items():
+        for word in ("untaught", "contrastive", "neutral", "medlama,"):
+            assert word not in name + text, f"{word} in {name}"
+    project.write_params(whole)
+    output = project.works("dvc", "repro")
+    computed = re.findall(r"Running stage '((?:train|rewire|probe|build)[^']*)'", output)
+    assert computed == []
+    assert shown(project) == before
+    project.write_params(start)

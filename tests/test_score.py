@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
@@ -119,7 +120,10 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     assert variants == [{""}, {"original"}, {"step-100"}, {"step-50"}]
     assert sum(map(len, pieces)) == len(table)
     folder, scoring = BENCHMARKS / "made_up", Scoring(PARAMS.score, 0, METADATA.cluster)
-    assert score_table(TABLE, folder, scoring) == SCORER.score(table, folder, scoring)
+    expected = SCORER.score(table, folder, scoring)
+    for variant, subsets in metrics.find("trust").score(table, folder, scoring).items():
+        expected[variant].update(subsets)
+    assert score_table(TABLE, folder, scoring) == expected
     found = paired_table(TABLE, folder, scoring)
     keys = ["variant", "replicate", "query_id"]
     expected = SCORER.paired(table, folder, scoring).sort_values(keys)

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from medprobe import benchmarks
+from medprobe import benchmarks, check
 from medprobe.commands import annotate
 from medprobe.commands.sample import sample
 from medprobe.core import params
@@ -154,6 +154,8 @@ def polars_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lama", {"distractors": {"squad": "entities/genes.txt"}}, "distractors.squad"),
         ("lipid", {"entities": {"gene": "lama/Squad/other-entities.txt"}}, "entities.gene"),
         ("context_articles", BUILDERS["context"], "resources.notes.path"),
+        ("table", {"facts": "evil2.csv"}, "facts"),
+        ("table", {"facts": "tables/../../outside.csv"}, "facts"),
     ],
 )
 def test_a_path_outside_of_the_sources_is_refused(
@@ -162,6 +164,10 @@ def test_a_path_outside_of_the_sources_is_refused(
     says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* is not in a source"
     with pytest.raises(BadInput, match=says):
         build_tables(builder, settings)
+    needed = {"seed": 1, "engine": {"precision": "float32"}, "rewire": {}, "score": {}, "track": {}}
+    sections = needed | {"benchmarks": {builder: {"mine": settings}}}
+    with pytest.raises(BadInput, match=says):
+        check.check(params.Params.model_validate(sections))
 
 
 def test_benchmarks_are_found_by_name() -> None:

@@ -90,9 +90,11 @@ def _check_benchmarks(params: Params) -> None:
     from medprobe import benchmarks
 
     for builder, named in params.benchmarks.items():
-        settings = benchmarks.find(builder).settings
+        plugin = benchmarks.find(builder)
         for name, choices in named.items():
-            _check_settings(settings, choices, f"benchmarks.{builder}.{name}")
+            where = f"params.yaml: benchmarks.{builder}.{name}"
+            settings = parse_section(plugin.settings, choices, where)
+            benchmarks.check_sources(plugin, settings, where)
             if name == places.SENTENCES.name:
                 problem = f"'{name}' is the folder of sentence sets"
                 raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")

@@ -8,15 +8,16 @@ A project can build several benchmarks with one builder, each under its own name
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Section
 from medprobe.core.tables import BenchmarkTables, Metadata
 
-__all__ = ["Benchmark", "Metadata", "find", "list_names"]
+__all__ = ["Benchmark", "Metadata", "check_sources", "find", "list_names"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,31 @@ def find(name: str) -> Benchmark:
         raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, names)}", remedy)
     builder: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
     return builder
+
+
+def check_sources(benchmark: Benchmark, settings: Section, where: str) -> None:
+    """Refuse a path that is outside of the builder's sources: DVC would not notice its changes.
+
+    Args:
+        benchmark: the builder.
+        settings: of the benchmark; all paths in them are checked.
+        where: names the settings in errors, such as `params.yaml: benchmarks.table.mine`.
+
+    Raises:
+        BadInput: a path is in none of `metadata.sources`, or has `..` in it.
+    """
+    for key, path in _paths(settings.model_dump(), ()):
+        is_source = any(path.is_relative_to(source) for source in benchmark.metadata.sources)
+        if not is_source or ".." in path.parts:
+            sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
+            problem = f"data/{path} is not in a source that dvc.yaml lists for this benchmark"
+            raise BadInput(f"{where}.{key}", problem, f"move it to one of {sources}")
+
+
+def _paths(content: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """All paths in settings, with their dotted keys."""
+    if isinstance(content, Path):
+        yield ".".join(keys), content
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _paths(value, (*keys, str(key)))

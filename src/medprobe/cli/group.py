@@ -4,6 +4,7 @@ import errno
 import gc
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,10 @@ HEADINGS: Final = {
     ".results": "Probe a model, read and share results",
     ".stages": "Run single stages of the pipeline",
 }
+KILLED: Final = (
+    "killed from outside, as the system does where memory runs out; "
+    "lower --jobs or engine.token_budget and run it again, finished parts are kept"
+)
 
 
 class OneLine(click.ClickException):
@@ -84,6 +89,8 @@ class Commands(click.Group):
         """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         status = fork_server.run("medprobe", sys.argv[1:], os.environ)
+        if status == 128 + signal.SIGKILL:
+            click.echo(f"medprobe {' '.join(sys.argv[1:])}: {KILLED}", err=True)
         return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:

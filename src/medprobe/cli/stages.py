@@ -260,9 +260,10 @@ def significance() -> None:
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""
     from medprobe import check
+    from medprobe.core.executor import in_processes
     from medprobe.stages.compare import compare as run
 
-    run(check.loaded())
+    run(check.loaded(), executor=in_processes)
 
 
 @stages.command(epilog=example("medprobe stages track"))

@@ -13,6 +13,7 @@ from medprobe import check
 from medprobe.commands.merge import merge
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import in_processes
 from medprobe.core.files import replacing
 from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import comparison, write_csv
@@ -57,7 +58,8 @@ def _write_project(project: Path, folder: Path) -> None:
     with chdir(project):
         params = check.loaded()
         track = params.track.model_copy(update={"text": False})
-        compare(params.model_copy(update={"track": track}), folder, texts=None)
+        params = params.model_copy(update={"track": track})
+        compare(params, folder, texts=None, executor=in_processes)
         file = shared.of_project(Path())
         shared.write(file, folder / shared.NAME)
         for result in file.results:
@@ -86,7 +88,7 @@ def _write_merged(paths: Sequence[Path], folder: Path) -> None:
             if benchmark.statistics
         },
     )
-    write_page(results, [f"medprobe {version('medprobe')}"], {}, folder)
+    write_page(results, [f"medprobe {version('medprobe')}"], {}, folder, in_processes)
     write_csv(scores, folder / "comparison.csv")
     write_csv(results.significance, folder / "significance.csv")
     shutil.copyfile(merged / shared.NAME, folder / shared.NAME)

@@ -5,9 +5,11 @@ Facts given before the question, the *shots*, have the same form (Brown et al. 2
 chat's text is made by the tokenizer's own template, which also begins and ends an answer.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import TemplateError
 
@@ -20,6 +22,7 @@ from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
 Turn = tuple[str, str]  # a question and its answer
 
 LONGEST_CHAT: Final = 1_000_000  # characters, far more than any model reads
+MOST_STEPS: Final = 1_000_000  # lines of code that a template runs; those of Llama 3 take thousands
 
 
 def decoder_start(model: Model) -> tuple[int, ...]:
@@ -77,7 +80,8 @@ def chat(model: Model, questions: Sequence[Turn], question: str) -> str:
     roles = ["user", "assistant"] * (len(contents) // 2)
     messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
     try:
-        text: str = model.tokenizer.apply_chat_template(messages, tokenize=False)
+        with _bounded():
+            text: str = model.tokenizer.apply_chat_template(messages, tokenize=False)
     except Exception as error:  # a template is a program: it can fail in any way
         kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
         raise BadInput(model.name, f"its template refuses the chat: {kind}{error}") from error
@@ -87,6 +91,25 @@ def chat(model: Model, questions: Sequence[Turn], question: str) -> str:
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
     return text
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Stop code that runs more than `MOST_STEPS` lines; the same code stops at the same line."""
+    steps, previous = 0, sys.gettrace()
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > MOST_STEPS:
+            raise RuntimeError(f"it takes more than {MOST_STEPS:,} steps")
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(previous)
 
 
 def slots(

@@ -9,15 +9,15 @@ et al. 2017, section 2).
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
+from medprobe.metrics.resampling import summarise_statistic
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import DIGITS, KEYS, read_queries, weighted
+from medprobe.metrics.summary import KEYS, read_queries, weighted
 
 BINS: Final = 10  # of P(true), of one width
 _HANLEY: Final = "of P(true); Hanley and McNeil 1982"
@@ -49,7 +49,9 @@ class Judgment(Scorer):
         rows = with_parts(predictions.merge(query_columns, on="query_id"), queries, scoring.facts)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
-            table = _numbers(part, scoring, by_relation="/" not in subset)
+            table = summarise_statistic(
+                part, scoring, self.METRICS, _estimates, by_relation="/" not in subset
+            )
             scores.setdefault(variant or "default", {})[subset] = table
         return scores
 
@@ -84,15 +86,17 @@ def called_true(score: np.ndarray) -> np.ndarray:
 def auroc(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The area under the ROC curve for each row of weights, [resamples, statements].
 
-    Nan where either kind has no weight.
+    NaN where either kind has no weight. `true` may hold shares between 0 and 1.
 
     >>> auroc(np.array([0.9, 0.4, 0.4]), np.array([True, True, False]), np.ones((1, 3)))
     array([0.75])
     """
     order = np.argsort(score, kind="stable")
-    starts = np.flatnonzero(np.diff(score[order], prepend=-np.inf))  # of equal scores
+    ordered = score[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # of equal scores
     true_weights, wrong_weights = (
-        np.add.reduceat(weights[:, order] * kind[order], starts, axis=1) for kind in (true, ~true)
+        np.add.reduceat(weights[:, order] * kind[order], starts, axis=1)
+        for kind in (true.astype(float), 1.0 - true)
     )
     wrong_below = np.cumsum(wrong_weights, axis=1) - wrong_weights / 2
     pairs = true_weights.sum(axis=1) * wrong_weights.sum(axis=1)
@@ -127,63 +131,9 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().drop(columns="bin")
 
 
-def _numbers(rows: pd.DataFrame, scoring: Scoring, by_relation: bool) -> dict[str, Any]:
-    """Each metric of each relation, macro and micro, averaged over replicates.
-
-    Intervals are over clusters and replicates.
-    """
-    cluster, clusters = pd.factorize(rows["cluster"], sort=True)
-    names = sorted(rows["relation"].unique()) if by_relation else []
-    masks = [rows["relation"].to_numpy() == name for name in names]
-    masks.append(np.ones(len(rows), dtype=bool))
-    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    masks_by_replicate = [
-        [mask & (replicate == r) for r in range(len(replicates))] for mask in masks
-    ]
-    score, true = rows["score"].to_numpy(float), rows["hit"].to_numpy(bool)
-    resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
-    parts = []
-    for counts in [
-        np.ones((1, len(clusters))),
-        *draw_counts(len(clusters), resamples, scoring.seed),
-    ]:
-        weights = counts[:, cluster]
-        parts.append(
-            np.array(
-                [
-                    [_estimates(score[i], true[i], weights[:, i]) for i in mask]
-                    for mask in masks_by_replicate
-                ]
-            )
-        )
-    estimates = np.concatenate(parts, axis=2)  # [relations and all, replicates, draws, metrics]
-    weights_of_replicates = replicate_weights(len(replicates), resamples, scoring.seed) / len(
-        replicates
-    )
-    values = np.einsum("ards,dr->ads", estimates, weights_of_replicates)
-    sizes = [len(np.unique(cluster[i])) for i in masks]
-    statement_counts = [
-        int(mask[0].sum()) for mask in masks_by_replicate
-    ]  # statements of a replicate
-    result = {
-        name: _round_numbers(relation_values, replicate_values[:, 0], size, n, confidence)
-        for name, relation_values, replicate_values, size, n in zip(
-            [*names, "micro"], values, estimates, sizes, statement_counts, strict=True
-        )
-    }
-    if by_relation:
-        macro, replicate_values = (
-            np.nanmean(values[:-1], axis=0),
-            np.nanmean(estimates[:-1, :, 0], axis=0),
-        )
-        result["macro"] = _round_numbers(
-            macro, replicate_values, sizes[-1], statement_counts[-1], confidence
-        )
-    return result
-
-
-def _estimates(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _estimates(rows: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
     """The metrics, [resamples, metrics]; nan for a resample without a statement."""
+    score, true = rows["score"].to_numpy(float), rows["hit"].to_numpy(bool)
     total = weights.sum(axis=1)
     with np.errstate(invalid="ignore"):
         metrics = [
@@ -193,37 +143,6 @@ def _estimates(score: np.ndarray, true: np.ndarray, weights: np.ndarray) -> np.n
             calibration_error(score, true, weights),
         ]
     return np.stack(metrics, axis=1)
-
-
-def _round_numbers(
-    values: np.ndarray, replicate_values: np.ndarray, clusters: int, n: int, confidence: float
-) -> dict[str, Any]:
-    """The numbers of each metric, rounded.
-
-    Args:
-        values: of the sample and of resamples, [1 + resamples, metrics].
-        replicate_values: of the sample by replicate, [replicates, metrics].
-        clusters: their number.
-        n: number of statements.
-        confidence: of the intervals.
-    """
-    low, high = interval(values[0], values[1:], confidence, clusters)
-    deviation = (
-        replicate_values.std(axis=0, ddof=1)
-        if len(replicate_values) > 1
-        else np.full(len(low), np.nan)
-    )
-    table = {}
-    for index, metric in enumerate(Judgment.METRICS):
-        numbers = {
-            "value": values[0, index],
-            "low": low[index],
-            "high": high[index],
-            "std": deviation[index],
-        }
-        rounded = {k: round(float(v), DIGITS) for k, v in numbers.items() if not np.isnan(v)}
-        table[metric.name] = {**rounded, "n": n}
-    return table
 
 
 SCORER = Judgment()

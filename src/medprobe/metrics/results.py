@@ -33,6 +33,10 @@ COMPARISON: Final = [
     "std",  # over replicates: sentence sets, seeds
 ]
 PREDICTIONS: Final = "predictions"  # what scoring counts
+FURTHER: Final = {  # families that score the predictions of another one too
+    "accuracy": ("expert", "consistency", "trust"),
+    "judgment": ("judgment_trust",),
+}
 CONTROLS: Final = ("copy", "always-true")  # variants that use no model; next to `neutral` ones
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
@@ -72,12 +76,9 @@ def _is_named(path: Path, params: Params) -> bool:
 
 
 def families(path: Path) -> list[str]:
-    """List the families that score a prediction table.
-
-    Accuracy is followed by experts' ratings, and by the consistency of one fact's queries.
-    """
+    """List the families that score a prediction table, its own first."""
     family = metric_of_predictions(path)
-    return [family, "expert", "consistency"] if family == "accuracy" else [family]
+    return [family, *FURTHER.get(family, ())]
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:

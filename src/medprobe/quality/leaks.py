@@ -3,12 +3,12 @@
 This module shares nothing with the builder whose tables are checked, so that a mistake of the
 builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
 name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
-plurals and the order of its words, and inside longer words if it has three characters or more.
+plurals and the order of its words, and inside longer words if it has three characters or more. A
+text is read without entities of HTML, without hyphens within words and with spelt letters joined,
+and a name of several words can be run together.
 
-A loose search adds what the rule leaves out, and what a person would still read as the name:
-entities of HTML, letters of other alphabets that look Latin, letters with full stops or blanks
-between them, hyphens within words, words run together, one more word among those of the name, and
-adjectives.
+The gate alone reads letters of other alphabets that look Latin as Latin ones. A loose search adds
+what can be another disease: one more word among those of the name, and adjectives.
 """
 
 import html
@@ -16,8 +16,11 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from confusable_homoglyphs import confusables
 
 from medprobe.core.errors import BadInput
 
@@ -29,15 +32,12 @@ ARTICLES: Final = ("a", "an", "of", "the")
 ENDINGS: Final = ("ides", "ata", "ies", "es", "is", "us", "as", "ys", "um", "s", "i", "y", "e", "a")
 SHORTEST: Final = 5  # letters of a word that is cut
 ROOT: Final = 3  # letters that stay of it
-# Letters that look Latin, of the Cyrillic and Greek alphabets (Unicode's confusables.txt).
-LOOKALIKES: Final = str.maketrans(
-    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
-)
+LATIN: Final = re.compile("[A-Za-z]")
 LETTER: Final = r"[^\W\d_]"
 SPELT: Final = re.compile(  # C.L.N. or C L N
     rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
 )
-HYPHEN: Final = re.compile(r"(?<=\w)-\s*(?=\w)")
+HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
 
@@ -97,7 +97,7 @@ class Diseases:
                 self._by_word[line].add(name)
                 continue
             self._by_line[line].add(name)
-            if loose and " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
+            if " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
                 self._by_line[together].add(name)
             if roots := self._roots(roots):
                 self._by_root[min(roots)].append((Counter(roots), name))
@@ -105,8 +105,7 @@ class Diseases:
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text names: the longest name that it has of each, by CUI."""
-        texts = _readings(text) if self._loose else [text]
-        names = [name for reading in texts for name in self._find(reading)]
+        names = [name for reading in _readings(text) for name in self._find(reading)]
         names.sort(key=lambda name: (len(name[0]), name))
         return {cui: name for name, cui in names}
 
@@ -141,9 +140,25 @@ def _readings(text: str) -> set[str]:
     >>> sorted(_readings("a C.L.N. of dys-trophy"))
     ['a C.L.N. of dys-trophy', 'a C.L.N. of dystrophy', 'a CLN of dys-trophy']
     """
-    plain = html.unescape(text).translate(LOOKALIKES)
+    plain = "".join(map(as_latin, html.unescape(text)))
     joined = SPELT.sub(lambda match: re.sub(r"[.\s]", "", match[0]), plain)
     return {plain, HYPHEN.sub("", plain), joined}
+
+
+@cache
+def as_latin(character: str) -> str:
+    """The Latin letter that a letter of another alphabet looks like, by Unicode's confusables.
+
+    >>> "".join(map(as_latin, "f\u0435v\u0435r, \u03b2"))
+    'fever, \u03b2'
+    """
+    if not character.isalpha() or unicodedata.name(character, "").startswith("LATIN"):
+        return character
+    entry = confusables.is_confusable(character, greedy=True) or [{"homoglyphs": []}]
+    letters = [other["c"] for other in entry[0]["homoglyphs"] if LATIN.fullmatch(other["c"])]
+    if letters == ["l"] and character.isupper():
+        return "I"  # Unicode holds I and l for one
+    return letters[0] if letters else character
 
 
 def _without_possessive(part: str) -> str:

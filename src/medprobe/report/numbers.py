@@ -45,11 +45,9 @@ def format_difference(name: str, difference: float) -> str:
     >>> format_difference("acc_at_1", -0.2031), format_difference("perplexity", 12.345)
     ('-20.3', '+12.35')
     """
-    return (
-        f"{round(100 * difference, 1) + 0.0:+.1f}"
-        if metric(name).share
-        else format_number(difference, "+")
-    )
+    if not metric(name).share:
+        return format_number(difference, "+")
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"  # + 0.0: no -0.0
 
 
 def cell(

@@ -182,7 +182,7 @@ def _rank_system(
 
 
 def write(
-    benchmark: str, answers: Answers, folder: Path, home: str, *, text: bool, is_open: bool
+    benchmark: str, answers: Answers, folder: Path, home: str, *, text: bool, is_open: bool = False
 ) -> None:
     """Write `<benchmark>.html`, and `<benchmark>/<n>.js`, the pieces that the page loads on demand.
 

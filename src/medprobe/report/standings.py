@@ -88,8 +88,8 @@ def table(
     heads.append("best of other methods")
     body = [[label, *_line(entry)] for label, entry in standings]
     filled = [place for place, cells in enumerate(zip(*body, strict=True)) if {*cells} != {MISSING}]
-    shown = [[line[place] for place in filled] for line in body]
-    return Table([heads[place] for place in filled], shown, caption)
+    lines = [[line[place] for place in filled] for line in body]
+    return Table([heads[place] for place in filled], lines, caption)
 
 
 def _line(entry: Standing) -> list[str | Cell]:

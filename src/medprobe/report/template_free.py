@@ -58,7 +58,7 @@ def _rankings(results: Results) -> list[Part]:
     rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
     plot = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
     drawing = Drawing("template-free-rankings", plot, "Ranks of the models in each data set.")
-    formats = {"mean": "{:.2f}", "tau": "{:.2f}", "p": "{:.3f}"}
+    formats = {"mean": "{:.2f}", "tau": "{:.2f}"}
     by_domain = moved.groupby("domain", as_index=False)[["mean", "tau"]].mean()
     caption = "Rank displacement of the models between two data sets, and Kendall's τ"
     blocks: list[Block] = [
@@ -111,7 +111,7 @@ def _perplexity(results: Results) -> list[Part]:
     plot = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
     caption = "Each data set's mean perplexity and accuracy."
     drawing = Drawing("template-free-perplexity", plot, caption)
-    formats = {"r": "{:.2f}", "p": "{:.3f}"}
+    formats = {"r": "{:.2f}"}
     about = "Pearson's r of perplexity and acc@1, over the data sets of a kind and over the models"
     measured = correlations.dropna(subset="r")
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
@@ -235,7 +235,7 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
         return str(value)
     if pd.isna(value):
         return MISSING
-    if name in ("p", "p_holm") and form == "{:g}":
+    if name in ("p", "p_holm"):
         return Cell(p_value(value).removeprefix("p ").removeprefix("= "), value)
     edges = [row.get(edge) for edge in EDGES.get(name, ())]
     numbers = [value, *edges] if edges and not any(pd.isna(edge) for edge in edges) else [value]

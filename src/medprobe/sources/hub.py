@@ -1,5 +1,6 @@
 """Checkpoints of the model hub, and which of a checkpoint's files are needed."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ DESCRIPTION: Final = (  # configuration and tokenizer, and nothing else: no code
     *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
 )
 ADAPTER: Final = ("adapter_config.json", "adapter_model.safetensors")  # as PEFT writes them
+CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")  # in an address
 HUB_WAIT: Final = 5  # seconds for the hub's first answer
 
 
@@ -52,14 +54,28 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
         patterns = [*DESCRIPTION, *ADAPTER, *(WEIGHTS if safe else OLD_WEIGHTS)]
         return Path(snapshot_download(name, revision=info.sha, allow_patterns=patterns))
     except GatedRepoError as error:
-        page = f"{constants.ENDPOINT}/{name}"
+        page = without_secrets(f"{constants.ENDPOINT}/{name}")
         problem = "gated: only users who accepted its licence can download it"
         remedy = f"accept it at {page}, and set HF_TOKEN to a token of your account"
         raise BadInput(name, problem, remedy) from error
     except Exception as error:  # of the hub's client and of several libraries below it
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         remedy = "check its name and the network, or give a folder instead"
-        raise BadInput(name, f"cannot be downloaded from the hub: {reason}", remedy) from error
+        problem = f"cannot be downloaded from the hub: {without_secrets(reason)}"
+        raise BadInput(name, problem, remedy) from error
+
+
+def without_secrets(text: str) -> str:
+    """Remove the hub's token, and names and passwords in addresses, from a text.
+
+    >>> without_secrets("401 for https://me:secret@hub.example/model")
+    '401 for https://hub.example/model'
+    """
+    from huggingface_hub import get_token
+
+    if token := get_token():
+        text = text.replace(token, "***")
+    return CREDENTIALS.sub("//", text)
 
 
 def _cached(name: str, revision: str | None) -> Path | None:

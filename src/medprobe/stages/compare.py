@@ -12,7 +12,7 @@ import pandas as pd
 
 from medprobe import benchmark_numbers
 from medprobe.core import places
-from medprobe.core.executor import Job, in_processes
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import Progress, show_progress, with_progress
@@ -42,7 +42,10 @@ PROVENANCE: Final = [  # what the page says of how a result was made
 
 
 def compare(
-    params: Params, out: Path = places.REPORTS, texts: Path | None = places.QUERIES
+    params: Params,
+    out: Path = places.REPORTS,
+    texts: Path | None = places.QUERIES,
+    executor: Executor = in_this_process,
 ) -> None:
     """Write the report.
 
@@ -55,6 +58,7 @@ def compare(
         params: the content of params.yaml.
         out: the report's folder.
         texts: the folder of the query pages that show texts; None writes none of them.
+        executor: what makes chapters and query pages; of this machine.
 
     Raises:
         BadInput: there are no scores or no paired tests.
@@ -71,16 +75,21 @@ def compare(
             runs = _make_nonempty(
                 [*results.benchmarks], lambda name: _collect_provenance(paths[name])
             )
-            write_page(results, _describe_state(), runs, folder)
+            write_page(results, _describe_state(), runs, folder, executor)
             _write_tables(results, folder)
             pages = [(folder / "queries", "../index.html")]
             if texts:
                 pages.append((stack.enter_context(replacing(texts)), f"../../{out}/index.html"))
-            _write_query_pages({name: paths[name] for name in results.benchmarks}, pages, bar)
+            shown_paths = {name: paths[name] for name in results.benchmarks}
+            _write_query_pages(shown_paths, pages, bar, executor)
 
 
 def write_page(
-    results: Results, state: Sequence[str], runs: Mapping[str, pd.DataFrame], folder: Path
+    results: Results,
+    state: Sequence[str],
+    runs: Mapping[str, pd.DataFrame],
+    folder: Path,
+    executor: Executor = in_this_process,
 ) -> None:
     """Write `index.html`, `figures/*.svg`, and the script with the provenance.
 
@@ -89,8 +98,9 @@ def write_page(
         state: facts about the whole page, such as its commit.
         runs: how results were made: by benchmark, a table with one row per result.
         folder: is made.
+        executor: what makes the chapters.
     """
-    page_chapters = chapters(results, in_processes)
+    page_chapters = chapters(results, executor)
     page = render(results, page_chapters)
     svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
     (folder / "figures").mkdir(parents=True)
@@ -121,7 +131,10 @@ def _write_tables(results: Results, folder: Path) -> None:
 
 
 def _write_query_pages(
-    paths: Mapping[str, list[Path]], pages: list[tuple[Path, str]], bar: Progress
+    paths: Mapping[str, list[Path]],
+    pages: list[tuple[Path, str]],
+    bar: Progress,
+    executor: Executor,
 ) -> None:
     """Write the query pages of each benchmark that has queries to show.
 
@@ -132,13 +145,11 @@ def _write_query_pages(
         folder.mkdir(parents=True)
     jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
     sizes = [len(tables) for _, tables in sorted(paths.items())]
-    for _ in with_progress(
-        in_processes(partial(_write_pages_of_benchmark, pages), jobs), sizes, bar
-    ):
+    for _ in with_progress(executor(partial(write_pages_of_benchmark, pages), jobs), sizes, bar):
         pass
 
 
-def _write_pages_of_benchmark(
+def write_pages_of_benchmark(
     pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
 ) -> None:
     """Write the pages of one benchmark, from its name and its prediction tables."""

@@ -11,9 +11,13 @@ possessive 's make no difference. A name is mentioned where
 - it is a word of its own, or in capitals with a plural s, if it has two;
 - its words, plural or not, are adjacent in any order: "failure of the heart".
 
-Names of one character are not looked for. The gate has another implementation of the same rule.
+A text is also read without entities of HTML, without hyphens within words ("dys-trophy") and with
+spelt letters joined ("C.L.D.", "C L D"); a name of several words can be one word, if it has eight
+letters or more. Names of one character are not looked for. The gate has another implementation of
+the same rule.
 """
 
+import html
 import re
 import unicodedata
 from collections import defaultdict
@@ -28,6 +32,12 @@ POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 PLURAL: Final = re.compile(r"\b[A-Z0-9]{2}s\b")  # of an abbreviation of two letters
 SMALL: Final = frozenset({"a", "an", "of", "the"})
 ENDING: Final = re.compile(r"(?<=...)(?:ides|ata|ies|es|is|us|as|ys|um|(?<!s)s|i|y|e|a)$")
+LETTER: Final = r"[^\W\d_]"
+SPELT: Final = re.compile(
+    rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
+)
+HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
+TOGETHER: Final = 8  # letters of a name of several words that can be one word
 STEMMED: Final = 5  # letters; shorter words keep their endings
 
 
@@ -50,6 +60,8 @@ class Forms:
             whole = " ".join(words)
             if len(whole) >= INSIDE:
                 self._inside[whole].add(disease)
+                if len(words) > 1 and len(together := "".join(words)) >= TOGETHER:
+                    self._inside[together].add(disease)
                 if bag := _bag(words):
                     self._bags[tuple(sorted(bag))].add(disease)
             elif len(whole) > 1:
@@ -60,6 +72,10 @@ class Forms:
 
     def diseases(self, text: str) -> set[str]:
         """The diseases that the text mentions."""
+        return set().union(*map(self._diseases, _readings(text)))
+
+    def _diseases(self, text: str) -> set[str]:
+        """The diseases that one reading of a text mentions."""
         plain = unicodedata.normalize("NFKC", text)
         words = WORD.findall(fold(text))
         mentioned: set[str] = set()
@@ -74,6 +90,13 @@ class Forms:
             for start in range(len(bag) - length + 1):
                 mentioned |= self._bags.get(tuple(sorted(bag[start : start + length])), set())
         return mentioned
+
+
+def _readings(text: str) -> set[str]:
+    """The text without entities, without hyphens within words, and with spelt letters joined."""
+    plain = html.unescape(text)
+    joined = SPELT.sub(lambda spelt: "".join(filter(str.isalpha, spelt[0])), plain)
+    return {plain, HYPHEN.sub("", plain), joined}
 
 
 def fold(text: str) -> str:

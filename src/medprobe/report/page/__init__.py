@@ -28,6 +28,7 @@ from medprobe.report.sections import (
     queries,
     statistics,
     sweeps,
+    trust,
     ucm,
 )
 from medprobe.report.template_free import chapter as template_free
@@ -39,6 +40,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     ucm.section,
     f1.section,
     judgment.section,
+    trust.section,
     calibration.section,
     sweeps.section,
     differences.section,

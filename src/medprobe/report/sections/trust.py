@@ -1,0 +1,81 @@
+"""When an answer can be trusted: whether the surest answers are right more often."""
+
+from typing import Final
+
+import pandas as pd
+
+from medprobe.figures import plots
+from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.metrics.trust import COVERAGES, MEANS, SIGNAL, SIGNALS
+from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
+from medprobe.report.numbers import MISSING, cell, format_value, metric
+from medprobe.report.results import Results, without_controls
+
+TABLE_METRICS: Final = (
+    *("trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
+    *("right_at_50_gain", "risk_area", "risk_area_gain"),
+)
+CAPTION: Final = (
+    "By each signal of how sure a system is; micro means with intervals. In random order the AUROC "
+    "is 50, the surest queries are right as often as all of them, and the gains are 0."
+)
+
+
+def section(results: Results, benchmark: str) -> list[Part]:
+    """A sentence, a table of all systems, and risk-coverage curves of each model.
+
+    There is nothing where no table has scores that say how sure a model is.
+    """
+    subset = next(iter(results.subsets(benchmark)), "")
+    rows = without_controls(without_sweeps(results.rows(benchmark, relation=MEANS[1])))
+    prefix = f"{subset}/{SIGNAL}:"
+    rows = rows[rows["subset"].str.startswith(prefix)]
+    if rows.empty:
+        return []
+    rows = rows.assign(signal=rows["subset"].str.removeprefix(prefix))
+    table = _table(rows)
+    drawings = [_draw(of_model, benchmark, str(name)) for name, of_model in rows.groupby("model")]
+    return part(
+        "When to trust an answer",
+        paragraph(_summarise(rows)),
+        [table, *drawings[:1]],
+        folded("Others", drawings[1:]),
+    )
+
+
+def _summarise(rows: pd.DataFrame) -> str:
+    """The system whose surest half gains most."""
+    gains = rows[rows["metric"] == "right_at_50_gain"]
+    best = gains.loc[gains["value"].idxmax()]
+    same = (rows[["model", "method", "signal"]] == best[["model", "method", "signal"]]).all(axis=1)
+    numbers = rows[same].set_index("metric")["value"]
+    half, whole = (format_value(name, numbers[name]) for name in ("right_at_50", "right_at_100"))
+    return (
+        f"Of the half that {best['model']} ({best['method']}) is surest of by its "
+        f"{best['signal']}, {half} are right; of all, {whole}. No other system gains more."
+    )
+
+
+def _table(rows: pd.DataFrame) -> Table:
+    body: list[list[str | Cell]] = []
+    for key, system in rows.groupby(["model", "method", "signal"], sort=True):
+        numbers = system.set_index("metric")[["value", "low", "high"]]
+        cells = [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING
+                 for name in TABLE_METRICS]  # fmt: skip
+        body.append([*map(str, key), *cells])
+    heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
+    return Table(["model", "method", "signal", *heads], body, CAPTION)
+
+
+def _draw(rows: pd.DataFrame, benchmark: str, model: str) -> Drawing:
+    """The share wrong by coverage, one line per method, each by its first signal."""
+    by_name = {f"right_at_{coverage}": coverage for coverage in COVERAGES}
+    first = rows["signal"].map(SIGNALS.index)
+    points = rows[first == first.groupby(rows["method"]).transform("min")]
+    points = points.assign(coverage=points["metric"].map(by_name)).dropna(subset="coverage")
+    ends = {"value": "value", "low": "high", "high": "low"}
+    points = points.assign(**{name: 1 - points[end] for name, end in ends.items()})
+    axes = ("queries answered, the surest first, per cent", "wrong, per cent")
+    plot = plots.curves(points, "coverage", "method", axes, True)
+    caption = f"{model}: how many of the answers that it is surest of are wrong."
+    return Drawing(f"{benchmark}-trust-{model}", plot, caption)

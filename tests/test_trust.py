@@ -1,0 +1,186 @@
+"""Trust: signals by hand, metrics against slow ones, and their properties."""
+
+import math
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medprobe.core.params import ScoreParams
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    write_predictions,
+)
+from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.results import COMPARISON, score_table, to_rows
+from medprobe.metrics.trust import COVERAGES, Trust, estimate, signals_by_query
+from medprobe.report.results import Results
+from medprobe.report.sections.trust import section
+from medprobe.tracking.headlines import headlines
+from toy_project import METADATA
+
+NAMES = [metric.name for metric in Trust.METRICS]
+SCORING = Scoring(ScoreParams(bootstrap=200, confidence=0.95), 0)
+items = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6)
+
+
+def make_predictions(*parts: tuple[str, list[tuple[str, str, float, bool]]]) -> pd.DataFrame:
+    rows = [
+        ("", "", query, rank, name, id_, score, hit)
+        for query, ranked in parts
+        for rank, (name, id_, score, hit) in enumerate(ranked, 1)
+    ]
+    return pd.DataFrame(rows, columns=PREDICTION_COLUMNS)
+
+
+def signals(scores: list[float], meanings: str) -> tuple[float, float]:
+    """The entropy and the margin of one query whose predictions have these meanings."""
+    ranked = [(letter, "", score, False) for letter, score in zip(meanings, scores, strict=True)]
+    table = make_predictions(("q", ranked))
+    row = signals_by_query(table.assign(meaning=table["prediction"])).iloc[0]
+    return float(row["entropy"]), float(row["margin"])
+
+
+def measure(rows: list[tuple[int, bool]], weights: list[int] | None = None) -> dict[str, float]:
+    table = pd.DataFrame(rows, columns=["sure", "right"])
+    counts = np.ones((1, len(rows))) if weights is None else np.array([weights], float)
+    return dict(zip(NAMES, estimate(table, counts)[0], strict=True))
+
+
+def measure_slowly(rows: list[tuple[int, bool]]) -> dict[str, float]:
+    """The mean over all orders in which equal signals may be."""
+    n, totals, orders = len(rows), dict.fromkeys(["area", *COVERAGES], 0.0), 0
+    for order in permutations(rows):
+        if [sure for sure, _ in order] != sorted((sure for sure, _ in rows), reverse=True):
+            continue
+        orders += 1
+        hits = [right for _, right in order]
+        totals["area"] += sum(1 - sum(hits[:i]) / i for i in range(1, n + 1)) / n
+        for coverage in COVERAGES:
+            whole, part = divmod(coverage * n / 100, 1)
+            right = sum(hits[: int(whole)]) + (part * hits[int(whole)] if whole < n else 0)
+            totals[coverage] += right / (coverage * n / 100)
+    return {key: total / orders for key, total in totals.items()}
+
+
+def test_draws_that_mean_the_same_are_one() -> None:
+    entropy, margin = signals([0.5, 0.25, 0.25], "aba")
+    assert entropy == pytest.approx(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    assert margin == pytest.approx(math.log(3))
+    assert signals([0.5, 0.5], "aa") == (0, math.inf)
+
+
+def test_logarithms_go_through_the_softmax_and_far_ones_do_not_vanish() -> None:
+    odds = [8.0, 1.0, 1.0]
+    entropy, margin = signals([math.log(x) - 100 for x in odds], "abc")
+    assert entropy == pytest.approx(sum(x / 10 * math.log(x / 10) for x in odds))
+    assert margin == pytest.approx(math.log(8))
+    assert signals([-1.0, -61.0], "ab")[1] == pytest.approx(60)
+
+
+def test_metrics_counted_by_hand() -> None:
+    numbers = measure([(4, True), (3, True), (2, False), (1, True), (0, False)])
+    assert numbers["trust_auroc"] == pytest.approx(5 / 6)
+    assert numbers["right_at_20"] == 1
+    assert numbers["right_at_50"] == pytest.approx(2 / 2.5)
+    assert numbers["right_at_80"] == pytest.approx(3 / 4)
+    assert numbers["right_at_100"] == pytest.approx(3 / 5)
+    assert numbers["risk_area"] == pytest.approx((0 + 0 + 1 / 3 + 1 / 4 + 2 / 5) / 5)
+
+
+@given(rows=items)
+def test_equal_signals_are_in_random_order(rows: list[tuple[int, bool]]) -> None:
+    numbers, slow = measure(rows), measure_slowly(rows)
+    assert numbers["risk_area"] == pytest.approx(slow["area"])
+    for coverage in COVERAGES:
+        assert numbers[f"right_at_{coverage}"] == pytest.approx(slow[coverage])
+    shuffled = measure([(0, right) for _, right in rows])  # the control: no gain, exactly
+    assert all(shuffled[name] == pytest.approx(0) for name in NAMES if name.endswith("_gain"))
+
+
+@given(rows=items, seed=st.randoms())
+def test_only_the_order_of_signals_counts(rows: list[tuple[int, bool]], seed: object) -> None:
+    numbers = measure(rows)
+    shuffled = sorted(rows, key=lambda _: seed.random())  # type: ignore[attr-defined]
+    for other in ([(sure**3 - 7, right) for sure, right in rows], shuffled):
+        assert measure(other) == pytest.approx(numbers, nan_ok=True)
+    assert math.isnan(numbers["trust_auroc"]) or 0 <= numbers["trust_auroc"] <= 1
+    best = measure([(int(right), right) for _, right in rows])
+    worst = measure([(-int(right), right) for _, right in rows])
+    assert best["risk_area"] <= numbers["risk_area"] + 1e-9 <= worst["risk_area"] + 2e-9
+
+
+@given(rows=items, data=st.data())
+def test_a_weight_is_that_many_rows(rows: list[tuple[int, bool]], data: st.DataObject) -> None:
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    repeated = [row for row, weight in zip(rows, weights, strict=True) for _ in range(weight)]
+    if repeated:
+        assert measure(rows, weights) == pytest.approx(measure(repeated), nan_ok=True)
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    """Eight queries of two relations."""
+    rows = [
+        (f"q{i}", "b", f"r{i % 2}", f"s{i}", f"S{i}", "[Y] .", ["Fever"], ["C0"], "full")
+        for i in range(8)
+    ]
+    names = [("Fever", "C0", "", "full"), ("Pyrexia", "C0", "", "full"), ("Pain", "C1", "", "full")]
+    queries = pd.DataFrame(rows, columns=QUERY_COLUMNS)
+    folder = tmp_path / "b"
+    BenchmarkTables(queries, pd.DataFrame(names, columns=CANDIDATE_COLUMNS)).write(folder)
+    return folder
+
+
+def score(benchmark: Path, predictions: pd.DataFrame, family: str) -> Scores:
+    path = benchmark.parent / "predictions.parquet"
+    write_predictions(predictions, path, family)
+    return score_table(path, benchmark, SCORING)
+
+
+def test_names_of_one_concept_are_one_meaning_and_the_page_says_what_it_brings(
+    benchmark: Path,
+) -> None:
+    sure = [("fever", "", 0.6, True), ("Pyrexia", "C0", 0.4, True)]
+    torn = [("pain", "", 0.6, False), ("Fever", "C0", 0.4, True)]
+    # q7 has no prediction: wrong, and the least sure
+    parts = [(f"q{i}", sure if i < 4 else torn) for i in range(7)]
+    scores = score(benchmark, make_predictions(*parts), "accuracy")["default"]
+    numbers = scores["full/signal:entropy"]["micro"]
+    assert numbers["trust_auroc"]["value"] == 1
+    assert (numbers["right_at_50"]["value"], numbers["right_at_100"]["value"]) == (1, 0.5)
+    assert set(scores["full/signal:margin"]) == {"macro", "micro"}
+    rows = pd.DataFrame(to_rows({"b": {"default": scores}}, "m", "answering"), columns=COMPARISON)
+    run = headlines(rows, METADATA, edges=False)
+    assert (run["more_trust_auroc"], run["more_right_at_50"]) == (1, 1)
+    results = Results(rows, benchmarks={"b": METADATA})
+    (part,) = section(results, "b")
+    texts = repr(part)
+    assert "100.0" in texts and "50.0" in texts and "b-trust-m" in texts
+    assert section(Results(rows[rows["subset"] == "full"], benchmarks={"b": METADATA}), "b") == []
+
+
+def test_a_judgment_is_trusted_by_how_far_it_is_from_one_half(benchmark: Path) -> None:
+    pair = {True: [("a", "", 0.9, True), ("b", "", 0.2, False)], False: [("a", "", 0.4, True)]}
+    parts = [(f"q{i}", pair[i < 6]) for i in range(8)]
+    scores = score(benchmark, make_predictions(*parts), "judgment")["default"]
+    numbers = scores["full/signal:p_true"]["micro"]
+    assert (numbers["trust_auroc"]["value"], numbers["trust_auroc"]["n"]) == (1, 14)
+    assert numbers["right_at_100"]["value"] == pytest.approx(12 / 14, abs=1e-6)
+
+
+def test_the_order_of_rows_does_not_matter(benchmark: Path) -> None:
+    ranked = [
+        (f"q{i}", [("Pain", "C1", -1.0 * i, i > 4), ("Fever", "C0", -1.0 - 2 * i, i <= 4)])
+        for i in range(8)
+    ]
+    table = make_predictions(*ranked)
+    shuffled = table.sample(frac=1, random_state=1)
+    assert score(benchmark, table, "accuracy") == score(benchmark, shuffled, "accuracy")
