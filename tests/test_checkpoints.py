@@ -157,7 +157,7 @@ WITH_SETTINGS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models to ask,
 }
 ARCHITECTURES = {"masked": "bert", "encoder": "bert", "causal": "gpt2", "seq2seq": "t5"}
 METHODS = {
-    name: WITH_SETTINGS.get(name, [(ARCHITECTURES[methods.find(name).KINDS[0]], {})])
+    name: WITH_SETTINGS.get(name) or [(ARCHITECTURES[methods.find(name).KINDS[0]], {})]
     for name in methods.list_names()
 }
 KINDS = {"bert": "masked", "gpt2": "causal"}  # others are seq2seq

@@ -211,10 +211,11 @@ def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
         "N": "North American Chapter of the Association",
         "W": "Workshop",
         "btz": "Bioinformatics",
+        "s41586": "Nature",
         "3458754": "ACM Transactions on Computing for Healthcare",
     }
     acl = r"18653/v1/(?:([A-Z])(\d\d)-|(\d{4})\.([a-z]+)-)"
-    form = rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754))"
+    form = rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754)|1038/(s41586)-)"
     for entry, _ in references():
         fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
         if page_results := re.match(form, fields.get("doi", "")):

@@ -229,7 +229,7 @@ def test_a_model_that_memory_does_not_hold_is_read_from_its_shards(
     assert len([*folder.glob("model-*.safetensors")]) > 3
     engine, names = EngineParams(device="spread", max_memory={"cpu": "100KB"}), probing.NAMES[:3]
     spread = Likelihood(folder, Likelihood.Settings(), engine, 0)
-    assert sum(weight.is_meta for weight in spread.model.model.parameters()) > 0
+    assert sum(weight.is_meta for weight in spread.backend.model.model.parameters()) > 0
     task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(names), 5)
     whole = Likelihood(tiny_model(arch), Likelihood.Settings(), EngineParams(), 0)
     probing.same(spread.predict(task, ""), whole.predict(task, ""))

@@ -4,6 +4,7 @@ import getpass
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import Params, ScoreParams
+from medprobe.core.tables import Metadata
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
@@ -52,6 +54,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         monkeypatch.setattr(getpass, "getuser", lambda: "ada-lovelace")
         project(folder, monkeypatch)
         Path("params.yaml").write_text(PARAMS)
+        about = places.ABOUT / "made_up.json"
+        replace(Metadata.read(about), invented=False).write(about)  # as of a licensed source
         path = places.PREDICTIONS / "taught/contrastive/made_up.parquet"
         with lineage.recorded(places.RUNS / "taught/contrastive/made_up.json", path, {}):
             pass

@@ -194,7 +194,7 @@ def rows(*numbers: tuple[str, str, str, float]) -> pd.DataFrame:
     """Rows of the comparison: subset, method, metric, value."""
     table = pd.DataFrame(numbers, columns=["subset", "method", "metric", "value"])
     edges = {"low": table["value"] - 0.1, "high": table["value"] + 0.1}
-    return table.assign(relation="macro", benchmark="made_up", model="taught", **edges)
+    return table.assign(relation="macro", benchmark="made_up", model="taught", n=40, **edges)
 
 
 def test_every_subset_has_the_main_metric_and_the_first_the_others() -> None:

@@ -114,7 +114,7 @@ Models: {", ".join(f"`{name}`" for name in models)}.
 | --- | --- | --- |
 {rows}
 
-No text of the benchmarks is here, since it can be licensed. Queries go by identifiers or numbers.
+Licensed text is left out: queries of licensed benchmarks go by identifiers or numbers.
 
 - `comparison.csv` has every number with its interval, `significance.csv` every paired test.
 - `results.json` says what each number was made from. `medprobe merge . other --out both` puts these
