@@ -88,7 +88,7 @@ def test_plugins_are_found_by_name(home: Path, lab: Path) -> None:
     assert methods.find("longest_first").__module__ == "lab.methods"
     assert benchmarks.find("side_effects").metadata.sources == ("side_effects.csv",)
     assert {"ndcg_at_10", "gain_at_10"} <= set(metrics.catalog())
-    rankings = ["accuracy", "consistency", "expert", "gain", "ndcg"]
+    rankings = ["accuracy", "consistency", "expert", "gain", "ndcg", "trust"]
     assert metrics.families_of("accuracy") == rankings
     assert metrics.families_of("perplexity") == ["perplexity"]
 
@@ -179,7 +179,7 @@ def test_a_name_is_that_of_one_plugin(home: Path, lab: Path, name: str, line: st
 
 def test_metrics_of_two_families_have_two_names(home: Path) -> None:
     write(home, {METRIC: WRITTEN[METRIC].replace("ndcg_at_10", "acc_at_1")})
-    with pytest.raises(BadInput, match="metrics, ndcg: 'acc_at_1' is also a metric of accuracy"):
+    with pytest.raises(BadInput, match="metrics, ndcg: 'acc_at_1' is another metric of accuracy"):
         metrics.catalog()
 
 

@@ -136,7 +136,9 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
 FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
     f"{SRC}/methods/xfactr.py": ["probe-xfactr*"],
     f"{SRC}/engine/soft.py": ["probe-optiprompt*"],  # what one method imports
-    f"{SRC}/engine/prompt_texts.py": ["probe-answering*", "probe-judgment*"],  # what several do
+    f"{SRC}/engine/prompt_texts.py": [  # what several do: those that ask a backend
+        *("probe-answering*", "probe-judgment*", "probe-likelihood*", "probe-perplexity*"),
+    ],
     f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
     f"{SRC}/metrics/ucm.py": ["score", "significance", "track", "compare"],
     f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
