@@ -1,7 +1,6 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
 import errno
-import random
 import re
 import resource
 import shutil
@@ -29,8 +28,8 @@ from medprobe.core import files
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, replacing
 from medprobe.engine import rewiring
+from medprobe.engine.training_state import write_state
 from medprobe.metrics.splits import times_read
-from medprobe.sample import training
 from medprobe.tracking import lineage, store
 
 ROOT = Path(__file__).parents[1]
@@ -284,7 +283,7 @@ def test_what_torch_writes_says_when_there_is_no_room(
         with pytest.raises(OSError, match=r"File too large: 'outputs/parts/step-1'"):
             rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
         with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):
-            training._save(Path("outputs/parts/state.pt"), 1, {"model": network}, random.Random(1))
+            write_state({"model": network.state_dict()}, Path("outputs/parts/state.pt"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [*Path("outputs/parts").iterdir()] == []
