@@ -282,8 +282,10 @@ def test_what_torch_writes_says_when_there_is_no_room(
     try:
         with pytest.raises(OSError, match=r"File too large: 'outputs/parts/step-1'"):
             rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
-        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):
-            write_state({"model": network.state_dict()}, Path("outputs/parts/state.pt"))
+        path = Path("outputs/parts/state.pt")
+        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):  # noqa: SIM117
+            with replacing(path) as scratch:
+                write_state({"model": network.state_dict()}, scratch)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [*Path("outputs/parts").iterdir()] == []
