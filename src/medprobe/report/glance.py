@@ -156,9 +156,9 @@ def _variants(results: Results, entry: Standing) -> Iterator[Line]:
     tests = results.tests(entry.benchmark, entry.subset, entry.metric)
     for _, row in others.head(MOST).iterrows():
         variant = str(row["method"]).partition(":")[2] or base
-        question = "Does rewiring change it?" if variant == "original" else "Does a variant?"
+        change = "rewiring" if variant == "original" else "the method's setting"
         yield [
-            Cell(question, note=f"{variant}, in place of {method}"),
+            Cell(f"Does {change} change it?", note=f"{variant}, in place of {method}"),
             standings.value(entry.metric, row),
             difference(entry.metric, verdict(tests, (model, str(row["method"])), (model, method))),
             f"medprobe diff {entry.benchmark} {model}/{method} {model}/{row['method']}",
