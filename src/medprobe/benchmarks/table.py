@@ -30,7 +30,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
 )
 from medprobe.sources import facts
-from medprobe.sources.facts import Fact
+from medprobe.sources.facts import FactRow
 
 SUBSET = "full"
 METADATA = Metadata(
@@ -82,7 +82,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def tables(
-    read: Iterable[tuple[str, Fact]],
+    read: Iterable[tuple[str, FactRow]],
     templates: Mapping[str, Mapping[str, str]],
     source: str,
     normalise: str = "exact",
@@ -108,7 +108,7 @@ def tables(
         BadInput: a row has no prompt, or one that does not have exactly one slot; an object is not
             in the answer space of its relation.
     """
-    rows: dict[tuple[str, str, str], list[tuple[str, Fact]]] = {}
+    rows: dict[tuple[str, str, str], list[tuple[str, FactRow]]] = {}
     listed = []
     spaces = spaces or {}
     for where, fact in read:
@@ -156,7 +156,7 @@ def tables(
     return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
 
 
-def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def _candidates(listed: Iterable[FactRow], spaces: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """The objects of all facts and the names of all answer spaces, each once, sorted by name."""
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     objects = {name for name, *_ in names}
@@ -166,7 +166,9 @@ def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Sequence[str]]) -> 
     return table.drop_duplicates("name", ignore_index=True)
 
 
-def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> list[Wording]:
+def _wordings(
+    where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]
+) -> list[Wording]:
     """The wordings of a fact, its own first: its columns of prompts, then its relation's others."""
     by_name = dict(templates.get(fact.relation, {}))
     prompt = fact.prompt or by_name[ORIGINAL]
@@ -180,7 +182,7 @@ def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]
     return [Wording(name, template) for name, template in by_name.items()]
 
 
-def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> str:
+def _prompt(where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]) -> str:
     """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
@@ -197,7 +199,7 @@ def _check_slot(where: str, prompt: str) -> None:
         raise BadInput(where, problem, f"write {SLOT} where the answer stands, and nowhere else")
 
 
-def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:
+def _queries(rows: dict[tuple[str, str, str], list[FactRow]]) -> list[dict[str, Any]]:
     """Return one row per query. The second and later prompts of a subject have a number."""
     queries = []
     prompt_counts: dict[str, int] = {}

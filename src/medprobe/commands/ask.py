@@ -150,7 +150,7 @@ def run(
         limit: the number of queries to draw by the seed, evenly over relations and subsets.
         out: a parquet file for the predictions.
         every: print the parts of subsets and the means over queries as well.
-        as_json: print one object, `outputs.Run`.
+        as_json: print one object, `outputs.RunMeans`.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
@@ -175,7 +175,7 @@ def run(
     if not every:
         rows, prior_rows = _main(rows), _main(prior_rows)
     if as_json:
-        outputs.Run(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
+        outputs.RunMeans(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
         return
     terminal.console().print(headline)
     columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
