@@ -150,7 +150,9 @@ def read_answer_spaces(path: Path) -> dict[str, list[str]]:
     Raises:
         BadInput: the file is malformed.
     """
-    return {relation: row.answer_space for _, relation, row in _listed(path) if row.answer_space}
+    return {
+        relation: row.answer_space for _, relation, row in _template_lists(path) if row.answer_space
+    }
 
 
 def _fact(where: str, row: dict[str, Any]) -> FactRow:
@@ -166,22 +168,22 @@ def _template_rows(path: Path) -> Iterator[SourceRow]:
     if path.suffix.lower() != ".json":
         yield from _table_rows(path)
         return
-    for where, relation, row in _listed(path):
+    for where, relation, row in _template_lists(path):
         for place, template in enumerate(row.templates, start=1):
             yield where, {"relation": relation, "wording": str(place), "template": template}
 
 
-def _listed(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
-    """The relations of a `.json` file with their places; nothing of another file."""
+def _template_lists(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
+    """Yield where each relation of a `.json` file is, its name and its templates.
+
+    Other files, which are tables, give nothing.
+    """
     if path.suffix.lower() != ".json":
         return
     for relation, content in parse_json_object(path, read_text(path, CORRECT)).items():
         where = f"{path}, relation {relation}"
-        yield (
-            where,
-            relation,
-            validate(where, content, TemplateList, 'expected {"templates": [...]}'),
-        )
+        row = validate(where, content, TemplateList, 'expected {"templates": [...]}')
+        yield where, relation, row
 
 
 def _files(path: Path) -> list[Path]:

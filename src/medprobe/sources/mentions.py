@@ -135,29 +135,40 @@ class _TextSearch:
 
     def longest(self) -> list[NameMention]:
         mentions: list[NameMention] = []
-        begin: int | None = 0
-        while begin is not None:
-            begin = self._pass(begin, mentions)
+        begin = 0
+        while begin < len(self.codes):
+            begin = self._append_longest(begin, mentions)
         return mentions
 
     def every(self) -> list[NameMention]:
         matches = self.names._overlapping.find_matches_as_indexes(self.codes, overlapping=True)
         return [mention for mention in self._mentions(matches) if mention.ids]
 
-    def _pass(self, begin: int, mentions: list[NameMention]) -> int | None:
-        """Append the mentions from byte `begin` on; return where to search next, or None."""
+    def _append_longest(self, begin: int, mentions: list[NameMention]) -> int:
+        """Append the longest names from byte `begin` of the codes on.
+
+        The automaton ignores case. It can match an exact name that the text spells in another case,
+        which is no mention. The shorter names inside that match, which the automaton passed over,
+        may be mentions: the search has to begin again after the first of them.
+
+        Returns:
+            The byte from which the next search begins; the end of the codes where none is needed.
+        """
         matches = self.names._longest.find_matches_as_indexes(self.codes[begin:])
         if begin:
             matches = [(row, start + begin, end + begin) for row, start, end in matches]
         for mention, (_, start, end) in zip(self._mentions(matches), matches, strict=True):
             if mention.ids:
                 mentions.append(mention)
-            elif end - start > STEP:  # a short name in another case hides no other name
-                return self._shorter(start, end, mentions)
-        return None
+            elif end - start > STEP:  # more than one token: there is room for a shorter name
+                return self._append_shorter(start, end, mentions)
+        return len(self.codes)
 
-    def _shorter(self, start: int, end: int, mentions: list[NameMention]) -> int:
-        """Append the longest name at `start` that ends before `end`; return where to go on."""
+    def _append_shorter(self, start: int, end: int, mentions: list[NameMention]) -> int:
+        """Append the longest name at byte `start` that ends before `end`, if there is one.
+
+        Returns the byte after that name, or after the first token.
+        """
         for stop in range(end - STEP, start, -STEP):
             row = self.names._rows.get(self.codes[start:stop])
             if row is not None and (mention := self._mentions([(row, start, stop)])[0]).ids:
