@@ -195,6 +195,8 @@ def _state(folder: Path) -> str:
     if backends.is_served(folder):
         proof = backends.read_record(folder)["proof"]
         return "; ".join(f"{ability}: {result}" for ability, result in proof.items())
+    if model := backends.read_plugin_model(folder):
+        return f"backend {model.backend}, can {', '.join(model.abilities)}"
     checkpoint = inspect(folder)
     missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
     return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

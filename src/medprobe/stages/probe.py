@@ -16,7 +16,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, RankingSettings, parse_section
+from medprobe.core.params import EngineParams, ModelKind, Params, RankingSettings, parse_section
 from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
@@ -81,8 +81,9 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
+    _check_abilities(model, method, kind)
     if model in params.servers:
-        _check_server(model, method, benchmark, params)
+        _check_terms(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -117,25 +118,35 @@ REASONS: Final = {  # why prompts of a benchmark may not go to others' servers
 }
 
 
-def _check_server(model: str, method: str, benchmark: str, params: Params) -> None:
-    """Refuse what a server has not proved, and prompts that must not go to it.
+def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
+    """Refuse a method if the model's backend can do nothing of what it needs.
 
     Raises:
-        BadInput: with the methods that could be used, or the reason of the benchmark's terms.
+        BadInput: with the methods that could be used.
     """
     plugin, folder = methods.find(method), places.MODELS / model
-    abilities = backends.proved_abilities(folder)
-    if not plugin.NEEDS & abilities:
-        proof = backends.read_record(folder)["proof"]
-        needs = "; ".join(f"{need}: {proof.get(need, 'not by a server')}" for need in plugin.NEEDS)
-        suitable = [
-            name
-            for name in methods.find_by_kind([params.models.kind(model)])
-            if methods.find(name).NEEDS & abilities
-        ]
-        remedy = f"choose one of: {', '.join(suitable) or 'none'}"
-        problem = f"the server has not proved what the method needs ({needs})"
-        raise BadInput(f"{method} on {model}", problem, remedy)
+    abilities = backends.find_abilities(folder)
+    if plugin.NEEDS & abilities:
+        return
+    problem = "its backend cannot do what the method needs"
+    proof = dict.fromkeys(plugin.NEEDS, "not by this backend")
+    if backends.is_served(folder):
+        problem = "the server has not proved what the method needs"
+        proof = {need: "not by a server" for need in proof} | backends.read_record(folder)["proof"]
+    needs = "; ".join(f"{need}: {proof[need]}" for need in sorted(plugin.NEEDS))
+    suitable = [
+        name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
+    ]
+    remedy = f"choose one of: {', '.join(suitable) or 'none'}"
+    raise BadInput(f"{method} on {model}", f"{problem} ({needs})", remedy)
+
+
+def _check_terms(model: str, benchmark: str, params: Params) -> None:
+    """Refuse prompts that must not go to a server.
+
+    Raises:
+        BadInput: with the reason of the benchmark's terms.
+    """
     server, metadata = params.servers[model], Metadata.read(places.ABOUT / f"{benchmark}.json")
     if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
         return
@@ -287,6 +298,8 @@ class Probing:
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""
+        if "weights" not in backends.find_abilities(self.checkpoint):
+            return False
         device = choose_device(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:
