@@ -12,8 +12,9 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from medprobe.core.errors import BadInput
-from medprobe.core.params import Section, parse_section
+from medprobe.core.errors import BadInput, NotAsked
+from medprobe.core.params import Section, ServerParams, parse_section
+from medprobe.core.tables import Metadata
 
 RECORD: Final = "server.json"  # in a model's folder: it stands for the checkpoint of a served model
 PLUGIN_MODEL: Final = "backend.json"  # in a model's folder: a `PluginModel`, which a plugin opens
@@ -25,6 +26,10 @@ Ability = Literal[
     "echo",  # the log-probability of each token of a given text
 ]
 ABILITIES: Final[frozenset[Ability]] = frozenset({"weights", "write", "top_logprobs", "echo"})
+REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
+    "umls": "the UMLS licence forbids to pass its content on",
+    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
+}
 
 
 class PluginModel(Section):
@@ -80,3 +85,22 @@ def find_abilities(folder: Path) -> frozenset[Ability]:
         return ABILITIES
     proof = read_record(folder)["proof"]
     return frozenset(ability for ability in ABILITIES if proof.get(ability) == "proved")
+
+
+def check_terms(name: str, server: ServerParams, benchmark: str, metadata: Metadata) -> None:
+    """Refuse prompts that must not go to a server.
+
+    Args:
+        name: The model's name in params.yaml.
+        server: Where it is.
+        benchmark: The name of the benchmark.
+        metadata: Its terms.
+
+    Raises:
+        NotAsked: With the reason of the terms.
+    """
+    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+        return
+    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
+    remedy = "serve the model on your own machine; if the server is yours, set own: true"
+    raise NotAsked(f"{benchmark} on {name}", problem, remedy)
