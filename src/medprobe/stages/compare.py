@@ -230,11 +230,10 @@ def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> 
     sentences = []
     for model in sorted({path.parent.parent.name for path in tables} & {*params.servers}):
         server = read_record(places.MODELS / model)
-        text = f"{model} is {server['model']} behind the server {server['host']}. Its weights"
-        kept = (
-            " The server keeps no prompt, states params.yaml." if server["zero_retention"] else ""
-        )
-        sentences.append(f"{text} could not be hashed: the server does not show them.{kept}")
+        text = f"{model} is {server['model']} behind the server {server['host']}."
+        sentences.append(f"{text} Its weights could not be hashed: the server does not show them.")
+        if server["zero_retention"]:
+            sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
     for path, reason in refusals(places.PREDICTIONS, params).items():
         if path.stem == benchmark:
             sentences.append(f"Not asked: {reason}.")
