@@ -72,8 +72,9 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
         ) -> str:
             if len(values) > 1:
                 columns = min(len(values), max(1, 64 // (max(map(len, values)) + 7)))
-                figure.legend(loc="outside upper left", ncols=columns)
-                figure.set_figheight(height + LEGEND * ceil(len(values) / columns))
+                legend = figure.legend(loc="outside upper left", ncols=columns)
+                breaks = sum(text.get_text().count("\n") for text in legend.get_texts())
+                figure.set_figheight(height + LEGEND * (ceil(len(values) / columns) + breaks))
             if last is not None:
                 figure.draw_without_rendering()
                 last()
