@@ -165,7 +165,7 @@ def _in_space(where: str, fact: FactRow, space: Mapping[str, str]) -> FactRow:
 
     The object's own name becomes an alias where it differs.
     """
-    by_name = {name: identifier for identifier, name in reversed(space.items())}
+    by_name = {name: identifier for identifier, name in reversed([*space.items()])}
     object_id = fact.object_id if fact.object_id in space else by_name.get(fact.object)
     if object_id is None:
         problem = f"the object is not in the answer space of relation {fact.relation}"
