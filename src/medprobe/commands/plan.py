@@ -61,8 +61,8 @@ def plan(params: Params, *, as_json: bool = False) -> None:
         print("All stages are up to date.")
 
 
-def _output(name: str, reason: str, time: Time | None) -> outputs.Stage:
-    return outputs.Stage(
+def _output(name: str, reason: str, time: Time | None) -> outputs.PlannedStage:
+    return outputs.PlannedStage(
         stage=name,
         after=None if reason == "now" else reason.removeprefix("after "),
         seconds=time.seconds if time else None,

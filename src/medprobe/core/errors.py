@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-# May errors quote text of the data? On the command line only if `track.text` is true. A context
-# variable, since readers deep below a command raise the errors.
+# May errors quote text of the data? On the command line only if `track.text` is true. This is a
+# context variable, since the readers that raise errors are far below the command that knows the
+# answer: as an argument it would pass through each reader, builder, validator and worker between.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
 
 

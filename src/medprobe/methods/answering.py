@@ -8,6 +8,7 @@ same relation may come before. See `engine.prompt_texts`, and `engine.writing` f
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -91,13 +92,9 @@ class Answering(Method):
         templates: list[Template] = ["chat"] if self.backend.has_template else []
         if self.backend.has_completion:
             templates.append("none")
-        return [
-            f"{template}-{shots}-shot-{form}"
-            for template in settings.templates or templates
-            for shots in settings.shots
-            for form in settings.forms
-            if FORM_NEEDS[form] in abilities
-        ]
+        forms = [form for form in settings.forms if FORM_NEEDS[form] in abilities]
+        choices = product(settings.templates or templates, settings.shots, forms)
+        return [f"{template}-{shots}-shot-{form}" for template, shots, form in choices]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with the facts that may be shown."""
