@@ -237,7 +237,7 @@ def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> 
         server = read_record(places.MODELS / model)
         text = f"{model} is {server['model']} behind the server {server['host']}."
         sentences.append(f"{text} Its weights could not be hashed: the server does not show them.")
-        if server["zero_retention"]:
+        if params.servers[model].zero_retention:
             sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
     for path, reason in refusals(places.PREDICTIONS, params).items():
         if path.stem == benchmark:
