@@ -56,7 +56,13 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             print(title)
             for name in names:
                 print(format_line(name.ljust(width), times[name], stages[name].reason))
-            print(f"{summary([times[name] for name in names], verb)}\n")
+            print(summary([times[name] for name in names], verb))
+            benchmarks = {stages[name].options.get("benchmark", "") for name in names}
+            for benchmark in sorted(benchmarks):
+                if size := _queries(benchmark, families=True):
+                    total = _queries(benchmark)
+                    print(f"{size:,} of the {total:,} queries of {benchmark} are of families.")
+            print()
     if not stages:
         print("All stages are up to date.")
 
@@ -149,10 +155,17 @@ def _record(path: Path) -> dict[str, object]:
 
 
 @cache
-def _queries(benchmark: str) -> int:
-    """The number of queries of a benchmark; 0 before it is built."""
+def _queries(benchmark: str, *, families: bool = False) -> int:
+    """The number of queries of a benchmark, or of those of families; 0 before it is built."""
     path = places.BENCHMARKS / benchmark / "queries.parquet"
-    return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
+    if not path.is_file():
+        return 0
+    if not families:
+        return int(pq.read_metadata(path).num_rows)
+    if "family_id" not in pq.read_schema(path).names:
+        return 0
+    ids = pq.read_table(path, columns=["family_id"])["family_id"].to_pylist()
+    return sum(bool(name) for name in ids)
 
 
 @cache
