@@ -9,6 +9,7 @@ from typing import Any, Final
 # May errors quote text of the data? On the command line only if `track.text` is true. A context
 # variable, since readers deep below a command raise the errors.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
+LONGEST: Final = 1_000  # characters of a problem: foreign files can hold much
 
 
 class BadInput(Exception):  # noqa: N818 - a name that messages and documents use
@@ -28,6 +29,8 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
     """
 
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
+        if len(problem) > LONGEST:
+            problem = f"{problem[:LONGEST]}…"
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
         super().__init__(" ".join(line.split()))
 
