@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from broken_tables import MUTATIONS, drop
-from medprobe import benchmarks
 from medprobe.quality import gate, suites
 from medprobe.quality.suites import Suite
+from package_names import own_names
 from sound_tables import BUILT, BuiltTables, make
 
 EXPECTATIONS = Path(__file__).parents[1] / "expectations"
@@ -61,9 +61,9 @@ def test_sound_tables_pass_without_a_warning(
 
 
 def test_every_builder_has_its_suites() -> None:
-    for builder in benchmarks.list_names():
+    for builder in own_names("benchmarks"):
         there = {path.stem for path in (EXPECTATIONS / builder).glob("*.json")}
-        assert {"queries", "candidates"} <= there, builder
+        assert {"queries", "candidates", "sources"} <= there, builder
 
 
 def test_a_suite_like_another_one_has_its_checks() -> None:

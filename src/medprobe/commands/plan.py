@@ -59,8 +59,8 @@ def plan(params: Params, *, as_json: bool = False) -> None:
         print("All stages are up to date.")
 
 
-def _output(name: str, reason: str, time: Time | None) -> outputs.Stage:
-    return outputs.Stage(
+def _output(name: str, reason: str, time: Time | None) -> outputs.PlannedStage:
+    return outputs.PlannedStage(
         stage=name,
         after=None if reason == "now" else reason.removeprefix("after "),
         seconds=time.seconds if time else None,
@@ -134,7 +134,7 @@ def _rates(device: str) -> Mapping[tuple[str, str], float]:
     for path in places.RUNS.glob("*/*/*.json"):
         method, model = path.parent.name, path.parent.parent.name
         record, size = _record(path), _queries(path.stem)
-        if size and record.get("device") == device:
+        if size and record.get("device") == device and "not_asked" not in record:
             for key in ((model, method), ("", method)):
                 seconds[key] = seconds.get(key, 0.0) + float(str(record["seconds"]))
                 queries[key] = queries.get(key, 0) + size

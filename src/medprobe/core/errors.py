@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-# May errors quote text of the data? On the command line only if `track.text` is true. A context
-# variable, since readers deep below a command raise the errors.
+# May errors quote text of the data? On the command line only if `track.text` is true. This is a
+# context variable, since the readers that raise errors are far below the command that knows the
+# answer: as an argument it would pass through each reader, builder, validator and worker between.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
 LONGEST: Final = 1_000  # characters of a problem: foreign files can hold much
 
@@ -36,6 +37,10 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
 
     def __reduce__(self) -> Any:
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class NotAsked(BadInput):
+    """A model that cannot be asked by a method on a benchmark; other results are not concerned."""
 
 
 def quote(value: object) -> str:
