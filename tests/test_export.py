@@ -342,6 +342,12 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         macro = content["results"][0]["scores"]["default"]["full"]["macro"]
         macro["<b>best</b>"] = macro.pop("acc_at_1")
 
+    def endless_number(content: dict) -> None:
+        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["n"] = float("nan")
+
+    def candidates_of_no_subset(content: dict) -> None:
+        next(iter(content["benchmarks"].values()))["candidates"] = {}
+
     def unknown_field(content: dict) -> None:
         next(iter(content["benchmarks"].values()))["about"]["colour"] = "blue"
 
@@ -349,10 +355,14 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         command_as_subset: "invalid name",
         unknown_metric: "unknown metric",
         unknown_field: "a field is missing or unknown",
+        endless_number: "acc_at_1 has numbers that are unknown or infinite",
+        candidates_of_no_subset: "subset 'full' has queries and no candidates",
+        lambda content: content.update(format="x" * 100_000): "format: Input should be",
     }
     for number, (change, problem) in enumerate(changes.items()):
-        with pytest.raises(BadInput, match=problem):
+        with pytest.raises(BadInput, match=problem) as raised:
             shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
+        assert len(str(raised.value)) < 2_000
 
 
 def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:
