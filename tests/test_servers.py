@@ -9,15 +9,17 @@ import pytest
 import probing
 from medprobe.backends import RECORD, finder
 from medprobe.backends.client import TRIES, Client
+from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ServerParams, load_params
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.engine.writing import WritingSettings
 from medprobe.methods.answering import Answering
 from medprobe.methods.judgment import Judgment
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.perplexity import Perplexity
-from medprobe.stages.probe import prepare
+from medprobe.metrics.results import prediction_tables, refusals
+from medprobe.stages.probe import prepare, probe
 from medprobe.stages.prove import prove
 from medprobe.testing.server import serving
 
@@ -43,12 +45,13 @@ def project(tmp_path, monkeypatch, checkpoint):
     """`project(url)` writes params.yaml with a server, and returns its model's folder."""
     monkeypatch.chdir(tmp_path)
 
-    def make(url: str, kind: str = "causal", **more: object) -> Path:
+    def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
         server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), **more}
         models = json.dumps({kind: {"llama": {}}})
-        methods = json.dumps({kind: {"fill": {}}})
+        benchmarks = json.dumps({"table": {"facts": {}}})
         text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"
-        Path("params.yaml").write_text(text + f"methods: {methods}\n")
+        text += f"methods: {json.dumps({kind: methods or {}})}\nbenchmarks: {benchmarks}\n"
+        Path("params.yaml").write_text(text)
         return Path("outputs/models/llama")
 
     return make
@@ -225,6 +228,37 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
         prepare("llama", "rank_change", "facts", load_params())
 
 
+@pytest.mark.parametrize(
+    ("fault", "method", "reason"),
+    [
+        ("leaves out", "likelihood", "likelihood on llama: the server has not proved what the"),
+        ("leaves out", "rank_change", "weights: not by a server); choose one of: answering"),
+        ("other tokens", "answering", "answering on llama: the model's backend can give none"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
+    fault, method, reason, project, checkpoint
+):
+    """The stage ends well, so that others go on; nothing counts the table."""
+    with serving(checkpoint, fault) as (url, served):
+        proved(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
+        write_benchmark()
+        count = len(served.requests)
+        probe("llama", method, "facts", params := load_params())
+        assert len(served.requests) == count
+    path = places.PREDICTIONS / f"llama/{method}/facts.parquet"
+    assert reason in read_refusal(path) and pd.read_parquet(path).empty
+    assert [*refusals(places.PREDICTIONS, params)] == [path]
+    with pytest.raises(BadInput, match="no predictions"):
+        prediction_tables(places.PREDICTIONS, params)
+
+
+def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
+    with serving(checkpoint, "leaves out") as (url, _):
+        method = Answering(proved(project(url)), Answering.Settings(), ENGINE, 1)
+        assert method.passes() == ["none-0-shot-free"]
+
+
 def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
     with serving(checkpoint) as (url, served):
         method = Likelihood(proved(project(url, hours=1e-5)), Likelihood.Settings(), ENGINE, 1)
@@ -233,6 +267,13 @@ def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
         with pytest.raises(BadInput, match=r"16 names to score take about .* hours: 1e-05 are"):
             method.predict(task, "")
         assert len(served.requests) == count
+
+
+def write_benchmark():
+    tables = BenchmarkTables(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES))
+    tables.write(places.BENCHMARKS / "facts")
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms="open")
+    about.write(places.ABOUT / "facts.json")
 
 
 def proved(folder):

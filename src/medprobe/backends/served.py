@@ -14,14 +14,14 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from medprobe.backends import RECORD, Ability, proved_abilities, read_record
-from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
+from medprobe.backends import RECORD, Ability, find_abilities, read_record
+from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, rank_by_scores, text_of
 from medprobe.backends.client import Body, Client
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, load_params
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
-from medprobe.engine import causal, ranking, texts
+from medprobe.engine import causal, texts
 from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
@@ -48,7 +48,7 @@ def open_server(folder: Path) -> "Served":
         raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
     entry = record["entry"]
     length = int((isinstance(entry, dict) and entry.get("max_model_len")) or UNLIMITED)
-    return Served(client, record["kind"], proved_abilities(folder), length)
+    return Served(client, record["kind"], find_abilities(folder), length)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Served:
             means = [total / (len(row) - 1) for total, row in zip(totals, rows, strict=True)]
             right = ranking.answers[i] if ranking.answers else ()
             by_variant = (totals, means)[: ranking.variants]
-            rankings.append([_rank(np.array(s), ranking.k, right) for s in by_variant])
+            rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
             report_progress(1, "queries")
         return rankings
 
@@ -303,15 +303,6 @@ def _nested(content: Any, *keys: str | int) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return content
-
-
-def _rank(scores: np.ndarray, k: int, answers: Sequence[int]) -> VariantRanking:
-    order = [int(i) for i in ranking.best_indices(scores, k, ranking.MAX_TIES)]
-    rank = None
-    if len(answers):
-        places = np.flatnonzero(np.isin(ranking.best_indices(scores, len(scores)), answers))
-        rank = int(places.min()) + 1
-    return VariantRanking([(i, float(scores[i])) for i in order], [True] * len(order), rank)
 
 
 def _first_line(text: str, separator: str) -> str:

@@ -134,7 +134,7 @@ def _rates(device: str) -> Mapping[tuple[str, str], float]:
     for path in places.RUNS.glob("*/*/*.json"):
         method, model = path.parent.name, path.parent.parent.name
         record, size = _record(path), _queries(path.stem)
-        if size and record.get("device") == device:
+        if size and record.get("device") == device and "not_asked" not in record:
             for key in ((model, method), ("", method)):
                 seconds[key] = seconds.get(key, 0.0) + float(str(record["seconds"]))
                 queries[key] = queries.get(key, 0) + size

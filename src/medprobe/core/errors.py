@@ -36,6 +36,10 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
+class NotAsked(BadInput):
+    """A model that cannot be asked by a method on a benchmark; other results are not concerned."""
+
+
 def quote(value: object) -> str:
     """Return a text of the data for an error: in quotes, or its length where it may be licensed.
 

@@ -250,7 +250,7 @@ def find(name: str) -> type[Method]:
     if name not in list_names():
         problem = f"no method '{name}'{nearest(name, list_names())}"
         raise BadInput("methods", problem, f"one of {', '.join(list_names())}")
-    attribute = "".join(part.capitalize() for part in name.split("_"))
+    attribute = plugins.class_name(name)
     if outside := plugins.find_plugins("methods").get(name):
         external: type[Method] = plugins.load(outside, attribute, Method, NEEDED, is_class=True)
         return external

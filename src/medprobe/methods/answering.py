@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal
 import pandas as pd
 from pydantic import Field, StringConstraints
 
-from medprobe.backends import base, finder
+from medprobe.backends import Ability, base, finder
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
@@ -30,6 +30,7 @@ TRAIN: Final = "train"  # a benchmark's table of facts that are never asked
 
 Template = Literal["none", "chat"]
 Form = Literal["constrained", "free"]
+FORM_NEEDS: Final[dict[Form, Ability]] = {"constrained": "echo", "free": "write"}
 
 
 class Answering(Method):
@@ -40,7 +41,7 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
-    NEEDS = frozenset({"write", "echo"})
+    NEEDS = frozenset(FORM_NEEDS.values())
     SELECTING = frozenset({"templates", "shots", "forms"})
 
     class Settings(Section):
@@ -86,12 +87,13 @@ class Answering(Method):
         self.seed = seed
 
     def passes(self) -> list[str]:
-        """A pass a variant."""
-        settings = self.settings
+        """A pass a variant, of the forms that the backend is able to give."""
+        settings, abilities = self.settings, self.backend.abilities
         templates: list[Template] = ["chat"] if self.backend.has_template else []
         if self.backend.has_completion:
             templates.append("none")
-        choices = product(settings.templates or templates, settings.shots, settings.forms)
+        forms = [form for form in settings.forms if FORM_NEEDS[form] in abilities]
+        choices = product(settings.templates or templates, settings.shots, forms)
         return [f"{template}-{shots}-shot-{form}" for template, shots, form in choices]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:

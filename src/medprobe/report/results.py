@@ -43,6 +43,7 @@ class Results:
     invented: frozenset[str] = frozenset()  # models that were trained on the sample world
     queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
     unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
+    notes: dict[str, list[str]] = field(default_factory=dict)  # on how models were asked
     confidence: float = 0.95
 
     @cached_property

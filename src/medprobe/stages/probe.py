@@ -13,10 +13,10 @@ import pandas as pd
 from medprobe import backends, methods
 from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, RankingSettings, parse_section
+from medprobe.core.params import EngineParams, ModelKind, Params, RankingSettings, parse_section
 from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
@@ -25,7 +25,13 @@ from medprobe.core.parts import (
     write_part,
 )
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import BenchmarkTables, Metadata, check_scores, write_predictions
+from medprobe.core.tables import (
+    BenchmarkTables,
+    Metadata,
+    check_scores,
+    write_predictions,
+    write_refusal,
+)
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
 from medprobe.engine.load import NotANumber, choose_device, token_budget
@@ -41,7 +47,7 @@ def probe(
 
     Writes `outputs/predictions/<model>/<method>/<benchmark>.parquet` and next to it the method's
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
-    where it stopped.
+    where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
     Args:
         model: its name in params.yaml.
@@ -54,7 +60,14 @@ def probe(
         BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
             those of its NOTES, and so are not outputs of the stage.
     """
-    probing = prepare(model, method, benchmark, params)
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    try:
+        probing = prepare(model, method, benchmark, params)
+    except NotAsked as error:
+        write_refusal(out, str(error))
+        for name in methods.find(method).NOTES:
+            pd.DataFrame().to_csv(out.with_name(f"{benchmark}-{name}.csv"))
+        return
     if model in params.servers:  # whatever computes: here are only requests
         executor = in_this_process
     with _naming_suitable_methods(model, method):
@@ -63,7 +76,6 @@ def probe(
     if {*notes} != {*probing.prober.NOTES}:
         problem = f"the method's notes are {[*notes]}, its NOTES name {[*probing.prober.NOTES]}"
         raise BadInput(f"methods/{method}.py", problem, "name all, then run medprobe pipeline")
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     for name, note in notes.items():
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
             note.to_csv(path, index=False, lineterminator="\n")
@@ -76,13 +88,16 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     Raises:
         BadInput: the method cannot be used with the model (with the methods that can), or the
             benchmark has no queries.
+        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
+    _check_abilities(model, method, kind)
     if model in params.servers:
-        _check_server(model, method, benchmark, params)
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        backends.check_terms(model, params.servers[model], benchmark, metadata)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -108,40 +123,33 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     with _naming_suitable_methods(model, method):
         if not probing.tasks:  # this loads the model
             raise BadInput(probing.title, "the benchmark has no queries")
+        if not probing.prober.passes():
+            problem = "the model's backend can give none of the variants in params.yaml"
+            raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
     return probing
 
 
-REASONS: Final = {  # why prompts of a benchmark may not go to others' servers
-    "umls": "the UMLS licence forbids to pass its content on",
-    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
-}
-
-
-def _check_server(model: str, method: str, benchmark: str, params: Params) -> None:
-    """Refuse what a server has not proved, and prompts that must not go to it.
+def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
+    """Refuse a method if the model's backend can do nothing of what it needs.
 
     Raises:
-        BadInput: with the methods that could be used, or the reason of the benchmark's terms.
+        NotAsked: with the methods that could be used.
     """
     plugin, folder = methods.find(method), places.MODELS / model
-    abilities = backends.proved_abilities(folder)
-    if not plugin.NEEDS & abilities:
-        proof = backends.read_record(folder)["proof"]
-        needs = "; ".join(f"{need}: {proof.get(need, 'not by a server')}" for need in plugin.NEEDS)
-        suitable = [
-            name
-            for name in methods.find_by_kind([params.models.kind(model)])
-            if methods.find(name).NEEDS & abilities
-        ]
-        remedy = f"choose one of: {', '.join(suitable) or 'none'}"
-        problem = f"the server has not proved what the method needs ({needs})"
-        raise BadInput(f"{method} on {model}", problem, remedy)
-    server, metadata = params.servers[model], Metadata.read(places.ABOUT / f"{benchmark}.json")
-    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+    abilities = backends.find_abilities(folder)
+    if plugin.NEEDS & abilities:
         return
-    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
-    remedy = "serve the model on your own machine; if the server is yours, set own: true"
-    raise BadInput(f"{benchmark} on {model}", problem, remedy)
+    problem = "its backend cannot do what the method needs"
+    proof = dict.fromkeys(plugin.NEEDS, "not by this backend")
+    if backends.is_served(folder):
+        problem = "the server has not proved what the method needs"
+        proof = {need: "not by a server" for need in proof} | backends.read_record(folder)["proof"]
+    needs = "; ".join(f"{need}: {proof[need]}" for need in sorted(plugin.NEEDS))
+    suitable = [
+        name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
+    ]
+    remedy = f"choose one of: {', '.join(suitable) or 'none'}"
+    raise NotAsked(f"{method} on {model}", f"{problem} ({needs})", remedy)
 
 
 @contextmanager
@@ -287,6 +295,8 @@ class Probing:
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""
+        if "weights" not in backends.find_abilities(self.checkpoint):
+            return False
         device = choose_device(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:
