@@ -224,7 +224,7 @@ def check_prompts(queries: pd.DataFrame) -> None:
     slots = queries["prompt"].str.count(re.escape(SLOT))
     for row in queries[slots != 1].head(1).itertuples():
         count = int(slots[row.Index])
-        problem = f"the prompt has {count} slots {SLOT}, expected 1"
+        problem = f"the prompt needs exactly one {SLOT}, and has {count}"
         raise BadInput(f"query {row.query_id}", problem, f"put {SLOT} where the answer belongs")
 
 
