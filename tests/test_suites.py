@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from broken_tables import MUTATIONS, drop
+from medprobe import benchmarks
 from medprobe.quality import gate, suites
 from medprobe.quality.suites import Suite
 from package_names import own_names

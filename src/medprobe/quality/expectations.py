@@ -87,8 +87,9 @@ def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
 @row_check
 def expect_item_to_be_in_list(rows: pd.DataFrame) -> pd.Series:
     """The first column's item is in the second column's list."""
-    item, items = rows.columns
-    is_in_list = [one in many for one, many in zip(rows[item], rows[items], strict=True)]
+    item_column, list_column = rows.columns
+    pairs = zip(rows[item_column], rows[list_column], strict=True)
+    is_in_list = [item in items for item, items in pairs]
     return pd.Series(is_in_list, index=rows.index)
 
 
