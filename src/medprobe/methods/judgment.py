@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit
 
-from medprobe.backends import base, finder
+from medprobe.backends import Ability, base, finder
 from medprobe.core.answers import collect_facts, list_wrong_answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
@@ -137,6 +137,13 @@ class Judgment(Method):
         )
         ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
         return rows.assign(rank=ranks.astype(int))
+
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+        """One for each statement, and in words one for each wording and order of its words."""
+        statements = 2 * len(task.queries)
+        if pass_ == LIKELIHOOD:
+            return "echo", statements
+        return "top_logprobs", statements * 2 * len(self.settings.wordings)
 
     def _compare_likelihoods(
         self, statements: list[str], labels: list[str], masking: Masking

@@ -18,7 +18,7 @@ _K: Final = "K of Gekhman et al. 2025, section 2: share of pairs, ties one half"
 _K_ALL: Final = "K* of Gekhman et al. 2025, section 2: share of queries"
 
 
-class Inside(Scorer):
+class PairRanking(Scorer):
     """Ranked pairs of a column `score`; `hit` says which statements are right."""
 
     METRICS = (
@@ -70,4 +70,4 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     return table.merge(queries[columns], on="query_id")
 
 
-SCORER = Inside()
+SCORER = PairRanking()

@@ -72,6 +72,7 @@ def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
     parts = [part for section in SECTIONS for part in section(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
+    lines += results.notes.get(benchmark, [])
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
 
 
