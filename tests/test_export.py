@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from medprobe import benchmarks, methods
+from medprobe import benchmarks, methods, metrics
 from medprobe.cli import main
 from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
@@ -181,8 +181,9 @@ def test_what_is_cited_exists() -> None:
     assert {key for key in cited if key.startswith("benchmark:")} <= builders
     known = {f"method:{name}" for name in methods.list_names()}
     assert {key for key in cited if key.startswith("method:")} <= known
-    kinds = {key.partition(":")[0]: key.partition(":")[2] for key in cited}
-    assert set(kinds) == {"benchmark", "method", "model"}
+    families = {f"metric:{name}" for name in metrics.list_names()}
+    assert {key for key in cited if key.startswith("metric:")} <= families
+    assert {key.partition(":")[0] for key in cited} == {"benchmark", "method", "metric", "model"}
 
 
 def test_entries_are_bibtex() -> None:
@@ -237,6 +238,7 @@ def test_names_are_cited_once_each() -> None:
     text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
     assert text.count("@") == 2
     assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
+    assert cite(["consistency", "trust"], params).count("@") == 6
     assert "% other: no entry" in text and "% table:" in text
     with pytest.raises(BadInput, match="did you mean 'contrastive'"):
         cite(["contrastiv"], params)

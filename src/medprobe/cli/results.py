@@ -315,7 +315,7 @@ def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, as_
 @main.command(epilog=example("medprobe cite medlama contrastive"))
 @click.argument("names", nargs=-1, required=True)
 def cite(names: tuple[str, ...]) -> None:
-    """Print BibTeX entries for benchmarks, methods and models.
+    """Print BibTeX entries for benchmarks, methods, families of metrics and models.
 
     \b
     NAMES  names of params.yaml, of `medprobe list` or of the hub
