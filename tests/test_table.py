@@ -311,7 +311,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             PROMPTS + "treats,[Y] by [X]\n",
             "line 3: relation treats already has a template",
         ),
-        ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "2 slots [Y] in the prompt"),
+        ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "exactly one [Y], and has 2"),
         ("facts.csv", "subject;relation;object\na;b;c\n", PROMPTS, "by commas, not by semicolons"),
         ("facts.xls", "no", PROMPTS, "files of facts end in .csv, .tsv, .jsonl, .parquet"),
     ],

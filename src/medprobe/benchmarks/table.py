@@ -30,7 +30,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
 )
 from medprobe.sources import facts
-from medprobe.sources.facts import Fact
+from medprobe.sources.facts import FactRow
 
 SUBSET = "full"
 METADATA = Metadata(
@@ -82,7 +82,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def tables(
-    read: Iterable[tuple[str, Fact]],
+    read: Iterable[tuple[str, FactRow]],
     templates: Mapping[str, Mapping[str, str]],
     source: str,
     normalise: str = "exact",
@@ -109,9 +109,45 @@ def tables(
         BadInput: a row has no prompt, or one that does not have exactly one slot; an object is not
             in the answer space of its relation.
     """
-    rows: dict[tuple[str, str, str], list[tuple[str, Fact]]] = {}
-    listed = []
     spaces = spaces or {}
+    rows_by_query = _group_by_query(read, templates, spaces)
+    if not rows_by_query:
+        raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
+    facts_by_query = {key: [fact for _, fact in rows] for key, rows in rows_by_query.items()}
+    all_facts = [fact for query_facts in facts_by_query.values() for fact in query_facts]
+    queries = pd.DataFrame(_queries(facts_by_query))
+    candidates = _candidates(all_facts, spaces)
+    subjects = {(relation, subject) for relation, subject, _ in rows_by_query}
+    counted = [
+        *counts.by_name(source, "facts", [fact.relation for fact in all_facts]),
+        *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
+    ]
+    if families:
+        wordings, names = {}, {}
+        for query, rows in zip(queries["query_id"], rows_by_query.values(), strict=True):
+            where, first_fact = rows[0]
+            aliases = [name for _, fact in rows for name in fact.subject_aliases]
+            wordings[query] = _wordings(where, first_fact, templates)
+            names[query] = further_names(first_fact.subject, aliases, families.names)
+        queries, candidates = with_families(
+            queries, candidates, wordings, names, settings=families, seed=seed
+        )
+        of_family = queries.loc[queries["subset"] == FAMILIES].drop_duplicates("family_id")
+        counted += counts.by_name("", "families", of_family["relation"])
+    others = {"sources": counts.table(counted)}
+    if spaces:
+        pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
+        others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
+    return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
+
+
+def _group_by_query(
+    read: Iterable[tuple[str, FactRow]],
+    templates: Mapping[str, Mapping[str, str]],
+    spaces: Mapping[str, Mapping[str, str]],
+) -> dict[tuple[str, str, str], list[tuple[str, FactRow]]]:
+    """Group checked rows, with their places, by relation, subject and prompt."""
+    rows_by_query: dict[tuple[str, str, str], list[tuple[str, FactRow]]] = {}
     for where, fact in read:
         if fact.type == DISTRACTOR:
             raise BadInput(
@@ -120,48 +156,16 @@ def tables(
         space = spaces.get(fact.relation)
         in_space = _in_space(where, fact, space) if space else fact
         key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
-        rows.setdefault(key, []).append((where, in_space))
-        listed.append(in_space)
-    if not listed:
-        raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
-    queries = pd.DataFrame(_queries({key: [fact for _, fact in row] for key, row in rows.items()}))
-    candidates = _candidates(listed, spaces)
-    subjects = {(relation, subject) for relation, subject, _ in rows}
-    counted = [
-        *counts.by_name(source, "facts", [fact.relation for fact in listed]),
-        *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
-    ]
-    if families:
-        wordings = {
-            query: _wordings(*row[0], templates)
-            for query, row in zip(queries["query_id"], rows.values(), strict=True)
-        }
-        names = {
-            query: further_names(
-                row[0][1].subject,
-                (name for _, fact in row for name in fact.subject_aliases),
-                families.names,
-            )
-            for query, row in zip(queries["query_id"], rows.values(), strict=True)
-        }
-        queries, candidates = with_families(
-            queries, candidates, wordings, names, settings=families, seed=seed
-        )
-        of_family = queries.loc[queries["subset"] == FAMILIES].drop_duplicates("family_id")
-        counted += counts.by_name("", "families", of_family["relation"])
-    others = {"sources": counts.table(counted)}
-    if spaces:
-        pairs = [(relation, name) for relation, names in spaces.items() for name in names.values()]
-        others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
-    return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
+        rows_by_query.setdefault(key, []).append((where, in_space))
+    return rows_by_query
 
 
-def _in_space(where: str, fact: Fact, space: Mapping[str, str]) -> Fact:
+def _in_space(where: str, fact: FactRow, space: Mapping[str, str]) -> FactRow:
     """The fact with its object as the answer space of its relation has it: by identifier, or name.
 
     The object's own name becomes an alias where it differs.
     """
-    by_name = {name: identifier for identifier, name in reversed(space.items())}
+    by_name = {name: identifier for identifier, name in reversed([*space.items()])}
     object_id = fact.object_id if fact.object_id in space else by_name.get(fact.object)
     if object_id is None:
         problem = f"the object is not in the answer space of relation {fact.relation}"
@@ -172,7 +176,7 @@ def _in_space(where: str, fact: Fact, space: Mapping[str, str]) -> Fact:
     return fact.model_copy(update=changes)
 
 
-def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+def _candidates(listed: Iterable[FactRow], spaces: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """The objects of all facts and the names of all answer spaces, each once, sorted by name."""
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     objects = {name for name, *_ in names}
@@ -186,7 +190,9 @@ def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Mapping[str, str]])
     return table.drop_duplicates("name", ignore_index=True)
 
 
-def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> list[Wording]:
+def _wordings(
+    where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]
+) -> list[Wording]:
     """The wordings of a fact, its own first: its columns of prompts, then its relation's others."""
     by_name = dict(templates.get(fact.relation, {}))
     prompt = fact.prompt or by_name[ORIGINAL]
@@ -200,7 +206,7 @@ def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]
     return [Wording(name, template) for name, template in by_name.items()]
 
 
-def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> str:
+def _prompt(where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]) -> str:
     """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
@@ -213,11 +219,11 @@ def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) 
 def _check_slot(where: str, prompt: str) -> None:
     """Raise BadInput where a prompt does not have exactly one slot."""
     if prompt.count(SLOT) != 1:
-        problem = f"{prompt.count(SLOT)} slots {SLOT} in the prompt, expected 1"
-        raise BadInput(where, problem, f"write {SLOT} where the answer stands, and nowhere else")
+        problem = f"the prompt needs exactly one {SLOT}, and has {prompt.count(SLOT)}"
+        raise BadInput(where, problem, f"write {SLOT} where the answer belongs")
 
 
-def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:
+def _queries(rows: dict[tuple[str, str, str], list[FactRow]]) -> list[dict[str, Any]]:
     """Return one row per query. The second and later prompts of a subject have a number."""
     queries = []
     prompt_counts: dict[str, int] = {}

@@ -24,7 +24,7 @@ GOOGLE_RE_TEMPLATES = {
 }
 
 
-class Judgment(Record):
+class RaterJudgment(Record):
     """One rater's judgment of a fact of Google-RE."""
 
     judgment: str
@@ -39,11 +39,11 @@ class GoogleRE(Record):
     sub_aliases: list[str] = Field([])
     obj: str | None
     obj_label: Name
-    judgments: list[Judgment]
+    judgments: list[RaterJudgment]
     masked_sentences: list[str]
 
 
-class Evidence(Record):
+class EvidenceSentence(Record):
     """A sentence of T-REx, and the words for the object in it."""
 
     masked_sentence: str
@@ -58,7 +58,7 @@ class TREx(Record):
     sub_uri: Name
     obj_label: Name
     obj_uri: Name
-    evidences: list[Evidence]
+    evidences: list[EvidenceSentence]
 
 
 class ConceptNet(Record):
