@@ -10,7 +10,7 @@ import pandas as pd
 from medprobe.report.blocks import Cell, Table
 from medprobe.report.worlds import (
     CAPTION,
-    Evidence,
+    TaughtSystem,
     by_method,
     drawing,
     evidence,
@@ -91,7 +91,7 @@ def drawings(table: pd.DataFrame) -> dict[str, str]:
     return {system.file: system.svg for system in pictures}
 
 
-def outcome(systems: list[Evidence]) -> str:
+def outcome(systems: list[TaughtSystem]) -> str:
     """How many systems find what, and which are reversed."""
     counts = pd.Series([_finding(system) for system in systems]).value_counts()
     counted = "; ".join(f"{words}: {count}" for words, count in counts.items())
@@ -125,12 +125,12 @@ def outcome(systems: list[Evidence]) -> str:
     return "\n".join(lines)
 
 
-def _finding(system: Evidence) -> str:
+def _finding(system: TaughtSystem) -> str:
     """What a system finds, without what is odd about it."""
     return system.finding.partition(";")[0]
 
 
-def _named(systems: list[Evidence]) -> str:
+def _named(systems: list[TaughtSystem]) -> str:
     names = ", ".join(
         f"{system.method} of {system.taught} on {system.benchmark}" for system in systems
     )

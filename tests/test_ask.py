@@ -63,7 +63,7 @@ def test_ask_shows_the_answers_of_the_rewired_model(
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        (("bert", "velotrine", "contrastive", "medlama"), "0 slots"),
+        (("bert", "velotrine", "contrastive", "medlama"), "and has 0"),
         (("bart", "[Y]", "contrastive", "medlama"), "no model 'bart'"),
         (("bert", "[Y]", "contrast", "medlama"), "no method 'contrast'"),
         (("bert", "[Y]", "contrastive", "lama"), "no benchmark 'lama'"),

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import shlex
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,23 +36,24 @@ def text(page: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The code blocks of a language."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text(page), re.DOTALL | re.MULTILINE)
-    return [content for name, content in fenced if name == language]
+    """The code blocks of a language, those in lists included."""
+    fenced = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text(page), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(content) for name, content in fenced if name == language]
 
 
 def words(page: Path) -> list[str]:
     """What stands between backticks, code blocks aside."""
-    prose = re.sub(r"^```.*?^```$", "", text(page), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^ *```.*?^ *```$", "", text(page), flags=re.DOTALL | re.MULTILINE)
     return [re.sub(r"\s+", " ", word) for word in re.findall(r"`([^`]+)`", prose)]
 
 
 def typed(page: Path) -> Iterator[list[str]]:
-    """All commands of a page, in words."""
-    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    """All commands of a page, in words, without the variables that are set before them."""
+    scripts = [*blocks(page, ""), *blocks(page, "bash")]
+    lines = [line for script in scripts for line in script.replace("\\\n", " ").splitlines()]
     for line in [*lines, *words(page)]:
-        command = line.partition("#")[0].strip()
-        if re.match(r"(medprobe|dvc|make)\b [a-z-]", command):
+        command = re.sub(r"^([A-Z_]+=\S* )+", "", line.partition("#")[0].strip())
+        if re.match(r"(medprobe|dvc|make)\b [a-z-]|python -m bench\.", command):
             yield shlex.split(command)
 
 
@@ -65,6 +67,8 @@ def test_every_command_exists_and_takes_its_arguments(
         if program == "make":
             targets = re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE)
             assert arguments[0] in targets, arguments
+        elif program == "python" and page.name != "CHANGELOG.md":  # which names what there was
+            assert (ROOT / arguments[1].replace(".", "/")).with_suffix(".py").is_file(), arguments
         elif program == "medprobe":
             command = main.get_command(click.Context(main), arguments[0])
             assert command, f"medprobe {arguments[0]}"

@@ -162,7 +162,7 @@ def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):
 
 
 def test_a_prompt_without_slot_is_refused(tiny_model):
-    with pytest.raises(BadInput, match="query q0: the prompt has 0 slots"):
+    with pytest.raises(BadInput, match=r"query q0: the prompt needs exactly one \[Y\], and has 0"):
         method(tiny_model("t5")).predict(
             probing.task(probing.queries(["none"]), probing.candidates(), 3), ""
         )

@@ -63,7 +63,7 @@ def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda model: model.rank("no slot", NAMES, "mask_average"), "0 slots"),
+        (lambda model: model.rank("no slot", NAMES, "mask_average"), "and has 0"),
         (lambda model: model.rank(PROMPT, [], "mask_average"), "no candidates"),
         (lambda model: model.rank(PROMPT, NAMES, "mask_avrage"), "did you mean 'mask_average'"),
         (lambda model: model.rank(PROMPT, NAMES, "fill_mask"), "ranks no candidates; one of"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.sources.mentions import Mention, Mentions, _ascii_tokens, _tokens
+from medprobe.sources.mentions import Mentions, NameMention, _ascii_tokens, _tokens
 
 
 def spans(names: list[str], text: str) -> list[str]:
@@ -17,10 +17,11 @@ def spans(names: list[str], text: str) -> list[str]:
 def test_takes_the_longest_name_and_every_gives_the_inner_ones() -> None:
     names = Mentions([("kidney disease", "C1"), ("chronic kidney disease", "C2")])
     text = "Has chronic kidney disease."
-    assert names.find(text) == [Mention(4, 26, ("C2",))]
-    assert names.every(text) == [Mention(12, 26, ("C1",)), Mention(4, 26, ("C2",))] or names.every(
-        text
-    ) == [Mention(4, 26, ("C2",)), Mention(12, 26, ("C1",))]
+    assert names.find(text) == [NameMention(4, 26, ("C2",))]
+    assert names.every(text) == [
+        NameMention(12, 26, ("C1",)),
+        NameMention(4, 26, ("C2",)),
+    ] or names.every(text) == [NameMention(4, 26, ("C2",)), NameMention(12, 26, ("C1",))]
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,22 @@ import pandas as pd
 import pytest
 
 import probing
-from medprobe.backends import RECORD, finder
+from medprobe.backends import RATES, RECORD, finder
 from medprobe.backends.client import TRIES, Client
+from medprobe.backends.proof import measure_rates
+from medprobe.commands import plan
+from medprobe.commands.stale_stages import Stage
+from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ServerParams, load_params
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.engine.writing import WritingSettings
 from medprobe.methods.answering import Answering
 from medprobe.methods.judgment import Judgment
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.perplexity import Perplexity
-from medprobe.stages.probe import prepare
+from medprobe.metrics.results import prediction_tables, refusals
+from medprobe.stages.probe import prepare, probe
 from medprobe.stages.prove import prove
 from medprobe.testing.server import serving
 
@@ -43,12 +48,13 @@ def project(tmp_path, monkeypatch, checkpoint):
     """`project(url)` writes params.yaml with a server, and returns its model's folder."""
     monkeypatch.chdir(tmp_path)
 
-    def make(url: str, kind: str = "causal", **more: object) -> Path:
+    def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
         server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), **more}
         models = json.dumps({kind: {"llama": {}}})
-        methods = json.dumps({kind: {"fill": {}}})
+        benchmarks = json.dumps({"table": {"facts": {}}})
         text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"
-        Path("params.yaml").write_text(text + f"methods: {methods}\n")
+        text += f"methods: {json.dumps({kind: methods or {}})}\nbenchmarks: {benchmarks}\n"
+        Path("params.yaml").write_text(text)
         return Path("outputs/models/llama")
 
     return make
@@ -225,14 +231,89 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
         prepare("llama", "rank_change", "facts", load_params())
 
 
-def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
-    with serving(checkpoint) as (url, served):
-        method = Likelihood(proved(project(url, hours=1e-5)), Likelihood.Settings(), ENGINE, 1)
+@pytest.mark.parametrize(
+    ("fault", "method", "reason"),
+    [
+        ("leaves out", "likelihood", "likelihood on llama: the server has not proved what the"),
+        ("leaves out", "rank_change", "weights: not by a server); choose one of: answering"),
+        ("other tokens", "answering", "answering on llama: the model's backend can give none"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
+    fault, method, reason, project, checkpoint
+):
+    """The stage ends well, so that others go on; nothing counts the table."""
+    with serving(checkpoint, fault) as (url, served):
+        proved(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
+        write_benchmark()
         count = len(served.requests)
-        task = probing.task(probing.queries(), probing.candidates(NAMES), 3)
-        with pytest.raises(BadInput, match=r"16 names to score take about .* hours: 1e-05 are"):
-            method.predict(task, "")
+        probe("llama", method, "facts", params := load_params())
         assert len(served.requests) == count
+    path = places.PREDICTIONS / f"llama/{method}/facts.parquet"
+    assert reason in read_refusal(path) and pd.read_parquet(path).empty
+    assert [*refusals(places.PREDICTIONS, params)] == [path]
+    with pytest.raises(BadInput, match="no predictions"):
+        prediction_tables(places.PREDICTIONS, params)
+
+
+def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
+    with serving(checkpoint, "leaves out") as (url, _):
+        method = Answering(proved(project(url)), Answering.Settings(), ENGINE, 1)
+        assert method.passes() == ["none-0-shot-free"]
+
+
+def plan_of(method):
+    command = f"medprobe probe --method {method} --model llama --benchmark facts"
+    stage = Stage("now", [command], ())
+    return plan.estimate_time(f"probe-{method}@llama-facts", stage, load_params())
+
+
+def test_requests_are_planned_and_what_would_take_too_long_is_not_begun(project, checkpoint):
+    methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
+    with serving(checkpoint) as (url, served):
+        folder = project(url, methods=methods, hours=1 / 3600)
+        assert plan_of("likelihood") is None  # before the proof
+        write_benchmark()
+        proved(folder)
+        rates = {"echo": 4.0, "top_logprobs": 9.0, "write": 2.0}
+        (places.RUNS / "llama" / RATES).write_text(json.dumps(rates))
+        note = "refused, hours: 0.000277778 is allowed"
+        # 4 queries of 4 prompts; 4 names
+        assert plan_of("likelihood") == plan.Time(4 * 4 / 4, False, note)
+        assert plan_of("answering") == plan.Time(4 * 4 / 4 + 4 / 2, False, note)
+        assert plan_of("perplexity") == plan.Time(1, False)
+        assert plan_of("rank_change").note.startswith("not asked: rank_change on llama")
+        count = len(served.requests)
+        probe("llama", "likelihood", "facts", load_params())
+        reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        assert "its requests take about 4 s at the rate of its proof, hours" in reason
+        assert len(served.requests) == count
+        proved(project(url, methods=methods, hours=1))  # what is allowed is no part of the record
+        probe("llama", "likelihood", "facts", load_params())
+        count = len(served.requests)
+        assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        proved(project(url, methods=methods, hours=2))
+        assert plan_of("likelihood") == plan.Time(0, False)
+        proofs = len(served.requests) - count
+        probe("llama", "likelihood", "facts", load_params())
+        assert len(served.requests) == count + proofs  # its parts are kept
+
+
+def test_rates_are_measured_with_all_requests_at_once(checkpoint):
+    with serving(checkpoint) as (url, served):
+        ticks = iter([100.0, 104.0, 200.0, 202.0])
+        params = ServerParams(url=url, model="tiny", tokenizer=checkpoint, requests=3)
+        timed = Client("llama", params, clock=lambda: next(ticks))
+        proof = {"echo": "proved", "top_logprobs": "refused", "write": "proved"}
+        assert measure_rates(timed, "causal", proof) == {"echo": 6 / 4, "write": 6 / 2}
+        assert len({json.dumps(body["prompt"]) for body in served.requests}) == 12
+
+
+def write_benchmark():
+    tables = BenchmarkTables(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES))
+    tables.write(places.BENCHMARKS / "facts")
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms="open")
+    about.write(places.ABOUT / "facts.json")
 
 
 def proved(folder):

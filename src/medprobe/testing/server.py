@@ -16,7 +16,7 @@ from medprobe.engine import load
 Body = dict[str, Any]
 
 
-class Served:
+class TinyServer:
     """The model, and how it answers: `fault` names what goes wrong, `failures` how often."""
 
     def __init__(self, folder: Path, fault: str = "", failures: int = 0) -> None:
@@ -90,7 +90,7 @@ class Served:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    served: Served
+    served: TinyServer
 
     def do_GET(self) -> None:
         self._respond({})
@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, Served]]:
+def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, TinyServer]]:
     """Serve a checkpoint as the model `tiny`; yields the URL and what answers.
 
     Args:
@@ -137,7 +137,7 @@ def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[
         fault: `leaves out`, `zeros`, `other tokens`, `429`, `500`, `401`, `half`, `hangs`, or none.
         failures: How many requests fail, with the last five.
     """
-    served = Served(folder, fault, failures)
+    served = TinyServer(folder, fault, failures)
     handler = type("Handler", (_Handler,), {"served": served})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
