@@ -88,7 +88,7 @@ def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
 def expect_item_to_be_in_list(rows: pd.DataFrame) -> pd.Series:
     """The first column's item is in the second column's list."""
     item, items = rows.columns
-    is_in_list = [one in many for one, many in zip(rows[item], rows[items], strict=True)]
+    is_in_list = [value in values for value, values in zip(rows[item], rows[items], strict=True)]
     return pd.Series(is_in_list, index=rows.index)
 
 
