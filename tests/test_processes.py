@@ -25,10 +25,10 @@ def test_processes_do_what_one_process_does(monkeypatch: pytest.MonkeyPatch) -> 
     """Errors come back as they are, with no more of the data than they may quote here."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     numbers = [Job(f"job {number}", number) for number in range(5)]
-    there = [*in_job_order(in_processes(square, numbers))]
+    elsewhere = [*in_job_order(in_processes(square, numbers))]
     here = [*in_job_order(in_this_process(square, numbers))]
-    assert [(at, found[0]) for at, found in there] == [(at, found[0]) for at, found in here]
-    assert os.getpid() not in {found[1] for _, found in there}
+    assert [(at, answer[0]) for at, answer in elsewhere] == [(at, answer[0]) for at, answer in here]
+    assert os.getpid() not in {answer[1] for _, answer in elsewhere}
     with (
         without_quotes(),
         pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"),
