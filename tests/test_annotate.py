@@ -337,14 +337,14 @@ def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:
 
 
 def test_cells_of_csv_sheets_are_no_formulas(tmp_path: Path) -> None:
-    names = ["=cmd|'/C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "gout"]
-    items = pd.DataFrame({"item": [*"abcde"], "text": names, "answer": names})
+    names = ["=cmd|'/C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "\uff1d1+1", "\n=1+1", "gout"]
+    items = pd.DataFrame({"item": [*"abcdefg"], "text": names, "answer": names})
     items = items.assign(**{name: "predictions" for name in ITEM_COLUMNS if name not in items})
     write_folder(items, ["anna"], "csv", tmp_path / "sheets")
     sheet = pd.read_csv(tmp_path / "sheets" / "anna.csv", dtype=str, keep_default_na=False)
-    assert sheet["text"].tolist() == [f"'{name}" for name in names[:4]] + ["gout"]
+    assert sheet["text"].tolist() == [f"'{name}" for name in names[:6]] + ["gout"]
     assert sheet["answer"].equals(sheet["text"])
-    assert sheet["item"].tolist() == [*"abcde"]
+    assert sheet["item"].tolist() == [*"abcdefg"]
 
 
 def test_csv_of_programs_with_a_decimal_comma(truth: Truth) -> None:

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from medprobe import benchmarks, methods
 from medprobe.cli import main
 from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
@@ -29,6 +28,7 @@ from medprobe.stages.compare import compare
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import shared
+from package_names import own_names
 from toy_project import NAMED, project
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
@@ -174,15 +174,13 @@ def test_the_command_prints_it(result_project: Path) -> None:
     }
 
 
-def test_what_is_cited_exists() -> None:
-    """A method or benchmark of nobody's paper has no entry."""
+def test_what_is_cited_exists_and_what_is_of_the_package_is_cited() -> None:
+    """Plugins from outside need no entry, nor does `table`, which builds a user's own."""
     cited = {key for _, keys in references() for key in keys}
-    builders = {f"benchmark:{name.partition('_')[0]}" for name in benchmarks.list_names()}
-    assert {key for key in cited if key.startswith("benchmark:")} <= builders
-    citable = {f"method:{name}" for name in methods.list_names()}
-    assert {key for key in cited if key.startswith("method:")} <= citable
-    kinds = {key.partition(":")[0]: key.partition(":")[2] for key in cited}
-    assert set(kinds) == {"benchmark", "method", "model"}
+    builders = {name.partition("_")[0] for name in own_names("benchmarks")} - {"table"}
+    expected = {f"benchmark:{name}" for name in builders}
+    expected |= {f"method:{name}" for name in own_names("methods")}
+    assert {key for key in cited if not key.startswith("model:")} == expected
 
 
 def test_entries_are_bibtex() -> None:
@@ -344,6 +342,12 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         macro = content["results"][0]["scores"]["default"]["full"]["macro"]
         macro["<b>best</b>"] = macro.pop("acc_at_1")
 
+    def endless_number(content: dict) -> None:
+        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["n"] = float("nan")
+
+    def candidates_of_no_subset(content: dict) -> None:
+        next(iter(content["benchmarks"].values()))["candidates"] = {}
+
     def unknown_field(content: dict) -> None:
         next(iter(content["benchmarks"].values()))["about"]["colour"] = "blue"
 
@@ -351,10 +355,14 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         command_as_subset: "invalid name",
         unknown_metric: "unknown metric",
         unknown_field: "a field is missing or unknown",
+        endless_number: "acc_at_1 has numbers that are unknown or infinite",
+        candidates_of_no_subset: "subset 'full' has queries and no candidates",
+        lambda content: content.update(format="x" * 100_000): "format: Input should be",
     }
     for number, (change, problem) in enumerate(changes.items()):
-        with pytest.raises(BadInput, match=problem):
+        with pytest.raises(BadInput, match=problem) as raised:
             shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
+        assert len(str(raised.value)) < 2_000
 
 
 def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -167,6 +168,15 @@ def test_a_link_out_of_an_archive_brings_nothing(tmp_path: Path) -> None:
     link = tmp_path / "link"  # what the user names is the user's choice
     link.symlink_to(secret)
     import_files("sentences", link, tmp_path / "other")
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    for name in ("pipe", "archive/pipe.txt"):
+        os.mkfifo(tmp_path / name)
+    for path, problem in (("pipe", "no such file or folder"), ("archive", "no text file")):
+        with pytest.raises(BadInput, match=problem):
+            import_files("sentences", tmp_path / path, tmp_path / "data")
 
 
 @pytest.mark.parametrize("what", [name for name in imports.names() if name != "sentences"])

@@ -260,7 +260,8 @@ def test_the_released_files_have_the_counts_of_the_paper(
 
 
 def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> None:
-    data = write(tmp_path)
+    aliases = ["Ada Berg", "A. Berg", " "]
+    data = write(tmp_path, births=[{**BIRTH, "sub_aliases": aliases}])
     rows = [
         RELATION,
         {"relation": "P36", "template": "[Y] is the seat of [X] ."},
@@ -273,7 +274,9 @@ def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> 
     family_prompts = prompts(with_families)
     assert family_prompts["google-re-template-families"] == [
         "Ada Berg was born in [Y] .",
+        "A. Berg was born in [Y] .",
         "Ada Berg comes from [Y] .",
+        "A. Berg comes from [Y] .",
     ]
     assert family_prompts["t-rex-template-families"] == [
         "The capital of France is [Y] .",

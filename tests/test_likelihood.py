@@ -141,6 +141,21 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
     probing.same(other, once)
 
 
+@pytest.mark.parametrize("arch", ["gpt2", "t5"])
+def test_a_prompt_among_others_of_all_lengths_ranks_as_alone(arch, tiny_model):
+    more = "a long time ago, as everyone knew, "
+    prompts = [more + probing.PROMPTS[0], probing.PROMPTS[1], more * 2 + probing.PROMPTS[1]]
+    prober = method(tiny_model(arch))
+    tasks = [
+        probing.task(probing.queries(texts), probing.candidates(NAMES), 5)
+        for texts in (prompts, *([text] for text in prompts))
+    ]
+    together, *alone = (prober.predict(task, "") for task in tasks)
+    names = [task.queries["query_id"] for task in tasks]
+    renamed = [table.assign(query_id=names[0][place]) for place, table in enumerate(alone)]
+    probing.same(together, pd.concat(renamed, ignore_index=True))
+
+
 def test_the_whole_word_variants_can_be_left_out(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1])
     candidates = probing.candidates(NAMES)

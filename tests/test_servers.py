@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 import probing
-from medprobe.backends import RECORD, finder
+from medprobe.backends import RATES, RECORD, finder
 from medprobe.backends.client import TRIES, Client
+from medprobe.backends.proof import measure_rates
+from medprobe.commands import plan
+from medprobe.commands.stale_stages import Stage
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ServerParams, load_params
@@ -259,14 +262,51 @@ def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
         assert method.passes() == ["none-0-shot-free"]
 
 
-def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
+def plan_of(method):
+    command = f"medprobe probe --method {method} --model llama --benchmark facts"
+    stage = Stage("now", [command], ())
+    return plan.estimate_time(f"probe-{method}@llama-facts", stage, load_params())
+
+
+def test_requests_are_planned_and_what_would_take_too_long_is_not_begun(project, checkpoint):
+    methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
     with serving(checkpoint) as (url, served):
-        method = Likelihood(proved(project(url, hours=1e-5)), Likelihood.Settings(), ENGINE, 1)
+        folder = project(url, methods=methods, hours=1 / 3600)
+        assert plan_of("likelihood") is None  # before the proof
+        write_benchmark()
+        proved(folder)
+        rates = {"echo": 4.0, "top_logprobs": 9.0, "write": 2.0}
+        (places.RUNS / "llama" / RATES).write_text(json.dumps(rates))
+        note = "refused, hours: 0.000277778 is allowed"
+        # 4 queries of 4 prompts; 4 names
+        assert plan_of("likelihood") == plan.Time(4 * 4 / 4, False, note)
+        assert plan_of("answering") == plan.Time(4 * 4 / 4 + 4 / 2, False, note)
+        assert plan_of("perplexity") == plan.Time(1, False)
+        assert plan_of("rank_change").note.startswith("not asked: rank_change on llama")
         count = len(served.requests)
-        task = probing.task(probing.queries(), probing.candidates(NAMES), 3)
-        with pytest.raises(BadInput, match=r"16 names to score take about .* hours: 1e-05 are"):
-            method.predict(task, "")
+        probe("llama", "likelihood", "facts", load_params())
+        reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        assert "its requests take about 4 s at the rate of its proof, hours" in reason
         assert len(served.requests) == count
+        proved(project(url, methods=methods, hours=1))  # what is allowed is no part of the record
+        probe("llama", "likelihood", "facts", load_params())
+        count = len(served.requests)
+        assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        proved(project(url, methods=methods, hours=2))
+        assert plan_of("likelihood") == plan.Time(0, False)
+        proofs = len(served.requests) - count
+        probe("llama", "likelihood", "facts", load_params())
+        assert len(served.requests) == count + proofs  # its parts are kept
+
+
+def test_rates_are_measured_with_all_requests_at_once(checkpoint):
+    with serving(checkpoint) as (url, served):
+        ticks = iter([100.0, 104.0, 200.0, 202.0])
+        params = ServerParams(url=url, model="tiny", tokenizer=checkpoint, requests=3)
+        timed = Client("llama", params, clock=lambda: next(ticks))
+        proof = {"echo": "proved", "top_logprobs": "refused", "write": "proved"}
+        assert measure_rates(timed, "causal", proof) == {"echo": 6 / 4, "write": 6 / 2}
+        assert len({json.dumps(body["prompt"]) for body in served.requests}) == 12
 
 
 def write_benchmark():

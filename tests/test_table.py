@@ -145,6 +145,40 @@ def test_all_templates_and_the_answer_space_of_lm_pub_quiz_are_used(tmp_path: Pa
     assert counts.loc[("full", "P1"), "chance_at_1"] == pytest.approx(1 / 3)
 
 
+def test_an_object_is_what_the_answer_space_calls_it(tmp_path: Path) -> None:
+    settings = write_bear(tmp_path)
+    row = {"sub_id": "Q1", "sub_label": "Norway", "sub_aliases": ["Norge"], "answer_idx": 0}
+    row |= {"obj_id": "Q4", "obj_label": "Christiania"}
+    (tmp_path / "tables/BEAR/P1.jsonl").write_text(json.dumps(row))
+    tables = build_benchmark(tmp_path, settings)
+    query = tables.queries[tables.queries["relation"] == "P1"].iloc[0]
+    assert list(query["answers"]) == ["Oslo", "Christiania"]
+    assert list(query["answer_ids"]) == ["Q4", "Q4"]
+    ids = tables.candidates.query("subset == 'full'").set_index("name")["id"]
+    assert ids.to_dict() == {"Bern": "Q5", "Oslo": "Q4", "Paris": "Q6", "crown": "crown"}
+    members = tables.queries[tables.queries["family_id"] == "P1/Q1"]
+    assert list(members["subject"]) == ["Norway", "Norge"] * 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (["Q4", "Q5"], "2 answer_space_ids for 3 answer_space_labels"),
+        (["Q4", "Q5", "Q5"], "answer_space_ids has an entry twice"),
+    ],
+)
+def test_identifiers_of_an_answer_space_that_do_not_fit_are_refused(
+    tmp_path: Path, ids: list[str], problem: str
+) -> None:
+    settings = write_bear(tmp_path)
+    path = tmp_path / "tables/metadata_relations.json"
+    about = json.loads(path.read_text())
+    about["P1"]["answer_space_ids"] = ids
+    path.write_text(json.dumps(about))
+    with pytest.raises(BadInput, match=rf"relation P1: {problem}"):
+        build_benchmark(tmp_path, settings)
+
+
 def test_families_leave_the_benchmarks_own_queries_as_they_are(tmp_path: Path) -> None:
     rows = [{**row, "prompt_short": f"{row['subject']} : [Y]"} for row in ROWS]
     settings = write(tmp_path, csv(rows))

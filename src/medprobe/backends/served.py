@@ -29,7 +29,6 @@ from medprobe.engine.slots import answer_ids, text_slots
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
-RATE: Final = 36.0  # names a second by echo: vLLM on two cores (docs/how-to/servers.md)
 UNLIMITED: Final = 1_000_000_000  # tokens of a window that the server does not state
 
 
@@ -180,14 +179,9 @@ class Served:
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """By the echo of each filled prompt.
-
-        Raises:
-            BadInput: It would take longer than `hours`.
-        """
+        """By the echo of each filled prompt."""
         self.require("echo", "the ranking of names")
         names = ranking.names
-        self._check_time(len(prompts) * len(names))
         rankings = []
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
@@ -221,15 +215,6 @@ class Served:
             remedy = f"`medprobe doctor` shows why; outputs/models/{self.client.name}/{RECORD} too"
             raise BadInput(f"servers.{self.client.name}", problem, remedy)
 
-    def _check_time(self, count: int) -> None:
-        """Raise BadInput for more requests than the hours that params.yaml allows."""
-        hours, allowed = count / RATE / 3600, self.client.params.hours
-        if hours > allowed:
-            problem = f"{count:,} names to score take about {hours:,.0f} hours at {RATE:.0f} a "
-            problem += f"second, hours: {allowed:g} are allowed"
-            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
-            raise BadInput(f"servers.{self.client.name}", problem, remedy)
-
     @property
     def _path(self) -> str:
         return "chat/completions" if self.kind == "chat" else "completions"
@@ -245,11 +230,6 @@ class Served:
 
     def _text(self, answer: Body) -> str:
         return read_text(answer, self.kind, f"servers.{self.client.name}")
-
-
-def seconds_to_rank(queries: int, names: int) -> float:
-    """Return the seconds that ranking names by echo takes at RATE."""
-    return queries * names / RATE
 
 
 def echo_body(row: Sequence[int]) -> Body:

@@ -5,7 +5,7 @@ aliases. The objects of all relations are the candidates; a relation with an ans
 names of that space alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,7 +87,7 @@ def tables(
     source: str,
     normalise: str = "exact",
     *,
-    spaces: Mapping[str, Sequence[str]] | None = None,
+    spaces: Mapping[str, Mapping[str, str]] | None = None,
     families: AliasFamilies | None = None,
     seed: int = 0,
 ) -> BenchmarkTables:
@@ -100,7 +100,8 @@ def tables(
         templates: of each relation, by wording; the first is its own.
         source: the name of the facts' file.
         normalise: the rule for equal answers.
-        spaces: the names that are ranked for a relation; others rank all candidates.
+        spaces: the names, by identifier, that are ranked for a relation; others rank all
+            candidates. An object of one of these identifiers has the name of the space.
         families: which families of wordings and names are asked; none by default.
         seed: of the draw of families.
 
@@ -135,7 +136,7 @@ def tables(
         counted += counts.by_name("", "families", of_family["relation"])
     others = {"sources": counts.table(counted)}
     if spaces:
-        pairs = [(relation, name) for relation, space in spaces.items() for name in space]
+        pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
     return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
 
@@ -143,7 +144,7 @@ def tables(
 def _group_by_query(
     read: Iterable[tuple[str, FactRow]],
     templates: Mapping[str, Mapping[str, str]],
-    spaces: Mapping[str, Sequence[str]],
+    spaces: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, str, str], list[tuple[str, FactRow]]]:
     """Group checked rows, with their places, by relation, subject and prompt."""
     rows_by_query: dict[tuple[str, str, str], list[tuple[str, FactRow]]] = {}
@@ -152,20 +153,39 @@ def _group_by_query(
             raise BadInput(
                 where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
             )
-        if fact.relation in spaces and fact.object not in spaces[fact.relation]:
-            problem = f"the object is not in the answer space of relation {fact.relation}"
-            raise BadInput(where, problem, "add its name to answer_space_labels")
+        space = spaces.get(fact.relation)
+        in_space = _in_space(where, fact, space) if space else fact
         key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
-        rows_by_query.setdefault(key, []).append((where, fact))
+        rows_by_query.setdefault(key, []).append((where, in_space))
     return rows_by_query
 
 
-def _candidates(listed: Iterable[FactRow], spaces: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def _in_space(where: str, fact: FactRow, space: Mapping[str, str]) -> FactRow:
+    """The fact with its object as the answer space of its relation has it: by identifier, or name.
+
+    The object's own name becomes an alias where it differs.
+    """
+    by_name = {name: identifier for identifier, name in reversed([*space.items()])}
+    object_id = fact.object_id if fact.object_id in space else by_name.get(fact.object)
+    if object_id is None:
+        problem = f"the object is not in the answer space of relation {fact.relation}"
+        raise BadInput(where, problem, "add its name to answer_space_labels")
+    name = space[object_id]
+    aliases = (fact.object, *fact.aliases) if fact.object != name else fact.aliases
+    changes = {"object": name, "object_id": object_id, "aliases": aliases}
+    return fact.model_copy(update=changes)
+
+
+def _candidates(listed: Iterable[FactRow], spaces: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """The objects of all facts and the names of all answer spaces, each once, sorted by name."""
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     objects = {name for name, *_ in names}
-    in_spaces = {name for space in spaces.values() for name in space}
-    names |= {(name, name, "", SUBSET) for name in in_spaces - objects}
+    names |= {
+        (name, identifier, "", SUBSET)
+        for space in spaces.values()
+        for identifier, name in space.items()
+        if name not in objects
+    }
     table = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
     return table.drop_duplicates("name", ignore_index=True)
 

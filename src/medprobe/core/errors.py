@@ -10,6 +10,7 @@ from typing import Any, Final
 # context variable, since the readers that raise errors are far below the command that knows the
 # answer: as an argument it would pass through each reader, builder, validator and worker between.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
+LONGEST: Final = 1_000  # characters of a problem: foreign files can hold much
 
 
 class BadInput(Exception):  # noqa: N818 - a name that messages and documents use
@@ -29,6 +30,8 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
     """
 
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
+        if len(problem) > LONGEST:
+            problem = f"{problem[:LONGEST]}…"
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
         super().__init__(" ".join(line.split()))
 

@@ -39,11 +39,6 @@ QUERY_COLUMNS: Final = [
     "subset",  # e.g. full, hard; a query of two subsets has a row and an id in each
 ]
 FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other wordings and names
-FAMILY_COLUMNS: Final = [  # further columns of queries, where a benchmark has families
-    "family_id",  # of the fact: the id of the benchmark's own query; "" outside families
-    "wording",  # the name of the wording
-    "name_kind",  # the kind of the subject's name, such as brand
-]
 MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it

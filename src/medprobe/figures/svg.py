@@ -97,8 +97,9 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
 def _add_legend(figure: Any, height: float, names: Sequence[str]) -> None:
     """Add a legend above the axes, and make the figure higher by its lines."""
     columns = min(len(names), max(1, LETTERS // (max(map(len, names)) + SWATCH)))
-    figure.legend(loc="outside upper left", ncols=columns)
-    figure.set_figheight(height + LEGEND * ceil(len(names) / columns))
+    legend = figure.legend(loc="outside upper left", ncols=columns)
+    breaks = sum(text.get_text().count("\n") for text in legend.get_texts())
+    figure.set_figheight(height + LEGEND * (ceil(len(names) / columns) + breaks))
 
 
 def compact(svg: str, values: Mapping[str, Sequence[str]]) -> str:

@@ -211,6 +211,18 @@ class Method(Protocol):
         """
         return None
 
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int] | None:
+        """Count the requests to a server, for estimates of the running time.
+
+        Args:
+            task: one of `tasks()`.
+            pass_: one of `passes()`.
+
+        Returns:
+            The ability that the requests use, and their number; None if the method asks no server.
+        """
+        return None
+
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Separate the prediction table from tables for people.
 

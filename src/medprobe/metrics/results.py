@@ -39,7 +39,7 @@ COMPARISON: Final = [
     "std",  # over replicates: sentence sets, seeds
 ]
 PREDICTIONS: Final = "predictions"  # what scoring counts
-CONTROLS: Final = ("copy", "always-true")  # variants that use no model; next to `neutral` ones
+CONTROLS: Final = ("copy", "always-true", "shuffled")  # variants that know nothing; and `neutral`
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 

@@ -2,9 +2,9 @@
 
 A system is a model under a method. What is compared: models under one method, methods under one
 model, a model with a control of its method, a system with the benchmark's baseline, which looks
-at no subject, and a system with itself on two subsets of a family's `CONTRASTS`. Each of these is a
-family of its own, within a benchmark, subset and metric, and Holm's correction is for a family: it
-answers one question that a reader asks.
+at no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
+Each of these is a family of its own, within a benchmark, subset and metric, and Holm's correction
+is for a family: it answers one question that a reader asks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,6 +45,7 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
+from medprobe.metrics.subset_tests import subset_tests
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -298,8 +299,9 @@ def significance(
             rows.append(dict(zip(SIGNIFICANCE, keys, strict=False)) | numbers)
             differences.append(difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
+    by_subset = subset_tests(systems, params.confidence).assign(benchmark=benchmark)
     if table.empty:
-        return table
+        return by_subset.reindex(columns=SIGNIFICANCE)
     families = table.groupby(["subset", "metric", "family"])
     for p in ("p", "p_relation"):
         table[f"{p}_holm"] = families[p].transform(lambda p: holm(p.to_numpy()))
@@ -313,6 +315,7 @@ def significance(
         table.loc[row, "smallest_difference_relation"] = (
             np.fmax(smallest, test.smallest_difference) if test else smallest
         )
+    table = pd.concat([table, by_subset]) if len(by_subset) else table
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import pandas as pd
 from pyarrow.parquet import ParquetFile
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ORIGINAL
@@ -78,8 +78,20 @@ class TemplateRow(Record):
 class TemplateList(Record):
     """The templates of a relation as lm-pub-quiz lists them, and the names that may answer it."""
 
+    model_config = ConfigDict(strict=False, coerce_numbers_to_str=True)
+
     templates: list[str] = Field(min_length=1)
     answer_space: list[Name] = Field([], validation_alias=_either(*SPACE))
+    answer_space_ids: list[Name] = Field([])
+
+    @model_validator(mode="after")
+    def _check_ids(self) -> "TemplateList":
+        ids, names = self.answer_space_ids, self.answer_space
+        if ids and len(ids) != len(names):
+            raise ValueError(f"{len(ids)} answer_space_ids for {len(names)} answer_space_labels")
+        if len(set(ids)) < len(ids):
+            raise ValueError("answer_space_ids has an entry twice")
+        return self
 
 
 def read(path: Path) -> Iterator[tuple[str, FactRow]]:
@@ -138,20 +150,24 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     return templates
 
 
-def read_answer_spaces(path: Path) -> dict[str, list[str]]:
+def read_answer_spaces(path: Path) -> dict[str, dict[str, str]]:
     """Read the names that may answer each relation, from a file of templates.
 
     Args:
-        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation.
+        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation,
+            and their identifiers as `answer_space_ids`.
 
     Returns:
-        The names by relation, without relations that have none.
+        The names by relation and identifier, which is the name itself where there are no
+        identifiers; without relations that have no names.
 
     Raises:
         BadInput: the file is malformed.
     """
     return {
-        relation: row.answer_space for _, relation, row in _template_lists(path) if row.answer_space
+        relation: dict(zip(row.answer_space_ids or row.answer_space, row.answer_space, strict=True))
+        for _, relation, row in _template_lists(path)
+        if row.answer_space
     }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from medprobe.core.errors import BadInput
 from medprobe.sources.records import Name, Record, read_json_records, read_wordings
 
@@ -34,6 +36,7 @@ class GoogleRE(Record):
     uuid: Name
     sub: Name
     sub_label: Name
+    sub_aliases: list[str] = Field([])
     obj: str | None
     obj_label: Name
     judgments: list[RaterJudgment]
@@ -89,6 +92,7 @@ class Item:
     object_id: str
     sentences: tuple[tuple[str, str], ...]  # (text with [MASK], the words it replaces)
     accepted: bool = True
+    subject_aliases: tuple[str, ...] = ()
 
 
 def read_google_re(folder: Path) -> Iterator[Item]:
@@ -111,6 +115,7 @@ def read_google_re(folder: Path) -> Iterator[Item]:
                 row.obj or answer,
                 _with_answer(row.masked_sentences, answer),
                 2 * yes >= len(row.judgments),
+                tuple(row.sub_aliases),
             )
 
 

@@ -24,7 +24,7 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import show_progress, with_progress
+from medprobe.core.progress import duration, show_progress, with_progress
 from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
@@ -84,6 +84,36 @@ def probe(
 
 def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing":
     """The work of the stage, finished parts too.
+
+    Raises:
+        BadInput: as `open_probing`.
+        NotAsked: as `open_probing`; or the requests to a server would take longer than allowed.
+    """
+    probing = open_probing(model, method, benchmark, params)
+    if model in params.servers:
+        hours, allowed = estimate_seconds(probing) / 3600, params.servers[model].hours
+        if hours > allowed:
+            problem = f"its requests take about {duration(3600 * hours)} at the rate of its proof, "
+            problem += f"hours: {allowed:g} is allowed"
+            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
+            raise NotAsked(probing.title, problem, remedy)
+    return probing
+
+
+def estimate_seconds(probing: "Probing") -> float:
+    """Estimate how long the requests to a server take that are left, by the rates of its proof."""
+    rates, seconds = backends.read_rates(probing.checkpoint.name), 0.0
+    for group, paths in probing.parts():
+        if not all(path.is_file() for path in paths):
+            for number in group.tasks:
+                requests = probing.prober.requests(probing.tasks[number], group.pass_)
+                if requests and requests[0] in rates:
+                    seconds += requests[1] / rates[requests[0]]
+    return seconds
+
+
+def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Probing":
+    """The work of the stage, however long it takes.
 
     Raises:
         BadInput: the method cannot be used with the model (with the methods that can), or the
@@ -244,7 +274,10 @@ class Probing:
     @cached_property
     def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
         """The fingerprints of each task's tables, and of the inputs of each pass."""
-        inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
+        inputs = {
+            pass_: fingerprint(map(backends.hashed_path, self.prober.inputs(pass_)))
+            for pass_ in self.prober.passes()
+        }
         return _fingerprint_tables(self.tasks), inputs
 
     def _part_path(self, number: int, pass_: str) -> Path:

@@ -75,7 +75,7 @@ def _evaluations(result: ResultRecord, benchmark: BenchmarkRecord) -> Iterator[d
     for variant, by_subset in result.scores.items():
         for subset, relations in by_subset.items():
             for name, numbers in relations.get(MEAN, {}).items():
-                if name not in metrics or subset not in benchmark.queries:
+                if subset not in benchmark.queries or "value" not in numbers:
                     continue
                 details = {
                     "queries_sha256": benchmark.queries[subset],

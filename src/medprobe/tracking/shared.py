@@ -10,11 +10,12 @@ import json
 import re
 from contextlib import chdir
 from importlib import metadata
+from math import isfinite
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import pandas as pd
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from medprobe import benchmark_numbers
 from medprobe.core import places
@@ -34,6 +35,7 @@ ANSWER: Final = "answer"  # where queries have answers that are drawn
 KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns next to the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
 SCHEMA: Final = "medprobe-results-1"
+NUMBERS: Final = {"value", "low", "high", "std", "n"}  # of a metric, of which any can be unknown
 SCORE_NAME: Final = re.compile(r"[\w .,:+/=()'-]{1,200}")  # of a variant, subset or relation
 
 
@@ -58,6 +60,12 @@ class BenchmarkRecord(Section):
         if metric not in catalog():
             raise ValueError(f"unknown metric {str(metric)[:40]!r}")
         return about
+
+    @model_validator(mode="after")
+    def _has_candidates(self) -> Self:
+        if without := sorted(set(self.queries) - set(self.candidates)):
+            raise ValueError(f"subset {without[0][:40]!r} has queries and no candidates")
+        return self
 
     @property
     def metadata(self) -> Metadata:
@@ -90,6 +98,9 @@ class ResultRecord(Section):
                             raise ValueError(f"invalid name {name[:40]!r}")
                     if unknown := sorted(set(metrics) - set(catalog())):
                         raise ValueError(f"unknown metric {unknown[0][:40]!r}")
+                    for metric, numbers in metrics.items():
+                        if not (set(numbers) <= NUMBERS and all(map(isfinite, numbers.values()))):
+                            raise ValueError(f"{metric} has numbers that are unknown or infinite")
         return scores
 
     @property
