@@ -171,7 +171,7 @@ SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
 ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
 
 
-WAYS = [(method, *one) for method, several in METHODS.items() for one in several]
+WAYS = [(method, *way) for method, ways in METHODS.items() for way in ways]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way)))
@@ -186,9 +186,9 @@ def test_a_model_that_overflows_stops_the_part_and_is_named(
     monkeypatch.chdir(tmp_path)
     for place in ("models/mine", "rewired/mine/set-0/step-1"):
         shutil.copytree(tiny_model(arch), tmp_path / "outputs" / place)
-    asked = in_relations(facts(4), 3) if method == "inside" else facts(4)
+    queries = in_relations(facts(4), 3) if method == "inside" else facts(4)
     others = {"train": facts(3), "dev": facts(2), **examples()}
-    tables = BenchmarkTables(asked, probing.candidates(ANSWERS), others=others)
+    tables = BenchmarkTables(queries, probing.candidates(ANSWERS), others=others)
     tables.write(tmp_path / "outputs/benchmarks/toy")
     kind = KINDS.get(arch, "seq2seq")
     params = Params.model_validate(

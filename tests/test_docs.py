@@ -28,7 +28,7 @@ PAGES = [
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"
 GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
-MADE = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")  # by people and stages
+PROJECT_FOLDERS = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")
 
 
 def text(page: Path) -> str:
@@ -72,9 +72,9 @@ def test_every_command_exists_and_takes_its_arguments(
         elif program == "medprobe":
             command = main.get_command(click.Context(main), arguments[0])
             assert command, f"medprobe {arguments[0]}"
-            known = {name for param in command.params for name in param.opts}
+            known_options = {name for param in command.params for name in param.opts}
             options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
-            assert options <= known | {"--help"}, arguments
+            assert options <= known_options | {"--help"}, arguments
             if len(arguments) > 1:  # `medprobe track` alone is a name, and may be
                 context = click.Context(command, info_name=arguments[0])
                 command.parse_args(context, arguments[1:])  # raises UsageError
@@ -83,20 +83,20 @@ def test_every_command_exists_and_takes_its_arguments(
 
 
 def test_every_command_stands_in_a_document() -> None:
-    said = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
-    assert set(main.commands) - {"stages"} <= said
+    documented = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
+    assert set(main.commands) - {"stages"} <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_path_exists(page: Path) -> None:
     roots = {path.name for path in ROOT.iterdir()}
-    made = [str(path) for name, path in vars(places).items() if name.isupper()]
+    made_paths = [str(path) for name, path in vars(places).items() if name.isupper()]
     for word in words(page):
         if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:
             continue
         first = word.split("/")[0]
-        if first in MADE:
-            ours = [path for path in made if word.startswith(path) or path.startswith(word)]
+        if first in PROJECT_FOLDERS:
+            ours = [path for path in made_paths if word.startswith(path) or path.startswith(word)]
             assert ours or word.startswith(("mlruns/", "reports/", ".venv")), word
         elif first in roots and "<" not in word:
             example = page == EXTENDING and "side_effects" in word

@@ -61,7 +61,7 @@ def test_each_rule(sentence: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", [one for pair in FILTER_WORDS.items() for one in (pair[0], *pair[1])]
+    "word", [word_form for pair in FILTER_WORDS.items() for word_form in (pair[0], *pair[1])]
 )
 def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
     for form in (word, word.upper(), word.capitalize()):
