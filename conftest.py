@@ -4,16 +4,25 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# How fast a machine is fails no test.
-settings.register_profile("quick", deadline=None, max_examples=25)
-settings.register_profile("nightly", deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
 SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Set up hypothesis before a file that uses it; other files start without it."""
+    if not isinstance(collector, pytest.Module):
+        return
+    if "\nfrom hypothesis import " not in collector.path.read_text(encoding="utf-8"):
+        return
+    from hypothesis import settings
+
+    # How fast a machine is fails no test.
+    settings.register_profile("quick", deadline=None, max_examples=25)
+    settings.register_profile("nightly", deadline=None, max_examples=1000)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from medprobe.core import executor
 from medprobe.core.errors import BadInput, quote, without_quotes
 from medprobe.core.executor import Job, in_job_order, in_processes, in_this_process
 
@@ -25,10 +26,12 @@ def test_processes_do_what_one_process_does(monkeypatch: pytest.MonkeyPatch) -> 
     """Errors come back as they are, with no more of the data than they may quote here."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
     numbers = [Job(f"job {number}", number) for number in range(5)]
-    there = [*in_job_order(in_processes(square, numbers))]
+    assert {pid for _, (_, pid) in in_processes(square, numbers)} == {os.getpid()}  # soon done
+    monkeypatch.setattr(executor, "START_SECONDS", 0)
+    elsewhere = [*in_job_order(in_processes(square, numbers))]
     here = [*in_job_order(in_this_process(square, numbers))]
-    assert [(at, found[0]) for at, found in there] == [(at, found[0]) for at, found in here]
-    assert os.getpid() not in {found[1] for _, found in there}
+    assert [(at, answer[0]) for at, answer in elsewhere] == [(at, answer[0]) for at, answer in here]
+    assert os.getpid() not in {answer[1] for _, answer in elsewhere}
     with (
         without_quotes(),
         pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"),
@@ -43,7 +46,9 @@ def test_processes_end_with_the_one_they_work_for(tmp_path: Path) -> None:
     """It is killed while both are at work; whoever held its output then lets go of it."""
     program = """
 import os, signal
+from medprobe.core import executor
 from medprobe.core.executor import Job, in_processes
+executor.START_SECONDS = 0
 os.sched_getaffinity = lambda pid: {0, 1}
 def work(number):
     print("at work", flush=True)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -46,9 +47,9 @@ class Recorder:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    made = Recorder()
-    monkeypatch.setattr(repro, "_dvc", made)
-    return made
+    new_recorder = Recorder()
+    monkeypatch.setattr(repro, "_dvc", new_recorder)
+    return new_recorder
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
@@ -96,3 +97,13 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
     both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
     repro._run({name: STAGES[name] for name in ("build", "train")}, 2, {}, 7)
+
+
+def test_dvc_does_not_run_where_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(repro, "find_stale_stages", dict)
+    monkeypatch.setattr(repro, "_dvc", lambda *_: pytest.fail("DVC ran"))
+    repro.repro(jobs=2)
+    assert capsys.readouterr().out == "Data and pipelines are up to date.\n"

@@ -281,22 +281,15 @@ def export(
 @main.command(epilog=example("medprobe moved", "medprobe moved --since v0.1.0 --allow 0"))
 @click.option("--since", default="HEAD", show_default=True, help="A commit, branch or tag.")
 @click.option(
-    "--tolerance",
-    type=click.FloatRange(0, 1),
-    default=0.01,
-    show_default=True,
-    help="The relative change to tolerate; a headline may also change by one answer.",
-)
-@click.option(
     "--allow",
     type=click.FloatRange(0, 1),
     default=0.005,
     show_default=True,
-    help="The share of numbers that may change more; no headline may.",
+    help="The share of numbers that can change by more than 1 %; no headline can.",
 )
 @json_option
 @click.pass_context
-def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, as_json: bool) -> None:
+def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> None:
     """Compare the recorded numbers with those of a commit.
 
     The exit status is 1 if a headline, or more numbers than allowed, changed too much.
@@ -304,7 +297,7 @@ def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, as_
     from medprobe.commands.moved import compare_with
     from medprobe.commands.outputs import Moved
 
-    headlines, numbers = compare_with(since, tolerance)
+    headlines, numbers = compare_with(since)
     if as_json:
         Moved(headlines=headlines.output(), numbers=numbers.output()).print()
     else:
@@ -315,7 +308,7 @@ def moved(ctx: click.Context, since: str, tolerance: float, allow: float, *, as_
 @main.command(epilog=example("medprobe cite medlama contrastive"))
 @click.argument("names", nargs=-1, required=True)
 def cite(names: tuple[str, ...]) -> None:
-    """Print BibTeX entries for benchmarks, methods and models.
+    """Print BibTeX entries for benchmarks, methods, families of metrics and models.
 
     \b
     NAMES  names of params.yaml, of `medprobe list` or of the hub

@@ -15,6 +15,7 @@ from medprobe.commands import outputs
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
+TOLERANCE: Final = 0.01  # the relative change to tolerate
 NEAR_ZERO: Final = 0.1  # smaller numbers may change as much as this one
 ROUNDING: Final = 1e-6  # of recorded numbers
 LISTED: Final = 10  # differences of each kind
@@ -69,13 +70,14 @@ class Comparison(NamedTuple):
         return "\n".join([head, *map(str, self.differences[:LISTED])])
 
 
-def compare_with(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
+def compare_with(since: str) -> tuple[Comparison, Comparison]:
     """Compare the numbers on disk with those of a commit.
+
+    A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
+    1/n, too.
 
     Args:
         since: a commit, branch or tag.
-        tolerance: the relative change to tolerate. A headline that is a mean over n queries may
-            also change by one answer, 1/n.
 
     Returns:
         The headlines, which are the main numbers of all results (`metrics/summary.json`), and all
@@ -91,10 +93,10 @@ def compare_with(since: str, tolerance: float) -> tuple[Comparison, Comparison]:
     headlines_before, scores_before = _numbers(_committed(since))
 
     def limit(_: Place, value: float) -> float:
-        return tolerance * max(abs(value), NEAR_ZERO)
+        return TOLERANCE * max(abs(value), NEAR_ZERO)
 
     def limit_of_headline(place: Place, value: float) -> float:
-        return max(tolerance * abs(value), _one_answer(scores_before, place, value))
+        return max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
 
     return (
         _compare(places.SUMMARY, headlines_before, headlines, limit_of_headline),

@@ -36,12 +36,12 @@ def repro(jobs: int) -> None:
     Raises:
         BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
-    with exclusive_lock(), process_group() as group:
+    with process_group() as group, exclusive_lock():
         repair()
         remove_filter()
         stages = find_stale_stages()
         if not stages:
-            _dvc([], os.environ, group)
+            print("Data and pipelines are up to date.")  # as DVC says
             return
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
         with fork_server.start(share | os.environ, group) as variables:

@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from medprobe.core.errors import quoting
 
 PR_SET_PDEATHSIG: Final = 1  # of Linux
+START_SECONDS: Final = 4.0  # about what a process needs to import the libraries
 
 
 class Job(NamedTuple):
@@ -48,19 +50,24 @@ def in_this_process(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator
 def in_processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
     """Run the jobs in other processes, one for each core (an `Executor`).
 
-    Meant for work in pure Python, of which a process uses one core only. The processes are spawned,
-    not forked: progress, Arrow and OpenBLAS run threads here, and a fork copies the locks that
-    these hold, but not the threads that would release them. So `work`, the arguments and the
-    results must be picklable.
+    Meant for work in pure Python, of which a process uses one core only. Other processes take over
+    what this one has not begun after `START_SECONDS`. They are spawned, not forked: progress, Arrow
+    and OpenBLAS run threads here, and a fork copies the locks that these hold, but not the threads
+    that would release them. So `work`, the arguments and the results must be picklable.
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    if (workers := min(cores, len(jobs))) < 2:
-        yield from in_this_process(work, jobs)
+    remaining = dict(enumerate(jobs))
+    end = time.monotonic() + START_SECONDS
+    while remaining and (min(cores, len(remaining)) < 2 or time.monotonic() < end):
+        index = next(iter(remaining))
+        yield index, work(remaining.pop(index).argument)
+    if not remaining:
         return
+    workers = min(cores, len(remaining))
     with ProcessPoolExecutor(
         workers, get_context("spawn"), _initialise_worker, (quoting.get(),)
     ) as pool:
-        indices = {pool.submit(work, job.argument): index for index, job in enumerate(jobs)}
+        indices = {pool.submit(work, job.argument): index for index, job in remaining.items()}
         try:
             for future in as_completed(indices):
                 yield indices[future], future.result()

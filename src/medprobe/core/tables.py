@@ -25,6 +25,7 @@ BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
 Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
 FAMILY: Final = b"medprobe.metric"  # key in a prediction table's file: the family that scores it
+REFUSAL: Final = b"medprobe.not_asked"  # key in one without rows: why the model was not asked
 
 QUERY_COLUMNS: Final = [
     "query_id",
@@ -38,11 +39,6 @@ QUERY_COLUMNS: Final = [
     "subset",  # e.g. full, hard; a query of two subsets has a row and an id in each
 ]
 FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other wordings and names
-FAMILY_COLUMNS: Final = [  # further columns of queries, where a benchmark has families
-    "family_id",  # of the fact: the id of the benchmark's own query; "" outside families
-    "wording",  # the name of the wording
-    "name_kind",  # the kind of the subject's name, such as brand
-]
 MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
@@ -228,7 +224,7 @@ def check_prompts(queries: pd.DataFrame) -> None:
     slots = queries["prompt"].str.count(re.escape(SLOT))
     for row in queries[slots != 1].head(1).itertuples():
         count = int(slots[row.Index])
-        problem = f"the prompt has {count} slots {SLOT}, expected 1"
+        problem = f"the prompt needs exactly one {SLOT}, and has {count}"
         raise BadInput(f"query {row.query_id}", problem, f"put {SLOT} where the answer belongs")
 
 
@@ -331,6 +327,25 @@ def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
     about = {**(content.schema.metadata or {}), FAMILY: metric.encode()}
     with replacing(path) as scratch:
         pq.write_table(content.replace_schema_metadata(about), scratch)
+
+
+def write_refusal(path: Path, reason: str) -> None:
+    """Write a prediction table without rows, of a model that was not asked.
+
+    Args:
+        path: The parquet file.
+        reason: Why it was not asked.
+    """
+    content = pa.Table.from_pandas(pd.DataFrame(columns=PREDICTION_COLUMNS), preserve_index=False)
+    with replacing(path) as scratch:
+        pq.write_table(content.replace_schema_metadata({REFUSAL: reason.encode()}), scratch)
+
+
+def read_refusal(path: Path) -> str:
+    """Return why a model was not asked; empty if it was, or if there is no such table."""
+    if not path.is_file():
+        return ""
+    return (pq.read_schema(path).metadata or {}).get(REFUSAL, b"").decode()
 
 
 def metric_of_predictions(path: Path) -> str:

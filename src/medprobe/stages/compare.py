@@ -11,6 +11,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe import benchmark_numbers
+from medprobe.backends import read_record
 from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
@@ -24,6 +25,7 @@ from medprobe.metrics.results import (
     COMPARISON,
     comparison,
     prediction_tables,
+    refusals,
     write_csv,
 )
 from medprobe.metrics.significance import READINGS, read_tests
@@ -223,8 +225,24 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
             name: sorted({path.parent.name for path in {*paths.values()} - {*listed_tables[name]}})
             for name, paths in tables.items()
         },
+        notes={name: _describe_asking(name, paths[name], params) for name in probed},
         confidence=params.score.confidence,
     )
+
+
+def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> list[str]:
+    """One sentence per model behind a server, and one per model that a method did not ask."""
+    sentences = []
+    for model in sorted({path.parent.parent.name for path in tables} & {*params.servers}):
+        server = read_record(places.MODELS / model)
+        text = f"{model} is {server['model']} behind the server {server['host']}."
+        sentences.append(f"{text} Its weights could not be hashed: the server does not show them.")
+        if params.servers[model].zero_retention:
+            sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
+    for path, reason in refusals(places.PREDICTIONS, params).items():
+        if path.stem == benchmark:
+            sentences.append(f"Not asked: {reason}.")
+    return sentences
 
 
 def _first_query(queries_of_benchmark: pd.DataFrame) -> str:

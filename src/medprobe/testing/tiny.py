@@ -214,11 +214,11 @@ def _gpt2(tokenizer: Any) -> Any:
     )
 
 
-def _network_of_family(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any]:
+def _network_of_family(auto: str, kind: str, **more: Any) -> Callable[[Any], Any]:
     """A function that makes a network of the family `kind` for a tokenizer.
 
-    Sizes are set by the names that most families use. Attention windows, where a family has them,
-    are shorter than texts.
+    `auto` names a class of transformers, which takes long to import. Sizes are set by the names
+    that most families use. Attention windows, where a family has them, are shorter than texts.
     """
 
     def network(tokenizer: Any) -> Any:
@@ -235,13 +235,13 @@ def _network_of_family(auto: Any, kind: str, **more: Any) -> Callable[[Any], Any
             pad_token_id=tokenizer.pad_token_id,
             **more,
         )
-        return auto.from_config(config)
+        return getattr(transformers, auto).from_config(config)
 
     return network
 
 
-_causal = partial(_network_of_family, transformers.AutoModelForCausalLM)
-_masked = partial(_network_of_family, transformers.AutoModelForMaskedLM)
+_causal = partial(_network_of_family, "AutoModelForCausalLM")
+_masked = partial(_network_of_family, "AutoModelForMaskedLM")
 _GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
 
 

@@ -21,6 +21,7 @@ from medprobe.report.sections import (
     differences,
     expert,
     f1,
+    inside,
     judgment,
     models,
     published,
@@ -39,6 +40,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     ucm.section,
     f1.section,
     judgment.section,
+    inside.section,
     trust.section,
     calibration.section,
     sweeps.section,
@@ -69,6 +71,7 @@ def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
     parts = [part for section in SECTIONS for part in section(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
+    lines += results.notes.get(benchmark, [])
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
 
 
