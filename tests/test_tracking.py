@@ -627,7 +627,7 @@ def test_processes_that_start_together_make_one_store(empty: Path) -> None:
         for name in ("first", "second")
     ]
     for process in processes:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors.decode()[-2000:]
     assert sorted(run.info.run_name for run in runs("b")) == ["first · f", "second · f"]
 
