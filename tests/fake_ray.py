@@ -56,7 +56,7 @@ class Actor:
         """Do the first job, or die of it."""
         reference, job = self.queue[0]
         self.ray.begun[job.argument] += 1
-        if job.argument in self.ray.deadly:
+        if job.argument in self.ray.deadly and self.ray.begun[job.argument] <= self.ray.deaths:
             self.ray.done.update((waiting, Lost()) for waiting, _ in self.queue)
             self.queue.clear()
             return
@@ -91,6 +91,7 @@ class Ray:
         self.in_time = 99  # workers that start at once; others wait until there is nothing to do
         self.other: dict[str, str] = {}  # versions that are another's
         self.deadly: set[int] = set()  # arguments that end their worker
+        self.deaths = 99  # of workers by each of these; then they are done
         self.unpicklable: set[int] = set()  # arguments whose result no pickle holds
         self.hanging: set[int] = set()  # arguments that never end
         self.cancelled: list[Reference] = []

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from medprobe import metrics
 from medprobe.cli import main
 from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
@@ -180,7 +181,9 @@ def test_what_is_cited_exists_and_what_is_of_the_package_is_cited() -> None:
     builders = {name.partition("_")[0] for name in own_names("benchmarks")} - {"table"}
     expected = {f"benchmark:{name}" for name in builders}
     expected |= {f"method:{name}" for name in own_names("methods")}
-    assert {key for key in cited if not key.startswith("model:")} == expected
+    assert {key for key in cited if not key.startswith(("model:", "metric:"))} == expected
+    families = {f"metric:{name}" for name in metrics.list_names()}
+    assert {key for key in cited if key.startswith("metric:")} <= families
 
 
 def test_entries_are_bibtex() -> None:
@@ -235,6 +238,7 @@ def test_names_are_cited_once_each() -> None:
     text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
     assert text.count("@") == 2
     assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
+    assert cite(["consistency", "trust"], params).count("@") == 6
     assert "% other: no entry" in text and "% table:" in text
     with pytest.raises(BadInput, match="did you mean 'contrastive'"):
         cite(["contrastiv"], params)

@@ -125,15 +125,16 @@ def test_states_are_those_of_a_statement_read_alone(arch: str, tiny_model) -> No
         assert statements.texts[i].lower().endswith(last.replace("##", "").lower())
 
 
-def slow_direction(differences: np.ndarray) -> np.ndarray:
-    """By plain loops over the pairs."""
-    size = differences.shape[1]
-    mean, squares = np.zeros(size), np.zeros((size, size))
-    scale = np.sqrt(np.mean(differences**2, axis=0))
+def slow_direction(states: np.ndarray, differences: np.ndarray) -> np.ndarray:
+    """By plain loops over statements and pairs."""
+    size = states.shape[1]
+    scale = states.std(axis=0)
+    covariance, mean = np.zeros((size, size)), np.zeros(size)
+    for row in (states - states.mean(axis=0)) / scale:
+        covariance += np.outer(row, row) / len(states)
     for row in differences / scale:
         mean += row / len(differences)
-        squares += np.outer(row, row) / len(differences)
-    return np.linalg.inv(squares + RIDGE * np.eye(size)) @ mean / scale
+    return np.linalg.inv(covariance + RIDGE * np.eye(size)) @ mean / scale
 
 
 def planted(strength: float, size: int = 6) -> PairProbes:
@@ -156,10 +157,11 @@ def test_probes_are_those_fitted_to_the_training_pairs_alone() -> None:
         states = probes.states[:, place].astype(float)
         differences = states[probes.pairs[:, 0]] - states[probes.pairs[:, 1]]
         members = probes.groups == group
-        weights = slow_direction(differences[pair_groups != group])
+        weights = slow_direction(states[~members], differences[pair_groups != group])
         assert scores[members, place] == pytest.approx(states[members] @ weights)
         for other in {*range(4)} - {group}:
-            weights = slow_direction(differences[~np.isin(pair_groups, [group, other])])
+            kept = ~np.isin(probes.groups, [group, other])
+            weights = slow_direction(states[kept], differences[kept[probes.pairs[:, 0]]])
             held_out[group, place] += share_ranked(differences[pair_groups == other] @ weights)
     assert places.tolist() == held_out.argmax(axis=1).tolist() == [1] * 4
     folds = np.arange(120) // 3 % 5
@@ -170,7 +172,9 @@ def test_probes_are_those_fitted_to_the_training_pairs_alone() -> None:
     for group, fold in product(range(4), range(5)):
         train = (pair_groups == group) & ~(pair_folds == fold).any(axis=1)
         test = (probes.groups == group) & (folds == fold)
-        assert within[test] == pytest.approx(states[test] @ slow_direction(differences[train]))
+        statements = sorted({*probes.pairs[train].ravel()})
+        weights = slow_direction(states[statements], differences[train])
+        assert within[test] == pytest.approx(states[test] @ weights)
 
 
 def ranked(probes: PairProbes, scores: np.ndarray) -> float:
@@ -189,12 +193,13 @@ def test_a_planted_direction_is_found_and_not_by_shuffled_labels() -> None:
 
 
 def test_features_that_do_not_vary_have_no_weight() -> None:
-    differences = np.random.default_rng(0).normal(size=(9, 3)) * [1.0, 0.0, 1.0]
-    assert Moments.of(differences).direction()[1] == 0
-    both = Moments.of(differences) + Moments.of(np.ones((4, 3)))
-    rest = both - Moments.of(np.ones((4, 3)))  # zero but for rounding
-    assert rest.direction() == pytest.approx(Moments.of(differences).direction())
-    assert not Moments.of(np.empty((0, 3))).direction().any()
+    states = np.random.default_rng(0).normal(size=(9, 3)) * [1.0, 0.0, 1.0]
+    moments = Moments.of(states, states[1:] - states[:-1])
+    assert moments.direction()[1] == 0 and moments.direction()[0] != 0
+    others = Moments.of(np.ones((4, 3)) * 1e3, np.ones((3, 3)))
+    rest = moments + others - others  # but for rounding
+    assert rest.direction() == pytest.approx(moments.direction())
+    assert not Moments.of(np.empty((0, 3)), np.empty((0, 3))).direction().any()
 
 
 @pytest.mark.parametrize("arch", ["bert", "gpt2"])

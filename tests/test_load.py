@@ -362,3 +362,14 @@ def test_an_adapter_is_not_left_out_silently(tiny_model: TinyModel, tmp_path: Pa
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(BadInput, match="it holds an adapter, which is not merged"):
         load(folder, "causal")
+
+
+def test_refused_memory_is_no_damaged_checkpoint(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(transformers.AutoModelForMaskedLM, "from_pretrained", refuse)
+    with pytest.raises(MemoryError):
+        load(tiny_model("bert"), "masked")

@@ -1,13 +1,16 @@
 """A model behind a server gives the numbers of the same model in this process, or is refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import transformers
 
 import probing
 from medprobe.backends import RATES, RECORD, finder
+from medprobe.backends.base import Chat
 from medprobe.backends.client import TRIES, Client
 from medprobe.backends.proof import measure_rates
 from medprobe.commands import plan
@@ -35,12 +38,23 @@ track: {}
 """
 ENGINE = EngineParams(device="cpu")
 NAMES = probing.NAMES[3:7]
-WORDS = [("Is it [1] or [2]?", "pain", "SNCA")]  # whole words of the tiny vocabulary
+WORDINGS = [("Is it [1] or [2]?", "x", "z")]  # letters that no other token begins with
+TEMPLATE = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
 
 
 @pytest.fixture(scope="module")
 def checkpoint(tiny_model):
     return tiny_model("gpt2")
+
+
+@pytest.fixture(scope="module")
+def chat_checkpoint(checkpoint, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "chat"
+    shutil.copytree(checkpoint, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture
@@ -68,21 +82,69 @@ def record(folder):
     return json.loads((folder / RECORD).read_text())["proof"]
 
 
-@pytest.mark.parametrize("method", [Likelihood, Perplexity, Answering])
-def test_a_server_gives_the_numbers_of_the_model_in_this_process(method, project, checkpoint):
-    settings = {
-        Likelihood: {"per_token": True, "ranks": True},
-        Answering: {"forms": ["constrained"]},
-    }
-    chosen = method.Settings(**settings.get(method, {}))
-    task = probing.task(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES), 3)
+PASSES = {  # of a served model, by kind
+    Likelihood: {"causal": [""], "chat": [""]},
+    Perplexity: {"causal": [""], "chat": [""]},
+    Answering: {"causal": ["none-0-shot-constrained"], "chat": ["chat-0-shot-constrained"]},
+    Judgment: {"causal": ["none", "likelihood"], "chat": ["chat", "likelihood"]},
+}
+SETTINGS = {
+    Likelihood: {"per_token": True, "ranks": True},
+    Answering: {"forms": ["constrained"]},
+    Judgment: {"wordings": WORDINGS},
+}
+
+
+@pytest.mark.parametrize("kind", ["causal", "chat"])
+@pytest.mark.parametrize("method", PASSES)
+def test_a_server_gives_the_numbers_of_the_model_in_this_process(
+    method, kind, project, checkpoint, chat_checkpoint
+):
+    folder = chat_checkpoint if kind == "chat" else checkpoint
+    chosen = method.Settings(**SETTINGS.get(method, {}))
+    queries = probing.queries()
+    queries["answers"] = [[NAMES[number % 2]] for number in range(len(queries))]
+    queries["answer_ids"] = queries["answers"]
+    queries["subject"] = queries["subject_id"] = queries["query_id"]
+    tables = BenchmarkTables(queries, probing.candidates(NAMES))
+    with serving(folder) as (url, server):
+        server.top = 100_000  # all words are among the likeliest, so their numbers are exact
+        record = proved(project(url, kind, tokenizer=str(folder)))
+        served, local = method(record, chosen, ENGINE, 1), method(folder, chosen, ENGINE, 1)
+        assert served.passes() == PASSES[method][kind]
+        for task in local.tasks(tables, 3):
+            for pass_ in served.passes():
+                ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
+                pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_checkpoint):
+    chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
+    with serving(chat_checkpoint) as (url, server):
+        served = prove_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
+        [[(text, share)]] = served.write(
+            [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), ""
+        )
+        body = server.requests[-1]
+        assert [(m["role"], m["content"]) for m in body["messages"]] == [
+            ("user", "Aspirin treats ____ ."),
+            ("assistant", "pain"),
+            ("user", "Velotrine treats ____ ."),
+        ]
+        message = server.answer("chat/completions", body)["choices"][0]["message"]
+        first_line = message["content"].strip().partition("\n")[0]
+        assert (text, share) == (" ".join(first_line.split()), 1)
+
+
+def test_a_word_that_is_not_among_the_likeliest_has_the_last_of_them(project, checkpoint):
     with serving(checkpoint) as (url, _):
-        folder = proved(project(url))
-        served, local = method(folder, chosen, ENGINE, 1), method(checkpoint, chosen, ENGINE, 1)
-        assert served.passes() == local.passes()
-        for pass_ in local.passes():
-            ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
-            pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+        served = prove_and_open(project(url))
+        prompt = {"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}
+        [answer] = served.client.post_all("completions", [prompt])
+        top = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+        word = max(top, key=top.get).strip()
+        [scores] = served.word_log_probs(["Aspirin treats [Y]"], ["q"], [word, "nothing"], "\n")
+        assert scores == [max(top.values()), min(top.values())]
 
 
 def test_words_are_compared_by_their_log_probabilities(project, checkpoint):

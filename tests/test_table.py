@@ -247,6 +247,29 @@ def test_the_gate_sees_what_is_wrong_with_families(
         assert check["notes"] == "a family of one compares nothing"
 
 
+@pytest.mark.parametrize(
+    ("rows", "prompts"),
+    [
+        (ROWS, "treats,b,[X] is without influence on [Y] .\n"),  # `flu` within a word
+        (ROWS, "treats,b,[X] is given for [Y]\n"),  # another end is another prompt
+        (  # one subject has both rows, so the name is of one concept
+            [{**ROWS[2], "subject_aliases": "Brena"}, {**ROWS[2], "object": "fever"}],
+            "treats,b,[X] ends [Y] .\n",
+        ),
+    ],
+)
+def test_the_gate_passes_families_that_only_look_wrong(
+    tmp_path: Path, rows: list[dict[str, str]], prompts: str
+) -> None:
+    header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
+    settings = write(tmp_path, csv(rows), prompts=header + prompts)
+    settings = settings.model_copy(update={"families": FAMILIES})
+    found = build_benchmark(tmp_path, settings)
+    assert (found.queries["subset"] == "families").any()
+    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    assert gate_helpers.failing("table", tables, settings) == []
+
+
 def test_an_object_outside_its_answer_space_is_refused(tmp_path: Path) -> None:
     settings = write_bear(tmp_path)
     path = tmp_path / "tables/BEAR/P1.jsonl"

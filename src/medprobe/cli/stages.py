@@ -92,6 +92,8 @@ def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
         "device": f"server {record['host']}",
         "server.model": record["model"],
         "server.weights": record["weights"],
+        "server.tokenizer": record["tokenizer"],
+        **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
         "server.own": server.own,
         "server.zero_retention": server.zero_retention,
     }

@@ -41,7 +41,8 @@ class Nodes:
         self.failures: Counter[str] = Counter()  # starts that failed, by node; "" if Ray chose it
         self.last_failures: dict[str, float] = {}
         self.reason = ""
-        self.end = threading.Event()
+        self.wake, self.ended = threading.Event(), False
+        self.time_asked = time.monotonic()
         self._read()
 
     def __enter__(self) -> "Nodes":
@@ -49,18 +50,36 @@ class Nodes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.end.set()
+        self.ended = True
+        self.wake.set()
 
     def _read(self) -> None:
         import ray
 
+        begin = time.monotonic()
         self.alive = {node["NodeID"]: node for node in ray.nodes() if node["Alive"]}
-        self.time_read = time.monotonic()
+        self.time_read = begin
 
     def _watch(self) -> None:
-        while not self.end.wait(1):
+        while not self.ended:
+            self.wake.wait(1)
+            self.wake.clear()
             with suppress(Exception):  # of whatever kind: then the time of the last answer shows it
                 self._read()
+
+    def refresh(self) -> None:
+        """Read the nodes again, at once but without waiting for it."""
+        self.time_asked = time.monotonic()
+        self.wake.set()
+
+    @property
+    def are_current(self) -> bool:
+        """Whether the nodes were read since `refresh`.
+
+        A call that starts a worker waits for the head, so without this the loss of the head, by
+        which workers are lost too, would stop the driver.
+        """
+        return self.time_read >= self.time_asked
 
     @property
     def silence(self) -> float:

@@ -82,7 +82,7 @@ class Run:
         """The results, as they come."""
         with self.nodes:
             while self.remaining or any(worker.queue for worker in self.staff.active):
-                if not self._head_is_silent():
+                if not self._head_is_silent() and self.nodes.are_current:
                     self._hire()
                 self._employ()
                 results = [result for ref in self._wait() for result in self._settle(ref)]
@@ -295,6 +295,7 @@ class Run:
         """A worker is gone, with its process or its node. Of its jobs the first was begun."""
         if worker in self.staff.active:
             self.staff.end(worker)
+        self.nodes.refresh()
         if number is None:
             self.nodes.record_failure(worker, str(why).strip().splitlines()[-1].strip())
         elif number == worker.queue[0]:

@@ -146,6 +146,8 @@ def read_model(
             trust_remote_code=False,
             **placement,
         )
+    except MemoryError:
+        raise
     except Exception as error:  # of transformers' many models, and of the loaders of weights
         reason = first_line(error)
         if isinstance(error, pickle.UnpicklingError):

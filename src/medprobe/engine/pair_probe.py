@@ -1,8 +1,8 @@
-"""A linear probe that ranks right over wrong: fitted to differences between pairs of statements.
+"""A linear probe that ranks right over wrong statements, fitted without iterations.
 
-The direction is Fisher's linear discriminant of the pairs, the difference in means corrected by the
-covariance. All that a fit needs are sums over pairs, so that leaving a group of pairs out is a
-subtraction.
+The direction is the mean difference between the right and the wrong statement of a pair, corrected
+by the covariance of all statements (Fisher's linear discriminant). All that a fit needs are sums,
+so that leaving a group of statements out is a subtraction.
 
 Source: Marks and Tegmark 2023, section 5 (mass-mean probing); the ridge is ours.
 """
@@ -15,53 +15,72 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-RIDGE: Final = 1.0  # added to the mean square of each standardised feature, which is 1
-CONSTANT: Final = 1e-5  # the root mean square below which a feature is rounding, and left out
+RIDGE: Final = 0.1  # added to the variance of each standardised feature, which is 1
+CONSTANT: Final = 1e-5  # the deviation below which a feature is rounding, and left out
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over the differences of pairs, the state of the right statement less the wrong one's."""
+    """Sums over statements and over the differences of their pairs."""
 
-    count: int
+    statements: int
     sums: Array  # [hidden]
     products: Array  # [hidden, hidden]
+    pairs: int
+    differences: Array  # right less wrong, [hidden]
 
     @classmethod
-    def of(cls, differences: Array) -> "Moments":
-        """Sum over differences, [pairs, hidden]."""
-        return cls(len(differences), differences.sum(axis=0), differences.T @ differences)
+    def of(cls, states: Array, differences: Array) -> "Moments":
+        """Sum over statements, [statements, hidden], and differences, [pairs, hidden]."""
+        return cls(
+            len(states),
+            states.sum(axis=0),
+            states.T @ states,
+            len(differences),
+            differences.sum(axis=0),
+        )
 
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(
-            self.count + other.count, self.sums + other.sums, self.products + other.products
+            self.statements + other.statements,
+            self.sums + other.sums,
+            self.products + other.products,
+            self.pairs + other.pairs,
+            self.differences + other.differences,
         )
 
     def __sub__(self, other: "Moments") -> "Moments":
         return Moments(
-            self.count - other.count, self.sums - other.sums, self.products - other.products
+            self.statements - other.statements,
+            self.sums - other.sums,
+            self.products - other.products,
+            self.pairs - other.pairs,
+            self.differences - other.differences,
         )
 
-    def direction(self, sums: Array | None = None) -> Array:
+    def direction(self, differences: Array | None = None) -> Array:
         """Return the weights by which `state @ weights` is higher for right statements.
 
-        Features are standardised by these pairs. Without pairs, all weights are 0.
+        Features are standardised by these statements. Without pairs, all weights are 0.
 
         Args:
-            sums: Other sums of the same pairs, such as those with other signs: [hidden, fits].
+            differences: Other sums over the pairs, such as those with other signs, [hidden, fits].
 
         Returns:
             [hidden], or [hidden, fits].
         """
-        sums = self.sums if sums is None else sums
-        pairs = max(self.count, 1)
-        deviation = np.sqrt(np.maximum(np.diag(self.products), 0.0) / pairs)
+        sums = self.differences if differences is None else differences
+        count = max(self.statements, 1)
+        mean = self.sums / count
+        covariance = self.products / count - np.outer(mean, mean)
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         varies = deviation > CONSTANT
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
-        matrix = self.products / pairs * scale * scale[:, None] + RIDGE * np.eye(len(scale))
-        weights: Array = (scale * solve(matrix, (scale * sums.T).T / pairs, assume_a="pos").T).T
+        matrix = covariance * scale * scale[:, None] + RIDGE * np.eye(len(scale))
+        means = (scale * sums.T).T / max(self.pairs, 1)
+        weights: Array = (scale * solve(matrix, means, assume_a="pos").T).T
         return weights
 
 
@@ -93,14 +112,16 @@ class PairProbes:
         scores = np.zeros(self.states.shape[:2])
         held_out = np.zeros((count, self.states.shape[1]))
         for place in range(self.states.shape[1]):
-            differences = self._differences(place)
+            states, differences = self._at(place)
             parts = [differences[self._pair_groups == group] for group in range(count)]
-            moments = [Moments.of(part) for part in parts]
+            moments = [
+                Moments.of(states[self.groups == group], part) for group, part in enumerate(parts)
+            ]
             whole = sum(moments[1:], moments[0])
             for group in range(count):
                 members = self.groups == group
                 weights = (whole - moments[group]).direction()
-                scores[members, place] = self.states[members, place] @ weights
+                scores[members, place] = states[members] @ weights
             for a, b in combinations(range(count), 2):
                 weights = (whole - moments[a] - moments[b]).direction()
                 held_out[a, place] += share_ranked(parts[b] @ weights)
@@ -122,12 +143,13 @@ class PairProbes:
         """
         scores = np.zeros(len(self.states))
         for group, place in enumerate(places):
-            differences = self._differences(place)
+            states, differences = self._at(place)
             for fold in np.unique(folds):
                 train = (self._pair_groups == group) & (pair_folds != fold).all(axis=1)
                 test = (self.groups == group) & (folds == fold)
-                weights = Moments.of(differences[train]).direction()
-                scores[test] = self.states[test, place] @ weights
+                statements = np.unique(self.pairs[train])
+                weights = Moments.of(states[statements], differences[train]).direction()
+                scores[test] = states[test] @ weights
         return scores
 
     def across_groups_shuffled(self, places: NDArray[np.int64], draws: int, seed: int) -> Array:
@@ -145,19 +167,20 @@ class PairProbes:
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], (len(self.pairs), draws))
         for group, place in enumerate(places):
             train, members = self._pair_groups != group, self.groups == group
-            differences = self._differences(place)[train]
-            weights = Moments.of(differences).direction(differences.T @ signs[train])
-            scores[members] = self.states[members, place] @ weights
+            states, differences = self._at(place)
+            moments = Moments.of(states[~members], differences[train])
+            weights = moments.direction(differences[train].T @ signs[train])
+            scores[members] = states[members] @ weights
         return scores
 
     @property
     def _pair_groups(self) -> NDArray[np.int64]:
         return self.groups[self.pairs[:, 0]]
 
-    def _differences(self, place: int) -> Array:
-        """The state of each right statement less that of the wrong one, [pairs, hidden]."""
+    def _at(self, place: int) -> tuple[Array, Array]:
+        """The states at a place, and the differences of its pairs, [pairs, hidden]."""
         states = self.states[:, place].astype(float)
-        return states[self.pairs[:, 0]] - states[self.pairs[:, 1]]
+        return states, states[self.pairs[:, 0]] - states[self.pairs[:, 1]]
 
 
 def share_ranked(differences: Array) -> float:

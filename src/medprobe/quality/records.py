@@ -20,7 +20,7 @@ from medprobe.quality.checks import row_check
 MASK: Final = "[MASK]"
 IDS: Final = ("uuid", "id")  # keys of a record's own id
 LABELS: Final = ("obj_label", "obj_labels")  # keys of the names of all its objects
-Record = tuple[Path, dict[str, Any]]  # with its file
+SourceLine = tuple[Path, dict[str, Any]]  # with its file
 
 
 @row_check
@@ -42,7 +42,7 @@ def expect_facts_to_be_in_records(
     """
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
     ids = drawn["query_id"].str.extract(f"^{query_id}$", expand=False)
-    records: dict[str, list[Record]] = defaultdict(list)
+    records: dict[str, list[SourceLine]] = defaultdict(list)
     wordings = defaultdict(set, {relation: {text} for relation, text in templates.items()})
     wanted = set(ids)
     for path, line in _lines(places.DATA, files):
@@ -57,7 +57,7 @@ def expect_facts_to_be_in_records(
     return accepted
 
 
-def _agrees(record: Record, fact: Any, wordings: Mapping[str, set[str]]) -> bool:
+def _agrees(record: SourceLine, fact: Any, wordings: Mapping[str, set[str]]) -> bool:
     """Whether a record has the fact of a row of `queries`."""
     path, line = record
     relations = (line.get("predicate_id"), line.get("pred"), path.stem, path.parent.name)
