@@ -264,9 +264,9 @@ def test_the_gate_passes_families_that_only_look_wrong(
     header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
     settings = write(tmp_path, csv(rows), prompts=header + prompts)
     settings = settings.model_copy(update={"families": FAMILIES})
-    found = build_benchmark(tmp_path, settings)
-    assert (found.queries["subset"] == "families").any()
-    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    built = build_benchmark(tmp_path, settings)
+    assert (built.queries["subset"] == "families").any()
+    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
     assert gate_helpers.failing("table", tables, settings) == []
 
 

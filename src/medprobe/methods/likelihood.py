@@ -171,12 +171,11 @@ class Likelihood(Method):
         indices_by_text: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             indices_by_text.setdefault(task.normalise(name), []).append(i)
-        return [
-            sorted(
-                {i for answer in answers for i in indices_by_text.get(task.normalise(answer), [])}
-            )
-            for answers in task.queries["answers"]
-        ]
+        rows = []
+        for answers in task.queries["answers"]:
+            texts = {task.normalise(answer) for answer in answers}
+            rows.append(sorted(i for text in texts for i in indices_by_text.get(text, [])))
+        return rows
 
     def _masked_scores(
         self, prompts: list[str], labels: list[str], names: list[str]

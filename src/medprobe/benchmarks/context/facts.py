@@ -73,13 +73,12 @@ def load(
         kind: {representatives[cui] for cui in part["CUI"] if cui in representatives}
         for (kind,), part in types.group_by("STY")
     }
-    subjects, objects = (
-        {
-            relation: set().union(*(of_type[kind] for kind in getattr(declaration, side)))
-            for relation, declaration in relations.items()
-        }
-        for side in ("subjects", "objects")
-    )
+
+    def of_types(kinds: list[str]) -> set[str]:
+        return set().union(*(of_type[kind] for kind in kinds))
+
+    subjects = {name: of_types(relation.subjects) for name, relation in relations.items()}
+    objects = {name: of_types(relation.objects) for name, relation in relations.items()}
     facts = _facts(folder, representatives, subjects, objects, dropped=dropped)
     return Knowledge(facts, names, terms, objects)
 

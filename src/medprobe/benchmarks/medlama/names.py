@@ -151,12 +151,12 @@ def _choose(
     subject: str, by_kind: dict[str, list[str]], settings: SubjectNames
 ) -> list[SubjectName]:
     """The first name of each kind, then the second of each, and so on, no name twice."""
-    by_place = sorted(
-        (place, settings.subjects.index(kind), text)
-        for kind, texts in by_kind.items()
-        for place, text in enumerate(text for text in texts if text.lower() != subject.lower())
-    )
+    by_place = []
+    for kind, texts in by_kind.items():
+        others = [text for text in texts if text.lower() != subject.lower()]
+        order = settings.subjects.index(kind)
+        by_place += [(place, order, text) for place, text in enumerate(others)]
     names: dict[str, SubjectName] = {}
-    for _, kind, text in by_place:
-        names.setdefault(text.lower(), SubjectName(settings.subjects[kind], text))
+    for _, order, text in sorted(by_place):
+        names.setdefault(text.lower(), SubjectName(settings.subjects[order], text))
     return [*names.values()][: settings.at_most]
