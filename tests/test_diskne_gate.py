@@ -222,11 +222,16 @@ def premise_of_the_test_set(tables: Tables) -> None:
 
 
 LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
+FRAME = "expect_negatives_to_differ_in_the_disease_alone"
 # Leaks; test_suites.py breaks the other rules. A plant, the checks that fail, what they say.
 PLANTS = [
     (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
-    (abbreviation_in_hypothesis, {LEAK}, r"C0000001 train .*in its full_hypothesis: 'AST'"),
-    (surface_form, {LEAK}, r"C0000004 train .*in its premise: 'Dutch bug'"),
+    (
+        abbreviation_in_hypothesis,
+        {LEAK, FRAME},
+        r"C0000001 train .*in its full_hypothesis: 'AST'",
+    ),
+    (surface_form, {FRAME, LEAK}, r"C0000004 train .*in its premise: 'Dutch bug'"),
     (name_that_the_builder_forgot, {LEAK}, r"C0000002 train .*in its premise: 'podagra'"),
     (
         validation_row_of_the_target,
@@ -234,8 +239,12 @@ PLANTS = [
         r"C0000001 validation 0000.*pair p1, C0000001 is its cui",
     ),
     (premise_of_the_test_set, {"expect_tested_premises_to_be_untrained"}, r"C0000001 train"),
-    (descendant_as_negative, {"expect_negatives_to_be_unrelated", LEAK}, "C0000002.*C0000003"),
-    (ancestor_as_negative, {"expect_negatives_to_be_unrelated", LEAK}, "C0000003.*C0000002"),
+    (
+        descendant_as_negative,
+        {FRAME, "expect_negatives_to_be_unrelated", LEAK},
+        "C0000002.*C0000003",
+    ),
+    (ancestor_as_negative, {FRAME, "expect_negatives_to_be_unrelated", LEAK}, "C0000003.*C0000002"),
 ]
 
 
