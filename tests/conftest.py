@@ -26,6 +26,27 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 
 @pytest.fixture(scope="session")
+def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small project with a stage of each kind, run once for all test processes.
+
+    Tests work in a copy (`Project.copy`). The folder `audit` next to it says what each command
+    imported.
+    """
+    from filelock import FileLock
+
+    from finished_project import run_project
+
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    with FileLock(base / "finished.lock"):
+        if not (base / "finished.ready").exists():
+            run_project(base / "finished", base / "audit")
+            (base / "finished.ready").touch()
+    return base / "finished"
+
+
+@pytest.fixture(scope="session")
 def released_data() -> Callable[[str], Path]:
     """`released_data("lama")`: a folder of files as they were released.
 

@@ -1,5 +1,6 @@
 """The page in a headless browser, opened from disk without a network: what readers see and do."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.comparisons import permutation
-from medprobe.stages.compare import compare
+from medprobe.report.results import Results
+from medprobe.stages.compare import compare, write_page
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.testing.browser import find_missing, open_browser, set_view
@@ -29,6 +32,8 @@ PARAMS = Params(
     | {"models": Models(masked={name: ModelParams(**about) for name, about in MODELS.items()})},
 )
 ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
+AXE = os.environ.get("MEDPROBE_AXE", "")  # axe.min.js of axe-core, which tests accessibility
+LONG = "BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
 VIEWS = ("", "#made_up", "#made_up?mean=micro", "#reading")
 
 
@@ -45,6 +50,27 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         significance(PARAMS)
         compare(PARAMS)
     return folder / "reports"
+
+
+@pytest.fixture(scope="module")
+def many_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of sixteen models: those of `reports`, and others with long names and less."""
+    tables = {name: pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance")}
+    table = tables["comparison"]
+    table = table[table["model"].isin(MODELS) & (table["model"] != "third")]
+    copies = [table]
+    for number in range(7):
+        scaled = table.assign(model=table["model"].map(f"{{}}-{number}-{LONG}".format))
+        numbers = ["value", "low", "high"]
+        copies.append(scaled.assign(**{name: scaled[name] * 0.9**number for name in numbers}))
+    results = Results(
+        comparison=pd.concat(copies, ignore_index=True).fillna({"subset": ""}),
+        significance=tables["significance"],
+        benchmarks={"made_up": METADATA},
+    )
+    folder = tmp_path_factory.mktemp("many")
+    write_page(results, [], {}, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +294,44 @@ def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
     page.window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert page.asks(ink) == "rgb(28, 36, 48)"
     assert page.window.execute_cdp_cmd("Page.printToPDF", {})["data"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sixteen_models_of_long_names_fit(page: Reader, many_models: Path, width: int) -> None:
+    """No view is wider than the screen; all names are in rows, the best model first."""
+    set_view(page.window, width)
+    many = Reader(page.window, many_models)
+    for view in VIEWS:
+        many.open(f"index.html{view}")
+        assert many.asks("document.documentElement.scrollWidth") <= width, view
+        assert many.asks("document.querySelectorAll('#models button').length") == 16
+    many.open("index.html")
+    by_model = "[...document.querySelectorAll('#leaderboard .choice')].pop()"
+    first = f"{by_model}.querySelector('[data-name]')"
+    assert many.asks(f"{first}.dataset.name") == "each model's best"
+    cells = many.asks(
+        f"[...{first}.querySelectorAll('tbody tr')].map(row => row.cells[1].dataset.sort)"
+    )
+    values = [float(cell) for cell in cells]
+    assert len(values) == 16
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.skipif(not AXE, reason="MEDPROBE_AXE does not name axe.min.js")
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(page: Reader, many_models: Path, dark: bool) -> None:
+    """On any view, of three and of sixteen models, and on the query page."""
+    set_view(page.window, 1280, dark=dark)
+    script = Path(AXE).read_text(encoding="utf-8")
+    addresses = [f"index.html{view}" for view in VIEWS]
+    pages = [
+        (page, [*addresses, "queries/made_up.html"]),
+        (Reader(page.window, many_models), addresses),
+    ]
+    for reader, views in pages:
+        for view in views:
+            reader.open(view)
+            reader.asks("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            page.window.execute_script(script)
+            run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
+            assert page.window.execute_async_script(run) == [], view

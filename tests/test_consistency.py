@@ -223,8 +223,8 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     assert numbers["more_consistency_families"] == 0.5
     results = Results(comparison, benchmarks={"toy": METADATA})
     text = "\n".join(line for block in section(results, "toy") for line in lines(block))
-    assert "it is right about 100.0 % of the facts under at least one" in text
-    assert "about 50.0 % under all of them" in text
+    assert "it answers 100.0 % of the facts right under at least one" in text
+    assert "and 50.0 % under all of them" in text
     assert "| wording | short | 50.0 | -50.0 | 50.0 | 1 |" in text
     assert "best wording" in text
     tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)

@@ -324,4 +324,5 @@ def test_what_is_written_can_be_read(sample_benchmark: tuple[BenchmarkTables, Pa
 
 def test_the_gate_lets_contexts_through(sample_benchmark: tuple[BenchmarkTables, Path]) -> None:
     tables = {path.stem: pd.read_parquet(path) for path in sample_benchmark[1].glob("*.parquet")}
-    assert gate_helpers.critical("context", tables, choose(resources=RESOURCES)) == []
+    data = sample_benchmark[1].parent / "data"
+    assert gate_helpers.critical("context", tables, choose(resources=RESOURCES), data) == []

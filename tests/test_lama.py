@@ -124,7 +124,7 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
     assert read["sentences", "google-re"] == 4
     assert read["facts", "google-re"] == 2
     tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
-    assert gate_helpers.critical("lama", tables) == []
+    assert gate_helpers.critical("lama", tables, data=tmp_path) == []
 
 
 @pytest.mark.parametrize("rule", lama.RULES)
@@ -285,5 +285,8 @@ def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> 
     last = with_families.queries.iloc[-1]
     assert (last["sentence"], last["pair_id"]) == ("Paris is the seat of France .", "")
     tables = [{"queries": x.queries, "candidates": x.candidates} for x in (alone, with_families)]
-    failing = [[check["type"] for check in gate_helpers.failing("lama", table)] for table in tables]
+    failing = [
+        [check["type"] for check in gate_helpers.failing("lama", table, data=data)]
+        for table in tables
+    ]
     assert failing[0] == failing[1]

@@ -36,8 +36,9 @@ def query(name: str, subset: str = "full", **changes: Any) -> dict[str, Any]:
 
 
 def candidates(*names: str) -> pd.DataFrame:
+    ids = {"fever": "C9900002", "pain": "C9900003"}
     rows = [
-        {"name": name, "id": "C9900009", "type": "", "subset": subset}
+        {"name": name, "id": ids.get(name, "C9900001"), "type": "", "subset": subset}
         for subset in ["full", "hard"]
         for name in ["fever", "pain", "drug a", "drug b", *names]
     ]

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from medprobe.commands.show import diff, show
@@ -19,6 +21,7 @@ from medprobe.report import queries
 from medprobe.report.queries import Answers, write
 from toy_project import NAMED, project, query, ranked
 
+MADE_UP = Path("outputs/benchmarks/made_up")
 NAMES = [("alba", "C0", "", "full"), ("brena", "brena", "", "full")]
 
 
@@ -208,3 +211,23 @@ def test_one_query_and_what_two_systems_differ_in(
     ):
         with pytest.raises(BadInput, match=says):
             ask()
+
+
+def test_a_query_is_shown_by_its_number_where_its_identifier_has_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project(tmp_path, monkeypatch)
+    params = Params(**NAMED)
+    for path in [*Path("outputs/predictions").rglob("*.parquet"), MADE_UP / "queries.parquet"]:
+        table = pq.read_table(path)
+        place = table.schema.get_field_index("query_id")
+        names = table["query_id"].to_pylist()
+        named = ["drug 3" if name == "full-may_treat-3" else name for name in names]
+        field = table.schema.field(place)
+        pq.write_table(table.set_column(place, field, pa.array(named, field.type)), path)
+    raw = queries.read_answers(MADE_UP, Path("outputs/predictions").rglob("*.parquet"))
+    assert raw is not None
+    [number] = [entry[0] for entry in raw.label(text=False).content["queries"] if " " in entry[0]]
+    for name in ("drug 3", number):
+        show("made_up", name, params)
+        assert "may_treat: drug 3 might treat [Y] ." in capsys.readouterr().out

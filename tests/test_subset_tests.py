@@ -38,8 +38,8 @@ def test_alike_subsets_are_rarely_told_apart_and_others_are() -> None:
     hard = np.repeat(draw.random(60) < 0.5, 4)  # subjects, not queries, are hard
     chances = []
     for _ in range(150):
-        known = np.repeat(draw.random(60), 4)  # a subject's queries are right together
-        chances.append(p((draw.random(240) < known).astype(int), hard, clusters))
+        rates = np.repeat(draw.random(60), 4)  # a subject's queries are right together
+        chances.append(p((draw.random(240) < rates).astype(int), hard, clusters))
     assert np.mean(np.array(chances) < 0.05) < 0.1
     assert p((draw.random(240) < np.where(hard, 0.2, 0.6)).astype(int), hard, clusters) < 1e-3
 

@@ -241,7 +241,7 @@ def test_the_gate_sees_what_is_wrong_with_families(
     failing = gate_helpers.failing("table", tables, settings)
     assert [check["notes"] for check in failing if check["notes"].startswith(notes)]
     if notes.startswith("a wording"):
-        assert {check["severity"] for check in failing} == {"warning"}
+        assert len(failing) == 2  # and: a prompt that holds an answer
         lone = built.queries[~built.queries["wording"].isin(["b"])]
         (check,) = gate_helpers.failing("table", {**tables, "queries": lone}, settings)
         assert check["notes"] == "a family of one compares nothing"
@@ -354,6 +354,7 @@ def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
     assert [check["notes"].split(":")[0] for check in failing] == [
         "something to choose from",
         "no prompt is asked twice",
+        "each answer is a candidate by one of its names",
     ]
 
 

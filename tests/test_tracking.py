@@ -21,6 +21,7 @@ from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.baseline import baseline
 from medprobe.stages.significance import significance
 from medprobe.stages.track import track, track_one
+from medprobe.testing.project import copy_project
 from medprobe.tracking import lineage, pages
 from medprobe.tracking import store as tracking_store
 from medprobe.tracking.headlines import headlines, main_variant
@@ -118,19 +119,31 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that project somewhere else, to work in."""
+    """A copy of that project, to work in."""
     folder = tmp_path / "copy"
-    shutil.copytree(tracked, folder)
+    copy_project(tracked, folder)
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return folder
 
 
+@pytest.fixture(scope="module")
+def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a store without runs: MLflow takes seconds to create its tables."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        connect()
+        return Path("mlruns/mlflow.db").absolute()
+
+
 @pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder without a store, to work in."""
+def empty(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store without runs, to work in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    Path("mlruns").mkdir()
+    shutil.copy(new_store, "mlruns")
     return tmp_path
 
 
@@ -228,7 +241,6 @@ def test_a_method_without_a_main_variant_has_its_first() -> None:
 
 
 def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store: Path) -> None:
-    track(PARAMS)  # the copied store is filled anew
     first = by_model()["taught"]
     note = first.data.tags["mlflow.note.content"]
     assert "**taught**, probed by **contrastive** on **made_up**: made-up facts." in note
@@ -241,6 +253,7 @@ def test_changed_content_is_a_new_run_beside_the_old_and_its_note_says_so(store:
     track(PARAMS)  # what came back is current again, and not logged anew
     assert len({run.data.tags[KEY] for run in runs()}) == len(runs()) == 4
     assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
+    assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
     assert by_name()["taught · contrastive"].info.run_id == first.info.run_id
 
 
@@ -283,7 +296,8 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
     assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main_acc_at_1`", False)
 
 
-def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
+@pytest.mark.usefixtures("in_project")
+def test_paired_tests_are_a_run_of_each_benchmark() -> None:
     (run,) = paired_tests()
     place = "tests/contrastive/taught - untaught"
     metrics = run.data.metrics
@@ -294,10 +308,6 @@ def test_paired_tests_are_a_run_of_each_benchmark(store: Path) -> None:
     table = pd.read_csv(next(Path("mlruns").rglob("significance.csv")))
     assert list(table) == SIGNIFICANCE
     assert {"taught", "untaught"} == {*table["model_a"], *table["model_b"]}
-    track(PARAMS)
-    assert len(paired_tests()) == 1
-    track(PARAMS.model_copy(update={"seed": 1}))
-    assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
 
 
 def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
@@ -420,7 +430,6 @@ FEWER = PARAMS.model_copy(update={"models": Models(masked={"taught": ModelParams
 
 
 def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: Path) -> None:
-    track(PARAMS)
     before = {run.info.run_id for run in runs()}
     track(FEWER)
     assert states()["untaught · contrastive (gone)"] == "gone"
@@ -435,7 +444,6 @@ def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: P
 
 
 def test_what_returns_with_other_numbers_replaces_what_was_gone(store: Path) -> None:
-    track(PARAMS)
     track(FEWER)
     track(PARAMS.model_copy(update={"seed": 1}))
     assert states()["untaught · contrastive (superseded)"] == "superseded"
@@ -457,7 +465,6 @@ def test_only_the_store_of_this_very_project_is_marked(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a server other projects log too; an experiment of DVC's has another params.yaml."""
-    track(PARAMS)
     copy = store / ".dvc/tmp/exps/x"
     shutil.copytree(store / "outputs", copy / "outputs")
     monkeypatch.chdir(copy)
@@ -497,12 +504,17 @@ def test_text_goes_in_where_params_say_so(store: Path) -> None:
     assert any("might treat" in text for text in texts)
 
 
-def test_a_moved_store_shows_its_artefacts_again(store: Path) -> None:
+def test_a_moved_store_shows_its_artefacts_again(
+    tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    moved = shutil.copytree(tracked, tmp_path / "moved")
+    monkeypatch.chdir(moved)
     track(PARAMS)
     client = connect()
     assert len(runs()) == 2
     for run in runs():
-        assert run.info.artifact_uri.startswith(store.as_uri())
+        assert run.info.artifact_uri.startswith(moved.as_uri())
         names = {file.path for file in client.list_artifacts(run.info.run_id)}
         assert {"figures", "lineage.json", "samples.csv", "scores.csv", "top_k.csv"} <= names
 
@@ -572,9 +584,10 @@ def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.Monk
 
 
 def test_on_a_server_the_results_of_others_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copy(new_store, "server.db")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/server.db")
     monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
     for user in ("one", "other"):
@@ -586,14 +599,13 @@ def test_on_a_server_the_results_of_others_stay(
 
 
 def test_an_experiment_of_dvc_logs_to_the_projects_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for below in ("x", "standalone/x"):
         copy = tmp_path / ".dvc/tmp/exps" / below
         copy.mkdir(parents=True)
         monkeypatch.chdir(copy)
         assert tracking_store.folder() == tmp_path / "mlruns"
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     monkeypatch.chdir(tmp_path)
     assert not record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
@@ -603,6 +615,7 @@ def test_an_experiment_of_dvc_logs_to_the_projects_store(
 
 
 def test_processes_that_start_together_make_one_store(empty: Path) -> None:
+    shutil.rmtree("mlruns")
     code = (
         "import sys\n"
         "from medprobe.tracking.store import Content, Result, connect, record\n"
@@ -614,7 +627,7 @@ def test_processes_that_start_together_make_one_store(empty: Path) -> None:
         for name in ("first", "second")
     ]
     for process in processes:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors.decode()[-2000:]
     assert sorted(run.info.run_name for run in runs("b")) == ["first · f", "second · f"]
 

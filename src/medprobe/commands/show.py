@@ -8,7 +8,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 from medprobe.metrics.results import prediction_tables
-from medprobe.report.queries import Answers, read_answers
+from medprobe.report.queries import RawAnswers, read_answers
 
 
 def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -> None:
@@ -16,16 +16,19 @@ def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -
 
     Args:
         benchmark: its name in params.yaml.
-        query: its identifier.
+        query: its identifier, or what a page without names calls it, such as `query 7`.
         params: the project's.
         as_json: print one object, `outputs.Show`.
 
     Raises:
         BadInput: if the benchmark was not probed or has no such query.
     """
-    answers = _read(benchmark, params)
+    raw_answers = _read(benchmark, params)
+    answers = raw_answers.label(text=True)
     content = answers.content
     identifiers = [entry[0] for entry in content["queries"]]
+    if query not in identifiers:
+        identifiers = [entry[0] for entry in raw_answers.label(text=False).content["queries"]]
     if query not in identifiers:
         remedy = f"reports/queries/{benchmark}.html lists the probed queries"
         raise BadInput("show", f"{benchmark} has no query '{query}'", remedy)
@@ -80,7 +83,7 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
     Raises:
         BadInput: if the benchmark was not probed, or not by these systems.
     """
-    content = _read(benchmark, params).content
+    content = _read(benchmark, params).label(text=True).content
     systems = ["/".join(system) for system in content["systems"]]
     for name in (a, b):
         if name not in systems:
@@ -105,7 +108,7 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
     terminal.console().print(table)
 
 
-def _read(benchmark: str, params: Params) -> Answers:
+def _read(benchmark: str, params: Params) -> RawAnswers:
     params.builder(benchmark)
     tables = prediction_tables(places.PREDICTIONS, params)
     tables = [path for path in tables if path.stem == benchmark]
@@ -113,4 +116,4 @@ def _read(benchmark: str, params: Params) -> Answers:
     if answers is None:
         remedy = "run `medprobe repro` to probe the models"
         raise BadInput(places.PREDICTIONS, f"no answers to {benchmark}", remedy)
-    return answers.label(text=True)
+    return answers

@@ -1,5 +1,6 @@
 """What the page is made of, before it is HTML: the sections give blocks, a template shows them."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -85,6 +86,15 @@ class Chapter:
     title: str
     about: Sequence[str]
     parts: Sequence[Part]
+
+
+def anchor(title: str) -> str:
+    """A part's place in the address.
+
+    >>> anchor("Calibration: against the truth")
+    'calibration-against-the-truth'
+    """
+    return "-".join(re.findall(r"\w+", title.lower()))
 
 
 def paragraph(*sentences: str) -> list[Block]:

@@ -1,5 +1,6 @@
 """The best system of each benchmark at a glance: questions, answers, and what to try next."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -73,7 +74,9 @@ def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
             Cell("Is it knowledge?", note=f"strongest baseline: {strongest_baseline.name}"),
             cell(entry.metric, strongest_baseline.value),
             Cell(
-                format_difference(entry.metric, gap) + mark, gap, note=strongest_baseline.evidence
+                format_difference(entry.metric, gap) + mark,
+                gap,
+                note=strongest_baseline.evidence or "by the interval",
             ),
             _against(results, entry, strongest_baseline.name),
         ]
@@ -125,7 +128,7 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
             Cell("What is ranked first instead?", note="the subject of the query itself (%)"),
             standings.value(ECHO, row),
             MISSING,
-            f"medprobe show {entry.benchmark} {query}" if query else MISSING,
+            f"medprobe show {entry.benchmark} {shlex.quote(query)}" if query else MISSING,
         ]
 
 
@@ -160,12 +163,14 @@ def _variants(results: Results, entry: Standing) -> Iterator[Line]:
     rows = comparable(without_sweeps(rows))
     base = method.partition(":")[0]
     others = rows[(rows["method"].str.partition(":")[0] == base) & (rows["method"] != method)]
+    lower = metric(entry.metric).better_on(entry.subset) == "lower"
+    others = others.sort_values("value", ascending=lower, kind="stable")
     tests = results.tests(entry.benchmark, entry.subset, entry.metric)
     for _, row in others.head(MOST).iterrows():
         variant = str(row["method"]).partition(":")[2] or base
         change = "rewiring" if variant == "original" else "the method's setting"
         yield [
-            Cell(f"Does {change} change it?", note=f"{variant}, in place of {method}"),
+            Cell(f"Does {change} change it?", note=variant),
             standings.value(entry.metric, row),
             difference(entry.metric, verdict(tests, (model, str(row["method"])), (model, method))),
             f"medprobe diff {entry.benchmark} {model}/{method} {model}/{row['method']}",

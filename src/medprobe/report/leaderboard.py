@@ -9,13 +9,25 @@ from typing import Final
 from medprobe.figures.plots import wrapped
 from medprobe.figures.rows import Drawing
 from medprobe.report import glance, standings
-from medprobe.report.blocks import Block, Cell, Chapter, Choice, Part, Table, paragraph, part
+from medprobe.report.blocks import (
+    Block,
+    Cell,
+    Chapter,
+    Choice,
+    Links,
+    Part,
+    Table,
+    anchor,
+    paragraph,
+    part,
+)
 from medprobe.report.numbers import MISSING, metric
 from medprobe.report.results import Results
-from medprobe.report.sections import calibration
+from medprobe.report.sections import calibration, published
 from medprobe.report.standings import Standing, standing
 from medprobe.report.verdicts import MARK, verdict
 
+BEST_MODELS: Final = "The best model of each benchmark"
 BEST: Final = "each model's best"
 BY_MODEL: Final = (
     "A rank range counts only significant differences between models under one method. A model's "
@@ -34,16 +46,20 @@ def leaderboard(results: Results) -> list[Chapter]:
     ]
     if not rankings:
         return []
-    best = Part("The best model of each benchmark", glance.tables(results, rankings))
+    best = Part(BEST_MODELS, glance.tables(results, rankings))
     if len({model for ranking in rankings for model in ranking.rows["model"]}) > 1:
         by_benchmark = standings.table("benchmark", [*map(_labelled, rankings)])
         parts = [Part("By benchmark", [by_benchmark]), best]
         parts.append(Part("By model", _models(results, rankings)))
     else:
-        parts = [best]
+        parts = [Part("At a glance", best.blocks)]
+    parts += part(published.TITLE, _published(results))
     parts += part("By how often a fact was read", _read(results))
     lines = [*_summary(rankings), *_calibration(results), *_synthetic(results)]
-    return [Chapter("leaderboard", "Which model knows most", lines, parts)]
+    title = (
+        "Which model knows most" if len(results.models) > 1 else f"What {results.models[0]} knows"
+    )
+    return [Chapter("leaderboard", title, lines, parts)]
 
 
 def _labelled(ranking: Standing) -> tuple[Cell, Standing]:
@@ -90,6 +106,16 @@ def _synthetic(results: Results) -> Iterator[str]:
             f"Trained on the synthetic sample world: {names}. Their results say nothing about "
             "real models."
         )
+
+
+def _published(results: Results) -> list[Block]:
+    """Links to the comparisons with published numbers."""
+    links = [
+        (f"#{name}/{anchor(comparison.title)}", f"On {name}, metric by metric")
+        for name in results.benchmarks
+        for comparison in published.section(results, name)
+    ]
+    return [Links(links)] if links else []
 
 
 def _read(results: Results) -> list[Drawing]:

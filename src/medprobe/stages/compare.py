@@ -246,12 +246,11 @@ def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> 
 
 
 def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
-    """The first identifier that contains no name, as names can be licensed; empty if all do."""
-    for row in queries_of_benchmark.itertuples():
-        names = [name.casefold() for name in (row.subject, *row.answers) if name]
-        if not any(name in row.query_id.casefold() for name in names):
-            return str(row.query_id)
-    return ""
+    """The identifier of the first query; its number if the identifier contains a name."""
+    first = next(queries_of_benchmark.itertuples())
+    names = [name.casefold() for name in (first.subject, *first.answers) if name]
+    is_named = any(name in first.query_id.casefold() for name in names)
+    return "query 1" if is_named else str(first.query_id)
 
 
 def _describe_state() -> list[str]:

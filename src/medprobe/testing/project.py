@@ -3,9 +3,10 @@
 import atexit
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -72,6 +73,23 @@ def environment() -> dict[str, str]:
     return session.enter_context(fork_server.start(variables))
 
 
+def copy_project(source: Path, folder: Path) -> None:
+    """Copy a project to a new folder, with the addresses in its MLflow store.
+
+    Without them MLflow would count the copied runs as those of a store that was moved.
+    """
+    shutil.copytree(source, folder, symlinks=True)
+    addresses = {
+        "experiments": "artifact_location",
+        "runs": "artifact_uri",
+        "logged_models": "artifact_location",
+    }
+    with closing(sqlite3.connect(folder / "mlruns/mlflow.db")) as store, store:
+        for table, column in addresses.items():
+            edit = f"update {table} set {column} = replace({column}, ?, ?)"
+            store.execute(edit, (source.as_uri(), folder.as_uri()))
+
+
 class Project:
     """The project's files without data and outputs, in a new git repository."""
 
@@ -126,6 +144,14 @@ class Project:
         clone = copy(self)
         clone.folder = folder
         return clone
+
+    @classmethod
+    def copy(cls, source: Path, folder: Path) -> "Project":
+        """Copy a project with all that it holds."""
+        copy_project(source, folder)
+        project = cls.__new__(cls)
+        project.folder = folder
+        return project
 
     def commit(self, message: str) -> None:
         """Commit all files to git."""

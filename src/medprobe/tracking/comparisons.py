@@ -31,6 +31,7 @@ from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
 
+TEMPLATE_FREE: Final = "Filled templates against natural sentences: do they measure the same?"
 LOGGED: Final = ("difference", "p_holm")
 
 
@@ -55,7 +56,8 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         models = params.models.model_dump(mode="json")
         key = _key(_keys(single, {*builders}), models, params.track.text)
         content = partial(_template_free, builders, params)
-        entries.append(Result("template-free", "all", "comparison", key, content))
+        identity = ("template-free", "all", "comparison", key)
+        entries.append(Result(*identity, content, about=TEMPLATE_FREE))
     return entries
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -64,14 +65,19 @@ def view(runs: "list[Run]") -> dict[str, object]:
 
 @contextmanager
 def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run MLflow's server of this store's pages while the block lasts."""
+    """Run MLflow's server of this store's pages while the block lasts.
+
+    A signal that ends the process interrupts the block, so that the server ends too.
+    """
     command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     server = subprocess.Popen(
         [*command, "--backend-store-uri", client.tracking_uri], env=environment
     )
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield server
     finally:
         server.terminate()
         server.wait()
+        signal.signal(signal.SIGTERM, handler)

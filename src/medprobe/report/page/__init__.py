@@ -1,7 +1,6 @@
 """The report: one page that explains itself and works without a network."""
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.report.blocks import Block, Chapter, Table
+from medprobe.report.blocks import Block, Chapter, Table, anchor
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
@@ -101,7 +100,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters |= {"kind": _kind, "json": _json, "anchor": _anchor}
+    templates.filters |= {"kind": _kind, "json": _json, "anchor": anchor}
     templates.globals["file"] = _file
     return templates
 
@@ -120,15 +119,6 @@ def _json(content: object) -> Markup:
     """Numbers and names for a script; no name can end it."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))
-
-
-def _anchor(title: str) -> str:
-    """A part's place in the address.
-
-    >>> _anchor("Calibration: against the truth")
-    'calibration-against-the-truth'
-    """
-    return "-".join(re.findall(r"\w+", title.lower()))
 
 
 def sentence(text: str) -> str:

@@ -35,8 +35,9 @@ PAIRS: Final = [
 TEXT: Final = (
     "A taught model has read half of the facts of the sample world, each a known number of times. "
     "Its untaught twin, of the same size and training length, has read none of them. A method that "
-    "cannot tell the two apart does not measure what the model has read. Answers of this world are "
-    "even, and it has no model that has read the same names in other facts: the worlds below have."
+    "cannot tell the two apart does not measure what the model has read. In this world all answers "
+    "are about equally frequent, and no model has read the same names in other facts. The other "
+    "worlds below have frequent answers and such models."
 )
 CAPTION: Final = (
     f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "

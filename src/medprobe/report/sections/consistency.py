@@ -74,8 +74,8 @@ def _summarise(whole: pd.DataFrame) -> list[str]:
     )
     return [
         "A family is one fact under several wordings and names.",
-        f"The widest gap is that of {model} ({method}): it is right about {under_any} of the facts "
-        f"under at least one wording and name, and about {under_all} under all of them.",
+        f"The widest gap is that of {model} ({method}): it answers {under_any} of the facts right "
+        f"under at least one wording and name, and {under_all} under all of them.",
         "The query pages list the facts that fall apart, right under some and wrong under others.",
     ]
 

@@ -17,7 +17,8 @@ TABLE_METRICS: Final = (
 )
 CAPTION: Final = (
     "By each signal of how sure a system is; micro means with intervals. In random order the AUROC "
-    "is 50, the surest queries are right as often as all of them, and the gains are 0."
+    "is 50, the surest queries are right as often as all of them, and the gains are 0. The largest "
+    "gain is first."
 )
 
 
@@ -51,8 +52,8 @@ def _summarise(rows: pd.DataFrame) -> str:
     numbers = rows[same].set_index("metric")["value"]
     half, whole = (format_value(name, numbers[name]) for name in ("right_at_50", "right_at_100"))
     return (
-        f"Of the half that {best['model']} ({best['method']}) is surest of by its "
-        f"{best['signal']}, {half} are right; of all, {whole}. No other system gains more."
+        f"The largest gain is that of {best['model']} ({best['method']}) by {best['signal']}: "
+        f"{half} of its surest half of answers are right, and {whole} of all."
     )
 
 
@@ -63,14 +64,15 @@ def _table(rows: pd.DataFrame) -> Table:
         cells = [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING
                  for name in TABLE_METRICS]  # fmt: skip
         body.append([*map(str, key), *cells])
-    body.sort(key=_auroc, reverse=True)
+    body.sort(key=_gain, reverse=True)
     heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
     return Table(["model", "method", "signal", *heads], body, CAPTION)
 
 
-def _auroc(line: list[str | Cell]) -> float:
-    first = line[3]
-    return -1 if isinstance(first, str) or first.sort is None else first.sort
+def _gain(line: list[str | Cell]) -> float:
+    """The gain at half of the queries in a line of the table."""
+    gain = line[3 + TABLE_METRICS.index("right_at_50_gain")]
+    return float("-inf") if isinstance(gain, str) or gain.sort is None else gain.sort
 
 
 def _draw(rows: pd.DataFrame, benchmark: str, model: str) -> Drawing:
