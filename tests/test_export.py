@@ -204,7 +204,7 @@ def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
     """A DOI of the ACL holds the year and the venue of the paper, one of a journal the journal."""
     venues = {
         "acl": "Annual Meeting of the Association for Computational Linguistics",
-        "findings": "Findings of the Association for Computational Linguistics: ACL-IJCNLP",
+        "findings": "Findings of the Association for Computational Linguistics",
         "emnlp": "Empirical Methods in Natural Language Processing",
         "eacl": "European Chapter of the Association",
         "naacl": "North American Chapter of the Association",
@@ -213,14 +213,18 @@ def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
         "W": "Workshop",
         "btz": "Bioinformatics",
         "s41586": "Nature",
+        "tacl": "Transactions of the Association for Computational Linguistics",
+        "3-540": "Advances in Intelligent Data Analysis",
         "3458754": "ACM Transactions on Computing for Healthcare",
     }
     acl = r"18653/v1/(?:([A-Z])(\d\d)-|(\d{4})\.([a-z]+)-)"
-    form = rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754)|1038/(s41586)-)"
+    form = (
+        rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754)|1038/(s41586)-|1007/(3-540)-|1162/(tacl)_)"
+    )
     for entry, _ in references():
         fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        if page_results := re.match(form, fields.get("doi", "")):
-            old, year, full_year, venue, *journal = page_results.groups()
+        if kind := re.match(form, fields.get("doi", "")):
+            old, year, full_year, venue, *journal = kind.groups()
             assert fields["year"].endswith(year or full_year or ""), entry
             [venue_name] = filter(None, (old, venue, *journal))
             assert venues[venue_name] in fields.get("booktitle", fields.get("journal", "")), entry
