@@ -4,6 +4,7 @@
 
 Each world is a project of its own, outputs/calibration/<seed> (`bench.worlds`). What is finished
 there is not done again, so a stopped run goes on; after a change of the code delete the folder.
+With `--methods inside`, worlds of their own have these methods alone, and the table is printed.
 Then all finished worlds are measured together, with `--worlds 0` no more than that. Writes
 src/medprobe/report/sections/calibration.csv, which the report shows,
 docs/concepts/calibration.md and its drawings.
@@ -12,6 +13,7 @@ docs/concepts/calibration.md and its drawings.
 import argparse
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from bench import worlds
-from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
+from bench.calibration_document import DOCUMENT, PICTURES, document, drawings, markdown
 from medprobe import metrics
 from medprobe.core import params as settings
 from medprobe.core import places
@@ -37,11 +39,27 @@ from medprobe.metrics.significance import (
 )
 from medprobe.metrics.splits import TIMES, bins
 from medprobe.metrics.summary import summarise
-from medprobe.report.worlds import ALL, COLUMNS, NEVER, READ, SYSTEM, TWINS, WORLDS, read_table
+from medprobe.report.worlds import (
+    ALL,
+    COLUMNS,
+    NEVER,
+    READ,
+    SYSTEM,
+    TWINS,
+    WORLDS,
+    evidence,
+    evidence_table,
+    read_table,
+)
 from medprobe.sample.settings import find_recipe
 
 FIRST: Final = 2021  # the seed of the first world
-METRICS: Final = ("acc_at_1", "judged_right", "perplexity")  # by which a method is judged
+METRICS: Final = (
+    "acc_at_1",
+    "judged_right",
+    "pairs_ranked",
+    "perplexity",
+)  # by which a method is judged
 ABOUT: Final = ("variant", "replicate", "query_id", "subset", "relation", "cluster", "answer")
 AGAIN: Final = "hard"  # a subset whose queries are in another one too
 LEVEL: Final = 0.05
@@ -54,13 +72,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.calibration")
     parser.add_argument("--worlds", type=int, default=10, help="to make, unless they are finished")
     parser.add_argument("--processes", type=int, default=1, help="worlds made at the same time")
+    parser.add_argument("--methods", nargs="+", default=(), help="these alone, nothing is written")
     options = parser.parse_args()
     seeds = range(FIRST, FIRST + options.worlds)
     with ProcessPoolExecutor(options.processes, max_tasks_per_child=1) as pool:
-        list(pool.map(worlds.make, seeds))
-    folders = sorted(path for path in worlds.FOLDER.glob("*") if worlds.is_finished(path))
+        list(pool.map(partial(worlds.make, methods=options.methods), seeds))
+    place = worlds.folder_of(options.methods)
+    folders = sorted(path for path in place.glob("*") if worlds.is_finished(path))
     if not folders:
-        parser.error(f"no world is finished in {worlds.FOLDER}")
+        parser.error(f"no world is finished in {place}")
+    if options.methods:
+        print(markdown(evidence_table(evidence(measure(folders)))))
+        return
     write(measure(folders), pd.concat([worlds.record(folder) for folder in folders]))
 
 

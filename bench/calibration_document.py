@@ -8,9 +8,10 @@ from typing import Final
 import pandas as pd
 
 from medprobe.report.blocks import Cell, Table
+from medprobe.report.verdicts import p_value
 from medprobe.report.worlds import (
     CAPTION,
-    Evidence,
+    TaughtSystem,
     by_method,
     drawing,
     evidence,
@@ -21,6 +22,16 @@ from medprobe.report.worlds import (
 DOCUMENT: Final = Path("docs/concepts/calibration.md")
 FACTS: Final = "finds facts"
 PICTURES: Final = Path("docs/pictures/calibration")
+NAMES: Final = Path("bench/names.csv")
+MODELS: Final = ("both", "one", "shuffled")
+PAIRS: Final = ("both - one", "both - shuffled", "one - shuffled")
+NUMBERS: Final = {
+    "name": "agreement, other name, %",
+    "wording": "agreement, other wording, %",
+    "right_under_all": "right under all, %",
+    "right_under_any": "right under any, %",
+    "entropy": "entropy, nats",
+}
 INTRODUCTION: Final = """# Calibration: what methods say of models whose reading is known
 
 Nobody knows what a published model has read. Of the models of a sample world it is known: each fact
@@ -67,6 +78,21 @@ calibrated where its settings say `invented: true`.
 """
 
 
+NAMES_TEXT: Final = """## One name or two
+
+Consistency and entropy are measured with models that have read facts under names that are known.
+`both` has read half of the facts about drugs under the drug's own name and under its brand. `one`
+has read the same facts under the own name only. `shuffled` has read both names with the objects of
+other drugs. All three have read of both names in facts that are never asked about. Each fact is
+asked under two names and five wordings by mask average; only the first wording is one that the
+models have read. Values are over the worlds of three seeds (2021, 2022, 2023), with 95 % intervals
+for the relation. Differences are paired, fact by fact, and p is not corrected. Entropy is that of
+the benchmark's own queries, by how often their facts were read. `python -m bench.names --seeds 3`
+measures it again.
+
+"""
+
+
 def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """The document.
 
@@ -82,7 +108,29 @@ def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
             f"## {method}\n\n![{picture.caption}](../pictures/calibration/{picture.file})\n\n"
             f"{markdown(evidence_table(members))}"
         )
-    return "\n".join([*parts, f"{CAPTION}\n"])
+    return "\n".join([*parts, f"{CAPTION}\n", of_names(pd.read_csv(NAMES))])
+
+
+def of_names(table: pd.DataFrame) -> str:
+    """What consistency and entropy say of models that have read facts under one name or two.
+
+    Args:
+        table: as `bench.names` writes it.
+    """
+    values, rows = table.set_index(["number", "read", "of"]), []
+    for (number, read), part in table.groupby(["number", "read"], sort=False):
+        scale = 1 if number == "entropy" else 100
+        cells = []
+        for name in [*MODELS, *PAIRS]:
+            row = scale * values.loc[(number, read, name), ["value", "low", "high"]].astype(float)
+            p = values.loc[(number, read, name), "p"]
+            sign, note = ("", "") if name in MODELS else ("+", f", {p_value(p)}")
+            digits = 2 if scale == 1 else 1
+            low, high = f"{row['low']:.{digits}f}", f"{row['high']:.{digits}f}"
+            cells.append(f"{row['value']:{sign}.{digits}f} [{low}, {high}]{note}")
+        rows.append([NUMBERS[number], read, *cells, f"{part['n'].iloc[0]:.0f}"])
+    heads = ["number", "facts", *MODELS, *(pair.replace("-", "−") for pair in PAIRS), "facts"]
+    return NAMES_TEXT + markdown(Table(heads, rows, ""))
 
 
 def drawings(table: pd.DataFrame) -> dict[str, str]:
@@ -91,7 +139,7 @@ def drawings(table: pd.DataFrame) -> dict[str, str]:
     return {system.file: system.svg for system in pictures}
 
 
-def outcome(systems: list[Evidence]) -> str:
+def outcome(systems: list[TaughtSystem]) -> str:
     """How many systems find what, and which are reversed."""
     counts = pd.Series([_finding(system) for system in systems]).value_counts()
     counted = "; ".join(f"{words}: {count}" for words, count in counts.items())
@@ -125,12 +173,12 @@ def outcome(systems: list[Evidence]) -> str:
     return "\n".join(lines)
 
 
-def _finding(system: Evidence) -> str:
+def _finding(system: TaughtSystem) -> str:
     """What a system finds, without what is odd about it."""
     return system.finding.partition(";")[0]
 
 
-def _named(systems: list[Evidence]) -> str:
+def _named(systems: list[TaughtSystem]) -> str:
     names = ", ".join(
         f"{system.method} of {system.taught} on {system.benchmark}" for system in systems
     )

@@ -11,6 +11,8 @@ size and training length:
 
 All three have read of both names in facts that are never asked about. Wordings are MedLAMA's and
 ours; only the first is one of those that the models have read. What is finished is not done again.
+The numbers are agreement and rightness within families, and the entropy of the benchmark's own
+queries by how often a model has read their facts.
 """
 
 import argparse
@@ -35,6 +37,8 @@ from medprobe.core.tables import BenchmarkTables, read_predictions
 from medprobe.metrics import FACTS, Scoring
 from medprobe.metrics.consistency import by_change, by_family, read_members
 from medprobe.metrics.results import write_csv
+from medprobe.metrics.summary import read_queries
+from medprobe.metrics.trust import rankings
 from medprobe.report.worlds import NEVER
 from medprobe.sample.corpus import list_documents
 from medprobe.sample.files import write_lines
@@ -52,7 +56,8 @@ BENCHMARK: Final = "names"
 MODELS: Final = {"both": "taught", "one": "taught", "shuffled": "shuffled"}  # with their cases
 PAIRS: Final = (("both", "one"), ("both", "shuffled"), ("one", "shuffled"))
 RELATIONS: Final = ["may_treat", "may_prevent", "has_physiologic_effect"]
-NUMBERS: Final = ("name", "wording", "right_under_all", "right_under_any")
+ENTROPY: Final = "entropy"
+NUMBERS: Final = ("name", "wording", "right_under_all", "right_under_any", ENTROPY)
 COLUMNS: Final = ["number", "read", "of", "value", "low", "high", "p", "n"]
 
 
@@ -150,11 +155,24 @@ def measure(folder: Path, seed: int) -> pd.DataFrame:
             scoring = Scoring(ScoreParams(), seed, "subject_id")
             table = next(read_predictions(path, lambda variant: variant == ""))
             members = read_members(table, benchmark, scoring)
-            parts += [part.assign(model=model) for part in _numbers(members)]
+            numbers = [*_numbers(members), _entropies(table, benchmark, scoring)]
+            parts += [part.assign(model=model) for part in numbers]
     rows = pd.concat(parts, ignore_index=True)
     keys = {name: f"{seed} " + rows[name] for name in ("cluster", "answer")}
-    is_read = (rows["query_id"].map(read) != NEVER).map({True: "read", False: "never read"})
-    return rows.assign(query=f"{seed} " + rows["query_id"], read=is_read, **keys)
+    times = rows["query_id"].map(read)
+    is_read = (times != NEVER).map({True: "read", False: "never read"})
+    of_entropy = rows["number"] == ENTROPY
+    return rows.assign(
+        query=f"{seed} " + rows["query_id"], read=times.where(of_entropy, is_read), **keys
+    )
+
+
+def _entropies(table: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    """The entropy over concepts of each of the benchmark's own queries, in nats."""
+    queries = read_queries(benchmark, scoring.cluster)
+    own = queries[queries["family_id"] == ""]
+    rows = rankings(table[table["query_id"].isin(own["query_id"])], own, benchmark)
+    return rows[["query_id", "cluster", "answer"]].assign(number=ENTROPY, value=-rows["entropy"])
 
 
 def _numbers(members: pd.DataFrame) -> Iterator[pd.DataFrame]:

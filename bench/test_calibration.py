@@ -11,7 +11,7 @@ import yaml
 from bench import calibration, worlds
 from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
 from medprobe.core.params import Params, load_params
-from medprobe.report.worlds import DOSES, Evidence, evidence, read_table, seeds
+from medprobe.report.worlds import DOSES, TaughtSystem, evidence, read_table, seeds
 from medprobe.sample.settings import SampleSettings, find_recipe
 from medprobe.sample.world import Fact, World, build
 
@@ -46,7 +46,7 @@ def planted(method: str = "mask_average", **shares: dict[str, float]) -> pd.Data
     return pd.DataFrame(rows, columns=[*calibration.SYSTEM, *own])
 
 
-def only(values: pd.DataFrame) -> Evidence:
+def only(values: pd.DataFrame) -> TaughtSystem:
     [system] = evidence(calibration.table(values))
     return system
 

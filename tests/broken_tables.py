@@ -78,6 +78,11 @@ MUTATIONS |= {
     "expect_dates_to_be_later": one_row(lambda row, _: {"date": row["cut_off"]}),
     "expect_filled_prompts": one_row(lambda row, kwargs: {column(kwargs): "nothing of the kind"}),
     "expect_first_added_to_be_the_target": one_row(lambda *_: {"added_id": "C7"}, "step == 1"),
+    "expect_answers_to_be_ranked": one_row(lambda row, _: {"answers": ["x"] * len(row["answers"])}),
+    "expect_candidates_to_have_answers_ids": one_row(lambda *_: {"id": "C7777777"}),
+    "expect_item_to_be_in_list": one_row(
+        lambda row, kwargs: {kwargs["column_list"][0]: "C7777777"}
+    ),
     "expect_items_to_be_in_table": one_row(other_item),
     "expect_labels_to_follow_kinds": one_row(lambda *_: {"label": 1}, "label == 0"),
     "expect_list_items_to_be_unique": one_row(
@@ -91,11 +96,15 @@ MUTATIONS |= {
     "expect_names_to_be_of_their_cuis": one_row(
         lambda row, kwargs: {kwargs["column_list"][0]: "no such name"}
     ),
+    "expect_negatives_to_differ_in_the_disease_alone": one_row(
+        lambda row, _: {"full_hypothesis": f"{row['full_hypothesis']} too"}, "label == 0"
+    ),
     "expect_negatives_to_be_unrelated": one_row(
         lambda row, _: {"cui": row["original_cui"]}, "label == 0"
     ),
-    "expect_prompts_to_follow_one_template": one_row(
-        lambda row, _: {"prompt": row["prompt"].replace("[Y]", f"{row['answers'][0]} [Y]")}
+    **dict.fromkeys(
+        ("expect_prompts_to_follow_one_template", "expect_prompts_to_hold_no_answer"),
+        one_row(lambda row, _: {"prompt": f"{row['answers'][0]} . {row['prompt']}"}),
     ),
     "expect_prompts_to_have_one_slot": one_row(lambda *_: {"prompt": "no slot"}),
     "expect_texts_to_hold_one_candidate": one_row(
@@ -152,6 +161,12 @@ def lost(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     drop(tables, kwargs["other"], other.index.isin(gone))
 
 
+@breaks("expect_templates_to_differ")
+def template_of_another(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
+    rows = tables[table]
+    tables[table] = tables[table].assign(prompt=rows["subject"] + " is of [Y] .")
+
+
 @breaks("expect_facts_to_be_absent_from_table")
 def known_before(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     other = kwargs["other"]
@@ -165,7 +180,7 @@ def known_by_name(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     tables[kwargs["other"]] = pd.concat([tables[kwargs["other"]], row], ignore_index=True)
 
 
-@breaks("expect_facts_to_be_in_umls")
+@breaks("expect_facts_to_be_in_umls", "expect_facts_to_be_in_records")
 def permuted(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     """The rows of a relation have each other's answers."""
     rows = tables[table]

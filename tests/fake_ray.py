@@ -7,11 +7,18 @@ from collections import Counter, deque
 from types import SimpleNamespace
 from typing import Any
 
-from medprobe.cluster.worker import Answer
+from medprobe.cluster.nodes import NODE_ID
+from medprobe.cluster.worker import Answer, Hello
 from medprobe.core.executor import Job
 
 
-class Lost(Exception):
+class RayError(Exception):
+    """Any error of Ray's; `cause` is what a worker raised, if it is that."""
+
+    cause: Exception | None = None
+
+
+class Lost(RayError):
     """The worker is gone."""
 
 
@@ -22,18 +29,22 @@ class Reference:
 class Actor:
     """A worker."""
 
-    def __init__(self, ray: "Ray") -> None:
-        self.ray, self.work = ray, None
+    def __init__(self, ray: "Ray", node: str) -> None:
+        self.ray, self.node, self.work = ray, node, None
         self.queue: deque[tuple[Reference, Job]] = deque()
-        self.hello, self.do, self.leave = map(Call, (self._hello, self._do, Reference))
+        self.hello, self.do = map(Call, (self._hello, self._do))
 
     def _hello(self, expected: dict[str, str], work: bytes) -> Reference:
         self.work = pickle.loads(work)
         said = Reference()
-        if len(self.ray.actors) <= self.ray.in_time:
-            self.ray.done[said] = {**expected, **self.ray.other}, "cpu", "here"
+        host = self.ray.hosts[self.node]
+        hello = Hello({**expected, **self.ray.other}, "cpu", host, 7, self.node)
+        if self.node in self.ray.broken:
+            self.ray.done[said] = Lost("what Ray says\nModuleNotFoundError: no medprobe")
+        elif len(self.ray.actors) <= self.ray.in_time:
+            self.ray.done[said] = hello
         else:
-            self.ray.late[said] = expected, "cpu", "here"
+            self.ray.late[said] = hello
         return said
 
     def _do(self, job: Job, stamps: object, lacks: object) -> Reference:
@@ -45,13 +56,20 @@ class Actor:
         """Do the first job, or die of it."""
         reference, job = self.queue[0]
         self.ray.begun[job.argument] += 1
-        if job.argument in self.ray.deadly:
+        if job.argument in self.ray.deadly and self.ray.begun[job.argument] <= self.ray.deaths:
             self.ray.done.update((waiting, Lost()) for waiting, _ in self.queue)
             self.queue.clear()
             return
         self.queue.popleft()
         assert self.work is not None
-        self.ray.done[reference] = Answer(self.work(job.argument), tokens=5)
+        if job.argument in self.ray.unpicklable:
+            self.ray.done[reference] = RayError()
+            self.ray.done[reference].cause = TypeError("cannot pickle")
+            return
+        try:
+            self.ray.done[reference] = Answer(self.work(job.argument), tokens=5)
+        except OSError as error:
+            self.ray.done[reference] = Answer(error=error)
 
 
 class Call:
@@ -64,13 +82,19 @@ class Call:
 class Ray:
     """The module."""
 
-    exceptions = SimpleNamespace(RayError=Lost)
+    exceptions = SimpleNamespace(RayError=RayError, RayActorError=Lost, OutOfMemoryError=Lost)
 
     def __init__(self) -> None:
         self.node = {"CPU": 2.0, "memory": 4 * 2**30}
+        self.hosts = {"1": "here"}  # the nodes
+        self.broken: set[str] = set()  # nodes where no worker starts
         self.in_time = 99  # workers that start at once; others wait until there is nothing to do
         self.other: dict[str, str] = {}  # versions that are another's
         self.deadly: set[int] = set()  # arguments that end their worker
+        self.deaths = 99  # of workers by each of these; then they are done
+        self.unpicklable: set[int] = set()  # arguments whose result no pickle holds
+        self.hanging: set[int] = set()  # arguments that never end
+        self.cancelled: list[Reference] = []
         self.asked: dict[str, Any] = {}  # for the last worker
         self.actors: list[Actor] = []
         self.late: dict[Reference, Any] = {}
@@ -81,11 +105,17 @@ class Ray:
     def is_initialized(self) -> bool:
         return True
 
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(get_node_id=lambda: "1")
+
     def cluster_resources(self) -> dict[str, float]:
         return self.node
 
     def nodes(self) -> list[dict[str, Any]]:
-        return [{"Alive": True, "Resources": self.node}]
+        return [
+            {"NodeID": name, "Alive": True, "Resources": self.node, "NodeManagerHostname": host}
+            for name, host in self.hosts.items()
+        ]
 
     def put(self, value: Any) -> Any:
         return value
@@ -98,14 +128,19 @@ class Ray:
         return Call(self._actor)
 
     def _actor(self, *of_worker: object) -> Actor:
-        self.actors.append(Actor(self))
+        label = self.asked.get("label_selector", {}).get(NODE_ID)
+        self.actors.append(Actor(self, label or min(self.broken or self.hosts)))
         return self.actors[-1]
 
     def wait(
         self, references: list[Reference], num_returns: int = 1, timeout: float = 0
     ) -> tuple[list[Reference], list[Reference]]:
         if timeout and not any(one in self.done for one in references):
-            busy = [actor for actor in self.actors if actor.queue]
+            busy = [
+                actor
+                for actor in self.actors
+                if actor.queue and actor.queue[0][1].argument not in self.hanging
+            ]
             if busy:
                 busy[self.begun.total() % len(busy)].step()
             else:
@@ -115,9 +150,12 @@ class Ray:
 
     def get(self, reference: Reference) -> Any:
         found = self.done[reference]
-        if isinstance(found, Lost):
+        if isinstance(found, RayError):
             raise found
         return found
+
+    def cancel(self, reference: Reference) -> None:
+        self.cancelled.append(reference)
 
     def kill(self, actor: Actor) -> None:
         actor.queue.clear()

@@ -16,8 +16,8 @@ import pytest
 from medprobe.core.params import EngineParams
 from medprobe.engine.load import Head, Model, load
 
-OWN = Path(__file__).parent / "fixtures" / "parity"
-FOLDER = Path(os.environ.get("MEDPROBE_PARITY") or OWN)
+OWN_FOLDER = Path(__file__).parent / "fixtures" / "parity"
+FOLDER = Path(os.environ.get("MEDPROBE_PARITY") or OWN_FOLDER)
 ENGINE = EngineParams(device="cpu")
 DOCUMENT = Path(__file__).parents[1] / "docs/reference/papers.md"
 HEADING = "## Parity with the released code"
@@ -59,14 +59,14 @@ class Row:
 
 def check_document(rows: list[Row]) -> None:
     """The document has these rows, and no other ones of their methods."""
-    if FOLDER != OWN:
+    if FOLDER != OWN_FOLDER:
         pytest.skip("the document tells of the project's own set")
     section = DOCUMENT.read_text(encoding="utf-8").split(HEADING)[1]
     methods = {row.method for row in rows}
-    there = [
+    documented = [
         line
         for line in section.splitlines()
         if (m := re.match(r"\| (.+?) \|", line)) and m[1] in methods
     ]
     expected = [row.line() for row in rows]
-    assert there == expected, "the document should say:\n" + "\n".join(expected)
+    assert documented == expected, "the document should say:\n" + "\n".join(expected)

@@ -88,8 +88,8 @@ def log_probs(model: Any, ids: Sequence[int]) -> torch.Tensor:
     return model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
 
 
-def same(found: pd.DataFrame, expected: pd.DataFrame, tolerance: float = 1e-4) -> None:
+def same(actual: pd.DataFrame, expected: pd.DataFrame, tolerance: float = 1e-4) -> None:
     """Fail unless two prediction tables have the same rows in the same order."""
     columns = [c for c in expected if c != "score"]
-    pd.testing.assert_frame_equal(found[columns], expected[columns])
-    assert (found["score"] - expected["score"]).abs().max() < tolerance
+    pd.testing.assert_frame_equal(actual[columns], expected[columns])
+    assert (actual["score"] - expected["score"]).abs().max() < tolerance

@@ -61,8 +61,10 @@ def write_pairs(data: Path, positives: pd.DataFrame, *, premises: bool) -> None:
             texts.append((pair, premise, f"{before}{disease} .", "entailment"))
             texts.append((f"{pair}-n", premise, "The patient is well .", "neutral"))
     lines = [
-        json.dumps(dict(zip(("pairID", "sentence1", "sentence2", "gold_label"), one, strict=True)))
-        for one in texts
+        json.dumps(
+            dict(zip(("pairID", "sentence1", "sentence2", "gold_label"), pair_text, strict=True))
+        )
+        for pair_text in texts
     ]
     for place, file in enumerate(mednli.MEDNLI):
         diskne_world.lines(data / "mednli" / file, lines[place::3])
@@ -73,10 +75,10 @@ def write_pairs(data: Path, positives: pd.DataFrame, *, premises: bool) -> None:
 def write_umls(folder: Path, cuis: list[str]) -> None:
     rows = []
     for cui in cuis:
-        for place, own in enumerate((name(cui, 20), name(cui, 13), name(cui, 4))):
+        for place, concept_name in enumerate((name(cui, 20), name(cui, 13), name(cui, 4))):
             rank, term = ("S", "SY") if place else ("P", "PT")
             rows.append(
-                f"{cui}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US|{term}|{cui}|{own}|9|N||"
+                f"{cui}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US|{term}|{cui}|{concept_name}|9|N||"
             )
     diskne_world.lines(folder / "MRCONSO.RRF", rows)
     diskne_world.lines(folder / "MRREL.RRF", [diskne_world.OTHER_RELATION])

@@ -27,4 +27,4 @@ def run_remotely(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tu
             unpack(files, path)
         yield number, answer.result
     with chdir("."):
-        worker.leave()
+        worker.guard.close()

@@ -116,11 +116,13 @@ def released_annotation() -> Tables:
     rows = []
     for category, count in {**counts, "terminological": 234}.items():
         for number in range(count):
-            own = cuis[number % len(cuis)]
+            target_cui = cuis[number % len(cuis)]
             others = [cuis[(number + step) % len(cuis)] for step in range(1, 21)]
             kinds = ["positive", *(["similar"] * 10 + ["random"] * 10 if number < 5 else [])]
-            for kind, cui in zip(kinds, [own, *others][: len(kinds)], strict=True):
-                rows.append((f"{category} {number}", category, kind, kind == "positive", cui, own))
+            for kind, cui in zip(kinds, [target_cui, *others][: len(kinds)], strict=True):
+                rows.append(
+                    (f"{category} {number}", category, kind, kind == "positive", cui, target_cui)
+                )
     columns = ["pair_id", "category", "kind", "label", "cui", "original_cui"]
     examples = pd.DataFrame(rows, columns=columns).astype({"label": int})
     examples = examples.assign(

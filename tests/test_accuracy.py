@@ -118,10 +118,10 @@ def test_intervals_draw_replicates_too() -> None:
     query_table = queries(*map(query, range(4)))
     scoring = Scoring(ScoreParams(bootstrap=200), seed=1)
 
-    def interval(**said: str) -> tuple[float, float]:
+    def interval(**variants: str) -> tuple[float, float]:
         rows = [
             ranked(f"full-may_treat-{i}", name, "", replicate)
-            for replicate, name in said.items()
+            for replicate, name in variants.items()
             for i in range(4)
         ]
         got = summarise(values(predictions(*rows), query_table), scoring)["default"]["full"]
@@ -140,9 +140,9 @@ def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
 
 def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
     """Three of four queries have one answer, and two of these are right."""
-    asked = answered(0, 0, 0, 1)
+    query_rows = answered(0, 0, 0, 1)
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", ".x"))
-    got = by_answer(values(table, asked)).set_index("cluster")
+    got = by_answer(values(table, query_rows)).set_index("cluster")
     assert got["acc_at_1_by_answer"].to_dict() == {
         "may_treat C0": pytest.approx(1 / 3),
         "may_treat C1": 0,
@@ -152,8 +152,8 @@ def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
 
 def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
-    asked = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
-    asked.drop(columns=["cluster", "answer"]).to_parquet(tmp_path / "queries.parquet")
+    query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
+    query_rows.drop(columns=["cluster", "answer"]).to_parquet(tmp_path / "queries.parquet")
     table = predictions(
         *(
             ranked(f"full-{name}", "x", "", replicate)
@@ -162,27 +162,27 @@ def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None
         )
     )
     scores = find("accuracy").score(table, tmp_path, FEW)["default"]["full"]
-    found = {name: numbers["acc_at_1_by_answer"] for name, numbers in scores.items()}
-    assert found["may_treat"]["value"] == pytest.approx((1 / 4 + 3 / 4) / 2)
-    assert found["may_treat"]["std"] == pytest.approx(np.std([1 / 4, 3 / 4], ddof=1), abs=1e-6)
-    assert found["may_treat"]["n"] == 2  # answers
-    assert found["macro"]["value"] == pytest.approx((1 / 2 + 1) / 2)
-    assert found["micro"]["n"] == 3
-    assert "low" not in found["may_treat"]  # two answers
-    assert found["micro"]["low"] < found["micro"]["value"] < found["micro"]["high"]
+    by_name = {name: numbers["acc_at_1_by_answer"] for name, numbers in scores.items()}
+    assert by_name["may_treat"]["value"] == pytest.approx((1 / 4 + 3 / 4) / 2)
+    assert by_name["may_treat"]["std"] == pytest.approx(np.std([1 / 4, 3 / 4], ddof=1), abs=1e-6)
+    assert by_name["may_treat"]["n"] == 2  # answers
+    assert by_name["macro"]["value"] == pytest.approx((1 / 2 + 1) / 2)
+    assert by_name["micro"]["n"] == 3
+    assert "low" not in by_name["may_treat"]  # two answers
+    assert by_name["micro"]["low"] < by_name["micro"]["value"] < by_name["micro"]["high"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
 def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
-    asked = answered(*(answer for answer, _ in rows))
+    query_rows = answered(*(answer for answer, _ in rows))
     table = predictions(
         *(ranked(f"full-may_treat-{i}", "x" if hit else ".") for i, (_, hit) in enumerate(rows))
     )
     expected = [
         np.mean([hit for other, hit in rows if other == answer]) for answer in {a for a, _ in rows}
     ]
-    found = summarise(by_answer(values(table, asked)), FEW)["default"]["full"]["macro"]
-    assert found["acc_at_1_by_answer"]["value"] == pytest.approx(np.mean(expected), abs=1e-6)
+    macro = summarise(by_answer(values(table, query_rows)), FEW)["default"]["full"]["macro"]
+    assert macro["acc_at_1_by_answer"]["value"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
 def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
         "S0,drug 0,may_treat,C0,alba,3\nS0,drug 0,may_treat,C1,brena,9\n"
         "S1,drug 1,may_prevent,C4,x,1\n"  # another relation: not this query's fact
     )
-    found = parts(query_table, facts)
-    of_first = found[found["query_id"] == "full-may_treat-0"]["part"].tolist()
-    of_second = found[found["query_id"] == "full-may_treat-1"]["part"].tolist()
+    subset_parts = parts(query_table, facts)
+    of_first = subset_parts[subset_parts["query_id"] == "full-may_treat-0"]["part"].tolist()
+    of_second = subset_parts[subset_parts["query_id"] == "full-may_treat-1"]["part"].tolist()
     assert of_first == ["answer-length:1-10", "answer:common", "read:3-4"]
     assert of_second == ["answer-length:21-30", "answer:common"]
 
@@ -226,9 +226,9 @@ def test_every_metric_says_direction_range_and_source() -> None:
     query_table = queries(query(0))
     table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1)
     by_query = values(table, query_table)
-    made = [*by_query, *by_answer(by_query)]
+    all_values = [*by_query, *by_answer(by_query)]
     metrics = catalog()
-    assert {name for name in made if name in metrics} == {
+    assert {name for name in all_values if name in metrics} == {
         metric.name for metric in find("accuracy").METRICS
     }
     for name, metric in metrics.items():

@@ -14,7 +14,7 @@ from medprobe.core.params import Params, load_params, parse_section
 from medprobe.papers import papers
 
 ROOT = Path(__file__).parent.parent
-OWN = """# mine
+OWN_PARAMS = """# mine
 seed: 7 # a good number
 engine: {precision: float32}
 # where my model is
@@ -37,7 +37,7 @@ track: {text: false}
 def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = Path("params.yaml")
-    path.write_text(OWN, encoding="utf-8")
+    path.write_text(OWN_PARAMS, encoding="utf-8")
     return path
 
 
@@ -50,8 +50,8 @@ def test_every_paper_can_be_adopt(name: str, tmp_path: Path) -> None:
     assert before != after
     params = parse_section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
     check.check(params)
-    hub = {one.hub: one.revision for one in papers()[name].models.values() if one.hub}
-    assert {one.hub: one.revision for one in params.fetch.values()} == hub
+    hub = {model.hub: model.revision for model in papers()[name].models.values() if model.hub}
+    assert {model.hub: model.revision for model in params.fetch.values()} == hub
     path.write_text(after, encoding="utf-8")
     assert adopt(name, path) == (after, after)
 
@@ -85,9 +85,9 @@ def test_nothing_is_written_unless_one_says_so(params_path: Path) -> None:
     result = command.invoke(main, ["adopt", "diskne"], input="n\n")
     assert result.exit_code == 0
     assert "+  diskne_released:" in result.output and "open question" in result.output
-    assert params_path.read_text(encoding="utf-8") == OWN
+    assert params_path.read_text(encoding="utf-8") == OWN_PARAMS
     command.invoke(main, ["adopt", "diskne", "--yes"])
-    assert params_path.read_text(encoding="utf-8") != OWN
+    assert params_path.read_text(encoding="utf-8") != OWN_PARAMS
     again = command.invoke(main, ["adopt", "diskne", "--yes"])
     assert again.output == "params.yaml already has these settings\n"
 
@@ -100,5 +100,5 @@ def test_an_unknown_paper_is_refused_with_the_list(params_path: Path) -> None:
 
 
 def test_models_that_the_hub_has_not_are_told() -> None:
-    said = "\n".join(remarks("contrastive-probe-acl2022"))
-    assert "UmlsBERT: its authors give it out by a link" in said
+    remark_text = "\n".join(remarks("contrastive-probe-acl2022"))
+    assert "UmlsBERT: its authors give it out by a link" in remark_text

@@ -55,13 +55,13 @@ def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Truth:
     query_table = queries(*rows)
     BenchmarkTables(query_table, names, builder="medlama").write(FACTS)
     METADATA.write(Path("outputs/about/facts.json"))
-    known: Truth = {}
+    true_names: Truth = {}
     for model, rate in (("taught", 0.08), ("untaught", 0.02)):
         draw = random.Random(model)
         ranked = []
         for query in query_table["query_id"]:
             for rank, name in enumerate(draw.sample([f"=name {n}" for n in range(30)], 10), 1):
-                right = known.setdefault((query, name), draw.random() < rate)
+                right = true_names.setdefault((query, name), draw.random() < rate)
                 gold = right and draw.random() < 0.5
                 ranked.append(("", "", query, rank, name, name, -float(rank), gold))
                 ranked.append(("original", "", query, rank, f"{name}?", "", -float(rank), False))
@@ -69,18 +69,18 @@ def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Truth:
         write_predictions(
             table, places.PREDICTIONS / model / "contrastive/facts.parquet", "accuracy"
         )
-    return known
+    return true_names
 
 
 def draw(
     *raters: str,
-    asked: str = "predictions",
+    items_kind: str = "predictions",
     tables: tuple[Path, ...] = (TABLE,),
     size: int | None = DRAWN,
     form: str = "csv",
 ) -> Path:
-    asked_of = tables if asked == "predictions" else ()
-    items = annotate.draw(asked, FACTS, asked_of, size, 7)
+    asked_of = tables if items_kind == "predictions" else ()
+    items = annotate.draw(items_kind, FACTS, asked_of, size, 7)
     return annotate.write(items, "experts", raters, form, Path("data"))
 
 
@@ -91,8 +91,8 @@ def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
     table = pd.read_csv(sheet, dtype=str, keep_default_na=False).assign(rating="")
     chance = random.Random(sheet.stem)
     for line, item in enumerate(table["item"][:rows]):
-        one = items.loc[item]
-        right = truth[one["query_id"], one["answer"]] != (chance.random() < error)
+        item_row = items.loc[item]
+        right = truth[item_row["query_id"], item_row["answer"]] != (chance.random() < error)
         table.loc[line, "rating"] = "5" if right else chance.choice("1234")
     table.to_csv(sheet, index=False)
 
@@ -100,8 +100,8 @@ def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
 def build_evaluation(**settings: Any) -> expert.Evaluation:
     about = {"sheets": "annotations/experts"} | settings
     build("experts", Params(benchmarks={"ratings": {"experts": about}}))
-    [one] = expert.evaluations(FACTS, ["experts"])
-    return one
+    [evaluation] = expert.evaluations(FACTS, ["experts"])
+    return evaluation
 
 
 def numbers(path: Path = TABLE) -> dict[str, dict[str, float]]:
@@ -142,7 +142,7 @@ def test_experts_find_the_true_accuracy(truth: Truth) -> None:
     for name in ("anna", "ben", "cleo"):
         fill(folder / f"{name}.csv", truth, 0.02)
     build_evaluation()
-    found = numbers()
+    expert_numbers = numbers()
     table = pd.read_parquet(TABLE).query("variant == ''")
     right = [truth[pair] for pair in zip(table["query_id"], table["prediction"], strict=True)]
     table = table.assign(right=right)
@@ -152,15 +152,17 @@ def test_experts_find_the_true_accuracy(truth: Truth) -> None:
             t[t["rank"] <= k].groupby("query_id")["right"].any().mean() for t in (drawn, table)
         )
         by_gold = table[table["rank"] <= k].groupby("query_id")["hit"].any().mean()
-        assert found[f"expert_acc_at_{k}"]["value"] == pytest.approx(of_drawn, abs=0.02)
-        corrected = found[f"corrected_acc_at_{k}"]
+        assert expert_numbers[f"expert_acc_at_{k}"]["value"] == pytest.approx(of_drawn, abs=0.02)
+        corrected = expert_numbers[f"corrected_acc_at_{k}"]
         assert corrected["low"] <= of_all <= corrected["high"]
         assert corrected["high"] - corrected["low"] < 0.3
         if k == 10:  # half of what is true is no answer: the interval leaves that number out
             assert by_gold < corrected["low"]
-    assert found["hits_of_10"]["value"] == pytest.approx(drawn["hit"].mean())
-    assert found["rated_right_of_10"]["value"] == pytest.approx(drawn["right"].mean(), abs=0.005)
-    assert all(one["n"] == DRAWN for one in found.values())
+    assert expert_numbers["hits_of_10"]["value"] == pytest.approx(drawn["hit"].mean())
+    assert expert_numbers["rated_right_of_10"]["value"] == pytest.approx(
+        drawn["right"].mean(), abs=0.005
+    )
+    assert all(metric_numbers["n"] == DRAWN for metric_numbers in expert_numbers.values())
 
 
 def test_the_corrected_interval_holds_as_often_as_it_says() -> None:
@@ -172,10 +174,10 @@ def test_the_corrected_interval_holds_as_often_as_it_says() -> None:
     for seed in range(200):
         drawn = np.random.default_rng(seed).choice(1000, 60, replace=False)
         difference = true[drawn].astype(float) - gold[drawn]
-        found = expert._corrected(
+        corrected_numbers = expert._corrected(
             gold.astype(float), difference, Scoring(ScoreParams(bootstrap=300), seed)
         )
-        holds += found["low"] <= true.mean() <= found["high"]
+        holds += corrected_numbers["low"] <= true.mean() <= corrected_numbers["high"]
     assert 180 <= holds <= 199
 
 
@@ -187,46 +189,48 @@ def test_agreement_is_near_what_the_error_rates_say() -> None:
     true = generator.random(n) < p
     parts = []
     for rater in ("anna", "ben", "cleo"):
-        said = true ^ (generator.random(n) < e)
-        rating = np.where(said, "yes", "no")
+        judgments = true ^ (generator.random(n) < e)
+        rating = np.where(judgments, "yes", "no")
         items = [f"i{number}" for number in range(n)]
-        parts.append(pd.DataFrame({"item": items, "rater": rater, "rating": rating, "right": said}))
+        parts.append(
+            pd.DataFrame({"item": items, "rater": rater, "rating": rating, "right": judgments})
+        )
     q = p * (1 - e) + (1 - p) * e
     observed, by_chance = (1 - e) ** 2 + e**2, q**2 + (1 - q) ** 2
     kappa = (observed - by_chance) / (1 - by_chance)
-    found = agreement(pd.concat(parts), ordinal=False)
-    kappas = found[found["measure"].str.contains("kappa|alpha")]
+    agreements = agreement(pd.concat(parts), ordinal=False)
+    kappas = agreements[agreements["measure"].str.contains("kappa|alpha")]
     assert len(kappas) == 3 + 1 + 1
     assert kappas["value"].tolist() == pytest.approx([kappa] * 5, abs=0.03)
-    assert found.loc[found["measure"] == "agreed", "value"].tolist() == pytest.approx(
+    assert agreements.loc[agreements["measure"] == "agreed", "value"].tolist() == pytest.approx(
         [observed] * 3, abs=0.02
     )
 
 
 def test_agreement_by_hand() -> None:
-    said = {"anna": [*"55132"], "ben": [*"51133"]}
+    ratings_by_rater = {"anna": [*"55132"], "ben": [*"51133"]}
     parts = [
         pd.DataFrame({"item": range(5), "rater": rater, "rating": ratings})
-        for rater, ratings in said.items()
+        for rater, ratings in ratings_by_rater.items()
     ]
     ratings = pd.concat(parts)
-    found = agreement(ratings.assign(right=ratings["rating"] == "5"), ordinal=True)
-    value = found.set_index(["of", "measure"])["value"]
+    agreements = agreement(ratings.assign(right=ratings["rating"] == "5"), ordinal=True)
+    value = agreements.set_index(["of", "measure"])["value"]
     # 3 of 5 agreed; by chance 2*1 + 1*2 + 1*2 + 1*0 of 25
     assert value["rating", "Cohen's kappa"] == pytest.approx((0.6 - 0.24) / (1 - 0.24))
     assert value["right", "agreed"] == 0.8
-    one = agreement(parts[0].assign(right=False), ordinal=True)
-    assert one.empty  # nobody to agree with
+    single_rater = agreement(parts[0].assign(right=False), ordinal=True)
+    assert single_rater.empty  # nobody to agree with
 
 
 def test_a_sheet_filled_to_the_middle_counts_as_far_as_it_is(truth: Truth) -> None:
     folder = draw("anna", "ben")
     fill(folder / "anna.csv", truth, 0.0, rows=255)
-    one = build_evaluation()
-    assert one.rated[["rater", "items", "rated"]].values.tolist() == [["anna", 800, 255]]
-    found = numbers()
-    assert found["expert_acc_at_10"]["n"] == 25  # whole queries only, right or wrong
-    assert found["expert_acc_at_1"]["n"] in (25, 26)
+    evaluation = build_evaluation()
+    assert evaluation.rated[["rater", "items", "rated"]].values.tolist() == [["anna", 800, 255]]
+    expert_numbers = numbers()
+    assert expert_numbers["expert_acc_at_10"]["n"] == 25  # whole queries only, right or wrong
+    assert expert_numbers["expert_acc_at_1"]["n"] in (25, 26)
     fill(folder / "anna.csv", truth, 0.0, rows=4)
     assert numbers()  # what was built stands until it is built anew
     build_evaluation()
@@ -247,15 +251,17 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
 def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
     folder = draw("anna")
     fill(folder / "anna.csv", truth, 0.0)
-    one = build_evaluation()
-    table = expert.confusions(one, [TABLE])
+    evaluation = build_evaluation()
+    table = expert.confusions(evaluation, [TABLE])
     at_10 = table[table["k"] == 10]
     assert table[table["k"] == 1]["count"].sum() == DRAWN
     assert at_10["count"].sum() == 10 * DRAWN
     perfect = at_10[at_10["rating"] == "5"].set_index("gold")["count"]
-    found = numbers()
-    assert perfect.sum() == round(10 * DRAWN * found["rated_right_of_10"]["value"])
-    assert perfect[True] == round(10 * DRAWN * found["hits_of_10"]["value"])  # no answer is wrong
+    expert_numbers = numbers()
+    assert perfect.sum() == round(10 * DRAWN * expert_numbers["rated_right_of_10"]["value"])
+    assert perfect[True] == round(
+        10 * DRAWN * expert_numbers["hits_of_10"]["value"]
+    )  # no answer is wrong
     assert set(at_10.loc[at_10["gold"].astype(bool), "rating"]) == {"5"}
 
 
@@ -324,21 +330,21 @@ def test_a_spreadsheet_comes_back_as_it_was_written(truth: Truth) -> None:
         sheet.cell(line, 4).value = rating
     book.save(folder / "anna.xlsx")
     (folder / "~$anna.xlsx").write_bytes(b"of a program that has it open")
-    found = read_ratings(folder, items)
-    assert found.values.tolist() == [
+    sheet_ratings = read_ratings(folder, items)
+    assert sheet_ratings.values.tolist() == [
         ["anna", items["item"][number], rating] for number, rating in enumerate("513")
     ]
 
 
 def test_cells_of_csv_sheets_are_no_formulas(tmp_path: Path) -> None:
-    names = ["=cmd|'/C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "gout"]
-    items = pd.DataFrame({"item": [*"abcde"], "text": names, "answer": names})
+    names = ["=cmd|'/C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "\uff1d1+1", "\n=1+1", "gout"]
+    items = pd.DataFrame({"item": [*"abcdefg"], "text": names, "answer": names})
     items = items.assign(**{name: "predictions" for name in ITEM_COLUMNS if name not in items})
     write_folder(items, ["anna"], "csv", tmp_path / "sheets")
     sheet = pd.read_csv(tmp_path / "sheets" / "anna.csv", dtype=str, keep_default_na=False)
-    assert sheet["text"].tolist() == [f"'{name}" for name in names[:4]] + ["gout"]
+    assert sheet["text"].tolist() == [f"'{name}" for name in names[:6]] + ["gout"]
     assert sheet["answer"].equals(sheet["text"])
-    assert sheet["item"].tolist() == [*"abcde"]
+    assert sheet["item"].tolist() == [*"abcdefg"]
 
 
 def test_csv_of_programs_with_a_decimal_comma(truth: Truth) -> None:
@@ -351,14 +357,14 @@ def test_csv_of_programs_with_a_decimal_comma(truth: Truth) -> None:
 
 
 def test_prompts_that_state_facts(truth: Truth) -> None:
-    folder = draw("anna", "ben", asked="prompts", size=50)
+    folder = draw("anna", "ben", items_kind="prompts", size=50)
     for name, share in (("anna", 45), ("ben", 40)):
         sheet = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
-        said = ["Yes"] * share + ["no"] * (50 - share)
-        sheet.assign(rating=said).to_csv(folder / f"{name}.csv", index=False)
-    one = build_evaluation()
-    assert one.rated["right"].tolist() == [45, 40]
-    value = one.agreement.set_index("measure")["value"]
+        verdicts = ["Yes"] * share + ["no"] * (50 - share)
+        sheet.assign(rating=verdicts).to_csv(folder / f"{name}.csv", index=False)
+    evaluation = build_evaluation()
+    assert evaluation.rated["right"].tolist() == [45, 40]
+    value = evaluation.agreement.set_index("measure")["value"]
     assert value["agreed"] == 0.9
     assert numbers() == {}  # prompts say nothing of a system
 
@@ -368,12 +374,12 @@ def test_what_is_built_passes_its_gate(truth: Truth) -> None:
     fill(folder / "anna.csv", truth, 0.0)
     build_evaluation()
     tables = BenchmarkTables.read(Path("outputs/benchmarks/experts"))
-    given = {"queries": tables.queries, "candidates": tables.candidates, **tables.others}
-    del given["items"]
+    gate_tables = {"queries": tables.queries, "candidates": tables.candidates, **tables.others}
+    del gate_tables["items"]
     settings = Settings(sheets=Path("annotations/experts"))
-    assert gate_helpers.failing("ratings", given, settings) == []
-    twice = given["ratings"].assign(item=given["ratings"]["item"].iloc[0])
-    failing = gate_helpers.failing("ratings", given | {"ratings": twice}, settings)
+    assert gate_helpers.failing("ratings", gate_tables, settings) == []
+    twice = gate_tables["ratings"].assign(item=gate_tables["ratings"]["item"].iloc[0])
+    failing = gate_helpers.failing("ratings", gate_tables | {"ratings": twice}, settings)
     assert [check["type"] for check in failing] == ["expect_compound_columns_to_be_unique"]
 
 
@@ -404,8 +410,12 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     result = runs.of(TABLE, params, fresh=True)
     content = result.content()
     assert "full/rated:experts,micro" in content.files["scores.csv"]
-    [told] = [one for one in comparisons.results([result], params) if "ratings" in one.method]
-    ratings = told.content()
+    [earlier] = [
+        run_record
+        for run_record in comparisons.results([result], params)
+        if "ratings" in run_record.method
+    ]
+    ratings = earlier.content()
     assert ratings.metrics["ratings/rated/full/anna"] == 800
     assert 0.5 < ratings.metrics["ratings/agreement/right/Cohen_s kappa/anna_ ben"] < 1
     for text in (page, *ratings.files.values()):
@@ -413,8 +423,12 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     fill(folder / "ben.csv", truth, 0.3)
     build_evaluation()
     assert runs.of(TABLE, params, fresh=True).key != result.key
-    [later] = [one for one in comparisons.results([result], params) if "ratings" in one.method]
-    assert later.key != told.key
+    [later] = [
+        run_record
+        for run_record in comparisons.results([result], params)
+        if "ratings" in run_record.method
+    ]
+    assert later.key != earlier.key
 
 
 @pytest.mark.slow

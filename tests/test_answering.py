@@ -33,12 +33,12 @@ TEMPLATES = {  # behind which an answer stands: a blank, a line's end, a mark of
 @pytest.fixture(scope="module")
 def chat_model(tiny_model, tmp_path_factory):
     def folder(arch, template=None):
-        made = tmp_path_factory.mktemp("chat") / arch
-        shutil.copytree(tiny_model(arch), made)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(made)
+        chat_folder = tmp_path_factory.mktemp("chat") / arch
+        shutil.copytree(tiny_model(arch), chat_folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(chat_folder)
         tokenizer.chat_template = template or TEMPLATES[arch]
-        tokenizer.save_pretrained(made)
-        return made
+        tokenizer.save_pretrained(chat_folder)
+        return chat_folder
 
     return folder
 
@@ -75,11 +75,11 @@ def slow(folder, texts, begin=()):
         scores = {}
         for name in NAMES:
             answered = text[:start] + name
-            whole, known = (
+            whole, prefix = (
                 tokenizer(part, add_special_tokens=False)["input_ids"]
                 for part in (answered + text[start + 3 :], answered)
             )
-            ids = [*begin, *whole[: len(known) + 1]]
+            ids = [*begin, *whole[: len(prefix) + 1]]
             logs = probing.log_probs(model, ids)
             scores[name] = sum(logs[j, token].item() for j, token in enumerate(ids[1:]))
         ranked = sorted(scores, key=lambda name: (-scores[name], name))
@@ -91,7 +91,7 @@ def slow(folder, texts, begin=()):
 def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
     folder = chat_model(arch)
     prober = method(folder)
-    found = predict_pass(prober, tables(), "chat-0-shot-constrained")
+    predictions = predict_pass(prober, tables(), "chat-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     chats = [
         [
@@ -101,7 +101,7 @@ def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
         for prompt in probing.PROMPTS
     ]
     texts = [tokenizer.apply_chat_template(chat, tokenize=False) for chat in chats]
-    probing.same(found, slow(folder, texts))
+    probing.same(predictions, slow(folder, texts))
 
 
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
@@ -110,21 +110,21 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
     prompts = ("Aspirin treats [Y] .", "Entecavir may prevent [Y] .")
     prober = method(folder, shots=[2], separator=" ; ")
     benchmark = tables(prompts, ["Velotrine treats [Y] ."])
-    found = predict_pass(prober, benchmark, "none-2-shot-constrained")
+    predictions = predict_pass(prober, benchmark, "none-2-shot-constrained")
     (task,) = prober.tasks(benchmark, 10)
     order = random.Random("0 Velotrine treats [Y] .").sample(range(2), 2)
-    told = [prompts[i].replace("[Y]", "pain") for i in order]
+    shown_prompts = [prompts[i].replace("[Y]", "pain") for i in order]
     assert set(task.tables["train"]["prompt"]) == set(prompts)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     begin = tokenizer.bos_token_id or tokenizer.eos_token_id
-    text = " ; ".join([*told, "Velotrine treats [Y] ."])
-    probing.same(found, slow(folder, [text], [begin]), 2e-4)
+    text = " ; ".join([*shown_prompts, "Velotrine treats [Y] ."])
+    probing.same(predictions, slow(folder, [text], [begin]), 2e-4)
 
 
 @pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
 def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_model):
     folder = tiny_model(arch)
-    found = predict_pass(method(folder), tables(), "none-0-shot-constrained")
+    predictions = predict_pass(method(folder), tables(), "none-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     rows = []
@@ -139,7 +139,7 @@ def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_
         ranked = sorted(scores, key=lambda name: (-scores[name], name))
         rows += [(f"q{i}", rank, name, scores[name]) for rank, name in enumerate(ranked, start=1)]
     expected = pd.DataFrame(rows, columns=["query_id", "rank", "prediction", "score"])
-    probing.same(found, expected, 2e-4)
+    probing.same(predictions, expected, 2e-4)
 
 
 def test_what_is_written_first_is_likeliest(tiny_model):
@@ -147,7 +147,7 @@ def test_what_is_written_first_is_likeliest(tiny_model):
     model = load(tiny_model("gpt2"), "causal")
     slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
     way = writing.WritingSettings(5, 0, None, cap=1, own_settings=False, seed=0)
-    (found,) = writing.write(model, [(slot, ()) for slot in slots], ["q0"], way)
+    (written,) = writing.write(model, [(slot, ()) for slot in slots], ["q0"], way)
     logs = probing.log_probs(model.model, slots[0].before)[-1]
     best = logs.topk(5)
     texts = {}
@@ -155,8 +155,8 @@ def test_what_is_written_first_is_likeliest(tiny_model):
         ended = token in (*slots[0].after, model.tokenizer.eos_token_id)
         text = "" if ended else model.tokenizer.decode([token]).strip()
         texts.setdefault(text, score)
-    assert [text for text, _ in found] == list(texts)
-    assert [score for _, score in found] == pytest.approx([*texts.values()], abs=1e-4)
+    assert [text for text, _ in written] == list(texts)
+    assert [score for _, score in written] == pytest.approx([*texts.values()], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,9 @@ def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
 def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model, monkeypatch):
     model = load(tiny_model(arch), "causal")
-    asked = prompt_texts.slots(model, probing.PROMPTS[1:3], ["q0", "q1"], "\n", has_start=False)
+    prompt_slots = prompt_texts.slots(
+        model, probing.PROMPTS[1:3], ["q0", "q1"], "\n", has_start=False
+    )
     way = writing.WritingSettings(3, samples, None, cap=4, own_settings=False, seed=0)
     read = []
 
@@ -186,37 +188,44 @@ def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model
         read.append(inputs[0].numel())
 
     with model.model.get_input_embeddings().register_forward_pre_hook(note):
-        fast, once = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way), [*read]
+        fast, once = (
+            writing.write(
+                model, [(prompt_slot, ()) for prompt_slot in prompt_slots], ["q0", "q1"], way
+            ),
+            [*read],
+        )
         read.clear()
         monkeypatch.setattr(writing, "_read_prompts", lambda *_: {})
-        slow = writing.write(model, [(one, ()) for one in asked], ["q0", "q1"], way)
-    for found, expected in zip(fast, slow, strict=True):
-        assert [text for text, _ in found] == [text for text, _ in expected]
-        assert [score for _, score in found] == pytest.approx(
+        slow = writing.write(
+            model, [(prompt_slot, ()) for prompt_slot in prompt_slots], ["q0", "q1"], way
+        )
+    for fast_texts, expected in zip(fast, slow, strict=True):
+        assert [text for text, _ in fast_texts] == [text for text, _ in expected]
+        assert [score for _, score in fast_texts] == pytest.approx(
             [score for _, score in expected], abs=1e-4
         )
-    prompts = sum(len(one.before) for one in asked)
-    assert sum(once) == sum(read) - (way.texts - 1) * (prompts - len(asked))
+    prompts = sum(len(prompt_slot.before) for prompt_slot in prompt_slots)
+    assert sum(once) == sum(read) - (way.texts - 1) * (prompts - len(prompt_slots))
 
 
 def test_draws_are_the_seeds_and_their_shares_the_scores(tiny_model):
-    one, same, other = (
+    first_draw, same, other = (
         predict_pass(method(tiny_model("gpt2"), seed=seed, samples=5), tables(), "none-0-shot-free")
         for seed in (1, 1, 2)
     )
-    pd.testing.assert_frame_equal(one, same)
-    assert one["prediction"].tolist() != other["prediction"].tolist()
-    assert one.groupby("query_id")["score"].sum().tolist() == pytest.approx([1.0] * 4)
+    pd.testing.assert_frame_equal(first_draw, same)
+    assert first_draw["prediction"].tolist() != other["prediction"].tolist()
+    assert first_draw.groupby("query_id")["score"].sum().tolist() == pytest.approx([1.0] * 4)
 
 
 def test_a_checkpoints_own_settings_hold_if_asked_for_but_its_ends_always(tiny_model):
     model = load(tiny_model("gpt2"), "causal")
     model.model.generation_config.update(repetition_penalty=1.5, eos_token_id=[3, 4])
     slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
-    for own in (False, True):
-        way = writing.WritingSettings(3, 2, 0.5, cap=4, own_settings=own, seed=0)
+    for uses_own in (False, True):
+        way = writing.WritingSettings(3, 2, 0.5, cap=4, own_settings=uses_own, seed=0)
         config = writing._generation_config(model, way, slots[0])
-        assert config.repetition_penalty == (1.5 if own else None)
+        assert config.repetition_penalty == (1.5 if uses_own else None)
         assert config.temperature == 0.5
         assert {3, 4, *slots[0].after, model.tokenizer.eos_token_id} == {*config.eos_token_id}
 
@@ -233,9 +242,11 @@ def test_a_text_ends_with_its_line_or_before_what_ends_it(tiny_model):
 def test_free_answers_are_compared_without_case_punctuation_and_articles(tiny_model, monkeypatch):
     prober = method(tiny_model("gpt2"))
     texts = [("The Pain.", -0.1), ("painful", -0.2)]
-    monkeypatch.setattr(writing, "write", lambda model, asked, *more: [texts] * len(asked))
-    found = predict_pass(prober, tables(), "none-0-shot-free", k=2)
-    assert found["hit"].tolist() == [True, False] * 4
+    monkeypatch.setattr(
+        writing, "write", lambda model, all_queries, *more: [texts] * len(all_queries)
+    )
+    predictions = predict_pass(prober, tables(), "none-0-shot-free", k=2)
+    assert predictions["hit"].tolist() == [True, False] * 4
 
 
 def test_all_combinations_are_passes_and_a_template_is_used_where_there_is_one(
@@ -293,8 +304,11 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     with pytest.raises(BadInput, match="does not keep answers"):
         predict_pass(method(silent), tables(), "chat-0-shot-free")
     bare = BenchmarkTables(probing.queries(), probing.candidates(NAMES))
-    own = tables(["Aspirin treats [Y] ."], subjects=["C1"])  # the subject that is asked about
-    for benchmark, problem in ((bare, "no table train, so no facts"), (own, "0 facts that are")):
+    own_facts = tables(["Aspirin treats [Y] ."], subjects=["C1"])  # the subject that is asked about
+    for benchmark, problem in (
+        (bare, "no table train, so no facts"),
+        (own_facts, "0 facts that are"),
+    ):
         with pytest.raises(BadInput, match=f"toy: r/all: {problem}"):
             predict_pass(method(tiny_model("gpt2"), shots=[1]), benchmark, "none-1-shot-free")
     long = tables(prompts=["Velotrine " * 60 + "treats [Y] ."])

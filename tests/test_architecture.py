@@ -56,8 +56,8 @@ def existing(name: str) -> str:
 
 
 def test_every_room_stands_in_the_table() -> None:
-    there = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert set(rooms()) == there - {"__init__", "__pycache__"}
+    modules = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert set(rooms()) == modules - {"__init__", "__pycache__"}
 
 
 def test_no_arrow_runs_up() -> None:

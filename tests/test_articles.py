@@ -51,8 +51,8 @@ def test_a_folder_is_read_in_order_and_empty_articles_are_counted(tmp_path: Path
     )
     (tmp_path / "c.xml").write_text("<article><body/></article>", encoding="utf-8")
     skipped: Counter[str] = Counter()
-    found = list(articles.read(tmp_path, skipped))
-    assert found == [("a", "Only this."), ("b", TEXT)]
+    documents = list(articles.read(tmp_path, skipped))
+    assert documents == [("a", "Only this."), ("b", TEXT)]
     assert skipped == {"empty": 1}
 
 

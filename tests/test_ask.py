@@ -44,9 +44,9 @@ def test_ask_shows_the_answers_of_the_rewired_model(
     tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for sets in (["set-1", "set-2"], ["set-2"]):
-        found = answers("bert", PROMPT, "contrastive", "medlama", params(*sets), k=3)
+        best = answers("bert", PROMPT, "contrastive", "medlama", params(*sets), k=3)
         rewired = places.REWIRED / "bert" / sets[0] / "step-100"
-        assert list(found["prediction"]) == slow(rewired, NAMES, PROMPT, 3)
+        assert list(best["prediction"]) == slow(rewired, NAMES, PROMPT, 3)
     ask("bert", PROMPT, "contrastive", "medlama", params("set-1"))
     printed = capsys.readouterr().out
     assert all(name in printed for name in NAMES)
@@ -55,24 +55,24 @@ def test_ask_shows_the_answers_of_the_rewired_model(
     ask(str(tiny_model("gpt2")), PROMPT, None, "medlama", params("set-1"))
     assert "(likelihood)" in " ".join(capsys.readouterr().out.split())
     folder = str(tiny_model("encoder"))
-    found = answers(folder, PROMPT, "contrastive", "medlama", params("set-1"), k=3)
-    assert list(found["prediction"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)
+    best = answers(folder, PROMPT, "contrastive", "medlama", params("set-1"), k=3)
+    assert list(best["prediction"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)
 
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("arguments", "says"),
     [
-        (("bert", "velotrine", "contrastive", "medlama"), "0 slots"),
+        (("bert", "velotrine", "contrastive", "medlama"), "and has 0"),
         (("bart", "[Y]", "contrastive", "medlama"), "no model 'bart'"),
         (("bert", "[Y]", "contrast", "medlama"), "no method 'contrast'"),
         (("bert", "[Y]", "contrastive", "lama"), "no benchmark 'lama'"),
         (("bert", "[Y]", "perplexity", "medlama"), "this method does not rank candidates"),
     ],
 )
-def test_ask_refuses_what_it_cannot_answer(told: tuple[str, str, str, str], says: str) -> None:
+def test_ask_refuses_what_it_cannot_answer(arguments: tuple[str, str, str, str], says: str) -> None:
     with pytest.raises(BadInput, match=says):
-        ask(*told, params("set-1"))
+        ask(*arguments, params("set-1"))
 
 
 @pytest.mark.usefixtures("project")
@@ -80,17 +80,17 @@ def test_ask_refuses_what_it_cannot_answer(told: tuple[str, str, str, str], says
 def test_every_method_answers_or_says_what_would(method: str, tiny_model: TinyModel) -> None:
     tiny_models = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
     kind = next(kind for kind in methods.find(method).KINDS if kind in tiny_models)
-    told = (str(tiny_model(tiny_models[kind])), PROMPT, method, "medlama", params("set-1"))
+    arguments = (str(tiny_model(tiny_models[kind])), PROMPT, method, "medlama", params("set-1"))
     if methods.find(method).METRIC != "accuracy":
         with pytest.raises(BadInput, match="does not rank candidates; choose one of") as error:
-            answers(*told)
+            answers(*arguments)
         for name in str(error.value).rpartition("one of ")[2].split(", "):
             assert kind in methods.find(name).KINDS
     elif method == "optiprompt":  # which trains first
         with pytest.raises(BadInput, match=r"medlama: no table train.* choose a benchmark with"):
-            answers(*told)
+            answers(*arguments)
     else:
-        assert answers(*told, k=3)["rank"].tolist()[0] == 1
+        assert answers(*arguments, k=3)["rank"].tolist()[0] == 1
 
 
 @pytest.mark.usefixtures("project")
@@ -99,13 +99,13 @@ def test_a_prompt_of_the_benchmark_is_asked_among_the_names_of_its_subset() -> N
     both = pd.concat([CANDIDATES, other], ignore_index=True)
     BenchmarkTables(QUERIES, both).write(places.BENCHMARKS / "medlama")
     for prompt, among in ((QUERIES["prompt"].iloc[0], CANDIDATES), (PROMPT, both)):
-        found = answers("bert", prompt, "contrastive", "medlama", params("set-1"), k=30)
-        assert set(found["prediction"]) == set(among["name"])
+        best = answers("bert", prompt, "contrastive", "medlama", params("set-1"), k=30)
+        assert set(best["prediction"]) == set(among["name"])
 
 
 @pytest.mark.usefixtures("project")
 def test_answers_are_marked_where_the_benchmark_knows_them() -> None:
     query = QUERIES.iloc[0]
-    known = answers("bert", query["prompt"], "contrastive", "medlama", params("set-1"), k=10)
-    assert set(known.loc[known["hit"], "prediction"]) == set(query["answers"]) & set(NAMES)
+    best = answers("bert", query["prompt"], "contrastive", "medlama", params("set-1"), k=10)
+    assert set(best.loc[best["hit"], "prediction"]) == set(query["answers"]) & set(NAMES)
     assert "hit" not in answers("bert", PROMPT, "contrastive", "medlama", params("set-1"), k=3)

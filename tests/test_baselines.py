@@ -70,9 +70,9 @@ def test_a_subject_does_not_count_for_itself() -> None:
 def test_scores_are_shares_of_the_other_queries() -> None:
     rows = [("a", ["pain"]), ("b", ["pain", "fever"]), ("c", ["fever"])]
     table = baselines.prior(tables(rows), "subject_id", 10)
-    own = table[table["query_id"] == "q0"]
-    assert own["prediction"].tolist() == ["fever", "pain"]
-    assert own["score"].tolist() == [1.0, 0.5]
+    own_rows = table[table["query_id"] == "q0"]
+    assert own_rows["prediction"].tolist() == ["fever", "pain"]
+    assert own_rows["score"].tolist() == [1.0, 0.5]
 
 
 def test_a_train_split_has_a_variant_of_its_own() -> None:
@@ -105,7 +105,9 @@ def test_the_prior_is_the_count_over_all_other_subjects(
     table = baselines.prior(tables(rows), "subject_id", 3)
     for number, (subject, _) in enumerate(rows):
         others = [set(answers) for other, answers in rows if other != subject]
-        counts = {answer: sum(answer in own for own in others) for answer in "vwxyz"}
+        counts = {
+            answer: sum(answer in own_answers for own_answers in others) for answer in "vwxyz"
+        }
         expected = sorted((count for count in counts.values() if count), reverse=True)[:3]
         ranked = table[table["query_id"] == f"q{number}"]["prediction"].tolist()
         assert [counts[answer] for answer in ranked[:3]] == expected

@@ -13,11 +13,11 @@ LENGTHS = st.lists(st.integers(1, 40))
 
 @given(LENGTHS, st.integers(1, 100))
 def test_batches_hold_every_item_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    made = make_batches(lengths, budget)
-    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
-    for batch in made:
+    batches = make_batches(lengths, budget)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
-    in_order = [lengths[place] for batch in made for place in batch]
+    in_order = [lengths[place] for batch in batches for place in batch]
     assert in_order == sorted(in_order, reverse=True)
 
 

@@ -63,15 +63,15 @@ def searched(model, names, aim):
     """The trie, what was found, and each variant's ranking."""
     trie = Trie.build(names)
     reading = search(trie, model.before, len(model.after), aim)
-    asked = next(reading)
+    requests = next(reading)
     while True:
         try:
-            asked = reading.send([model.ask(trie, top, node) for top, node in asked])
+            requests = reading.send([model.ask(trie, top, node) for top, node in requests])
         except StopIteration as end:
-            found = end.value
+            result = end.value
             break
-    return found, [
-        rank_names(trie, found, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
+    return result, [
+        rank_names(trie, result, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
         for v in range(aim.variants)
     ]
 
@@ -100,15 +100,17 @@ def test_a_trie_holds_each_sequence_once(names):
     seed=st.integers(0, 2**16),
     k=st.integers(1, 8),
     around=st.tuples(st.integers(0, 3), st.lists(TOKENS, max_size=2)),
-    asked=st.sets(st.integers(0, 29), max_size=3),
+    with_answers=st.sets(st.integers(0, 29), max_size=3),
     variants=st.integers(1, 2),
 )
-def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, asked, variants):
+def test_the_search_ranks_as_scoring_everything_does(
+    names, seed, k, around, *, with_answers, variants
+):
     before, after = around
     model = ScriptedModel(seed, before, tuple(after))
     trie = Trie.build(names)
     rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
-    answers = tuple(sorted({rows[i] for i in asked if i < len(names)}))
+    answers = tuple(sorted({rows[i] for i in with_answers if i < len(names)}))
     equal = {row for leaf in answers for row in trie.rows[leaf]}
     _, rankings = searched(model, names, SearchGoal(k, answers, variants=variants))
     assert len(rankings) == variants
@@ -128,7 +130,7 @@ def test_the_search_ranks_as_scoring_everything_does(names, seed, k, around, *, 
 def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
     model = ScriptedModel(seed, 2, (1,))
     rows = {row: leaf for leaf, of in enumerate(Trie.build(names).rows) for row in of}
-    found, rankings = searched(model, names, SearchGoal(3, (rows[0],), most))
+    result, rankings = searched(model, names, SearchGoal(3, (rows[0],), most))
     for variant, ranking in enumerate(rankings):
         expected, _ = everything(model, names, variant)
         certain = [
@@ -138,7 +140,7 @@ def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
         assert ranking.certain == sorted(ranking.certain, reverse=True)
         place = next(i for i, row in enumerate(expected, 1) if names[row] == names[0])
         assert ranking.rank <= place if not ranking.rank_certain else ranking.rank == place
-    assert found.opened < most + len(names) + 20
+    assert result.opened < most + len(names) + 20
 
 
 def test_a_model_with_clear_likes_has_little_read():

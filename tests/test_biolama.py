@@ -175,8 +175,8 @@ def test_each_source_has_families_of_its_own(world):
     assert set(members["subset"]) == {"ctd-families", "wikidata-families"}
     assert members.groupby("relation")["family_id"].nunique().tolist() == [2] * 4
     names = benchmark.candidates.groupby("subset")
-    own = names.get_group("ctd").query("type != 'distractor'")["name"]
-    assert names.get_group("ctd-families")["name"].tolist() == own.tolist()
+    ctd_names = names.get_group("ctd").query("type != 'distractor'")["name"]
+    assert names.get_group("ctd-families")["name"].tolist() == ctd_names.tolist()
 
 
 def test_two_templates_of_one_wording_are_refused(tmp_path):

@@ -77,8 +77,8 @@ class Reader:
         return self.window.execute_script(f"return {script}")
 
     def finds(self, css: str, text: str = "") -> list[Any]:
-        found = self.window.find_elements("css selector", css)
-        return [one for one in found if one.is_displayed() and text in one.text]
+        elements = self.window.find_elements("css selector", css)
+        return [element for element in elements if element.is_displayed() and text in element.text]
 
     def clicks(self, css: str, text: str = "") -> None:
         self.finds(css, text)[0].click()
@@ -119,8 +119,8 @@ class Reader:
 
 def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
     page.open("index.html")
-    [said] = page.finds("#leaderboard .about")
-    assert "better than every other model under the same method" in said.text
+    [summary] = page.finds("#leaderboard .about")
+    assert "better than every other model under the same method" in summary.text
     [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
     assert "75.0\n[" in row.text
     assert row.rect["y"] + row.rect["height"] < 800

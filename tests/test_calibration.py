@@ -50,10 +50,10 @@ def no_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_metric_has_its_pairs() -> None:
-    found = calibration.pairs(results(), "own")
-    assert found["metric"].unique().tolist() == ["f1", "top_1", "auc"]
-    assert set(found["method"]) == set(NUMBERS) - {"classifier:always-true"}
-    top = found[found["metric"] == "top_1"].set_index("method")
+    twin_pairs = calibration.pairs(results(), "own")
+    assert twin_pairs["metric"].unique().tolist() == ["f1", "top_1", "auc"]
+    assert set(twin_pairs["method"]) == set(NUMBERS) - {"classifier:always-true"}
+    top = twin_pairs[twin_pairs["metric"] == "top_1"].set_index("method")
     assert top["higher"].to_dict() == {
         "classifier": True,
         "classifier:frozen": True,
@@ -114,8 +114,8 @@ def test_findings_name_facts_names_and_reversals() -> None:
 
 def test_a_benchmark_of_ones_own_is_not_calibrated() -> None:
     """Whatever its name and its models' names are."""
-    own = replace(METADATA, primary_metric="f1", invented=False)
-    compared = replace(results(), benchmarks={"own": own})
+    own_metadata = replace(METADATA, primary_metric="f1", invented=False)
+    compared = replace(results(), benchmarks={"own": own_metadata})
     assert calibration.pairs(compared, "own").empty
     assert calibration.section(compared, "own") == []
     assert calibration.main_counts(compared) == (0, 0, 0)
@@ -129,16 +129,16 @@ def test_facts_of_ones_own_benchmark_are_never_counted_as_read(tmp_path: Path) -
 
 
 def test_controls_are_not_counted() -> None:
-    found = calibration.pairs(results(), "own")
-    assert calibration.counts(found[found["metric"] == "f1"]) == (2, 1, 0)
+    twin_pairs = calibration.pairs(results(), "own")
+    assert calibration.counts(twin_pairs[twin_pairs["metric"] == "f1"]) == (2, 1, 0)
     swapped = replace(results(), twins={"taught": "untaught"})
     assert calibration.main_counts(swapped) == (2, 0, 1)
 
 
 def test_variants_with_the_same_numbers_count_once() -> None:
     again = results(**{"classifier:distractors": NUMBERS["classifier"]})
-    found = calibration.pairs(again, "own")
-    assert calibration.counts(found[found["metric"] == "f1"]) == (2, 1, 0)
+    twin_pairs = calibration.pairs(again, "own")
+    assert calibration.counts(twin_pairs[twin_pairs["metric"] == "f1"]) == (2, 1, 0)
 
 
 def test_methods_without_the_main_metric_go_by_that_of_their_family() -> None:
@@ -165,7 +165,7 @@ def test_nothing_where_there_are_no_twins() -> None:
     assert calibration.section(replace(results(), twins={}), "own") == []
 
 
-ASKED = [
+VARIANTS = [
     f"{template}-{shots}-shot-{form}"
     for template in ("chat", "none")
     for shots in (0, 3)
@@ -175,13 +175,15 @@ SCORES = Path(__file__).parents[1] / "metrics/scores"
 
 
 @pytest.mark.skipif(not (SCORES / "untaught-chat").is_dir(), reason="the pipeline has not run")
-@pytest.mark.parametrize("asked", ASKED)
-def test_the_taught_chat_model_is_above_the_untaught_one(asked: str) -> None:
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_taught_chat_model_is_above_the_untaught_one(variant: str) -> None:
     """However it is asked, and their intervals apart."""
     taught, untaught = (
         json.loads((SCORES / model / "answering.json").read_text(encoding="utf-8"))
         for model in ("taught-chat", "untaught-chat")
     )
     for subset in ("ctd", "wikidata", "umls"):
-        found, of_twin = (model["biolama"][asked][subset]["macro"] for model in (taught, untaught))
-        assert found["acc_at_1"]["low"] > of_twin["acc_at_1"]["high"], subset
+        of_taught, of_twin = (
+            model["biolama"][variant][subset]["macro"] for model in (taught, untaught)
+        )
+        assert of_taught["acc_at_1"]["low"] > of_twin["acc_at_1"]["high"], subset

@@ -20,8 +20,8 @@ def test_log_likelihood_reads_each_text_alone(budget, tiny_model, monkeypatch):
     monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 10_000)
     model = load(tiny_model("gpt2"), "causal")
     rows = [[*causal.start_ids(model), *ids] for ids in ids_of(tiny_model("gpt2"), RESTS)]
-    found = causal.log_likelihood(model, rows, budget)
-    for row, scores in zip(rows, found, strict=True):
+    log_probs = causal.log_likelihood(model, rows, budget)
+    for row, scores in zip(rows, log_probs, strict=True):
         logs = probing.log_probs(model.model, row)
         expected = [logs[i, token].item() for i, token in enumerate(row[1:])]
         assert scores == pytest.approx(expected, abs=1e-4)
@@ -37,9 +37,9 @@ def test_endings_are_what_whole_texts_say_and_are_read_once(budget, tiny_model, 
     monkeypatch.setattr(
         causal, "pad_rows", lambda rows, *more: read.extend(rows) or whole(rows, *more)
     )
-    found = causal.endings(model, texts, possible, budget)
+    log_probs = causal.endings(model, texts, possible, budget)
     assert sorted(map(list, read)) == [[5, 6], [5, 6, 7], [5, 6, 7, 8]]
-    for text, ends, scores in zip(texts, possible, found, strict=True):
+    for text, ends, scores in zip(texts, possible, log_probs, strict=True):
         rows = [[*text, *end] for end in ends]
         slow = causal.log_likelihood(model, rows, 8192)
         expected = [sum(row[-len(end) :]) for row, end in zip(slow, ends, strict=True)]

@@ -148,6 +148,7 @@ WITH_SETTINGS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models to ask,
     ],
     "contrastive": [("bert", {"sets": ["set-0"]})],
     "generative": [("bart", {"beams": 2}), ("t5", {"beams": 2})],
+    "inside": [(arch, {}) for arch in LIKELIHOOD],
     "judgment": [(arch, {}) for arch in LIKELIHOOD],
     "likelihood": [("gpt2", {}), ("t5", {})],
     "optiprompt": [("bert", {"seeds": 1, "epochs": 1, "masks": 2})],
@@ -163,13 +164,14 @@ METHODS = {
 KINDS = {"bert": "masked", "gpt2": "causal"}  # others are seq2seq
 LOOSE = {  # of methods whose queries are not asked apart, or write: the queries that may be named
     **dict.fromkeys(("answering", "classifier", "generative", "xfactr"), r"q\d"),
+    "inside": r"q0 to q3\+\+",
     "judgment": "q2 to q3",
 }
 SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
 ANSWERS = ("Karsten syndrome", "chronic pain", "hepatitis B infection", "acute renal failure")
 
 
-WAYS = [(method, *one) for method, several in METHODS.items() for one in several]
+WAYS = [(method, *way) for method, ways in METHODS.items() for way in ways]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way)))
@@ -184,15 +186,15 @@ def test_a_model_that_overflows_stops_the_part_and_is_named(
     monkeypatch.chdir(tmp_path)
     for place in ("models/mine", "rewired/mine/set-0/step-1"):
         shutil.copytree(tiny_model(arch), tmp_path / "outputs" / place)
-    asked = facts(4)
+    queries = in_relations(facts(4), 3) if method == "inside" else facts(4)
     others = {"train": facts(3), "dev": facts(2), **examples()}
-    tables = BenchmarkTables(asked, probing.candidates(ANSWERS), others=others)
+    tables = BenchmarkTables(queries, probing.candidates(ANSWERS), others=others)
     tables.write(tmp_path / "outputs/benchmarks/toy")
     kind = KINDS.get(arch, "seq2seq")
     params = Params.model_validate(
         {"models": {kind: {"mine": {}}}, "methods": {kind: {method: {"toy": settings}}}}
     )
-    overflowing(monkeypatch, [*ANSWERS, *asked["prompt"]])
+    overflowing(monkeypatch, [*ANSWERS, *facts(4)["prompt"]])
     query = LOOSE.get(method, "q3")
     where = f"mine, {method}, toy: .*, query {query}: .*: .* NaN"
     with without_quotes(), pytest.raises(BadInput, match=where) as caught:
@@ -210,6 +212,15 @@ def facts(count: int) -> pd.DataFrame:
         answers=[[answer] for answer in ANSWERS[:count]],
         answer_ids=[[f"A{i}"] for i in range(count)],
     )
+
+
+def in_relations(queries: pd.DataFrame, count: int) -> pd.DataFrame:
+    """The queries in so many relations, under ids that end in as many `+`."""
+    parts = [
+        queries.assign(relation=f"r{number}", query_id=queries["query_id"] + number * "+")
+        for number in range(count)
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def examples() -> dict[str, pd.DataFrame]:

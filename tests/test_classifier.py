@@ -33,7 +33,7 @@ def tables() -> BenchmarkTables:
     rows = []
     for i in range(9):
         for shift, kind in enumerate(("positive", "similar", "random")):
-            own, tokens_of = (f"C{(i + step) % 3 + 1}" for step in (0, shift))
+            cui, tokens_of = (f"C{(i + step) % 3 + 1}" for step in (0, shift))
             rows.append(
                 {
                     "example_id": f"e{i}" if kind == "positive" else f"e{i}-{kind}",
@@ -41,8 +41,8 @@ def tables() -> BenchmarkTables:
                     "kind": kind,
                     "label": int(kind == "positive"),
                     "cui": tokens_of,
-                    "original_cui": own,
-                    "disease": NAMES[own],
+                    "original_cui": cui,
+                    "disease": NAMES[cui],
                     "premise": f"{PREMISES[i % 3]} {i}",
                     "hypothesis": NAMES[tokens_of],
                     "full_hypothesis": f"The patient has {NAMES[tokens_of]} .",
@@ -50,9 +50,9 @@ def tables() -> BenchmarkTables:
             )
     examples = pd.DataFrame(rows)
     splits = [
-        (target, "test" if own == target else "train" if i < 12 else "validation", example)
+        (target, "test" if cui == target else "train" if i < 12 else "validation", example)
         for target in ("C2", "C1")
-        for i, (own, example) in enumerate(
+        for i, (cui, example) in enumerate(
             examples[["original_cui", "example_id"]].itertuples(index=False)
         )
     ]
@@ -106,7 +106,7 @@ def test_diseases_with_the_most_positives_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("diseases", "asked"),
+    ("diseases", "tested_diseases"),
     [
         (None, {"/0": ["C1", "C2"], "frozen/": ["C1", "C2"]}),
         (1, {"/0": ["C1"], "frozen/": ["C1"]}),
@@ -114,11 +114,11 @@ def test_diseases_with_the_most_positives_are_taken() -> None:
     ],
 )
 def test_how_many_diseases_a_variant_is_asked_about(
-    tmp_path: Path, diseases: object, asked: dict[str, list[str]]
+    tmp_path: Path, diseases: object, tested_diseases: dict[str, list[str]]
 ) -> None:
     prober = classifier(tmp_path, variants=["", "frozen"], seeds=[0], diseases=diseases)
     tasks = prober.tasks(tables(), 10)
-    assert asked == {
+    assert tested_diseases == {
         pass_: [task.name for task in tasks if prober.asks(pass_, task)]
         for pass_ in prober.passes()
     }
@@ -175,18 +175,20 @@ def test_random_negatives_are_tested_where_they_are_asked_for(
     prober = classifier(tiny_model("bert"), epochs=1)
     task = prober.tasks(tables(), 10)[0]
     for name, kind in (("", "similar"), ("random", "random")):
-        asked = prober.predict(task, f"{name}/0")["query_id"]
-        assert sorted(asked) == sorted(f"e{i}{end}" for i in (0, 3, 6) for end in ("", f"-{kind}"))
+        tested_ids = prober.predict(task, f"{name}/0")["query_id"]
+        assert sorted(tested_ids) == sorted(
+            f"e{i}{end}" for i in (0, 3, 6) for end in ("", f"-{kind}")
+        )
 
 
 def test_a_benchmark_without_examples_is_refused(tmp_path: Path) -> None:
-    made = tables()
+    incomplete = tables()
     with pytest.raises(BadInput, match="toy: no table examples"):
-        classifier(tmp_path).tasks(BenchmarkTables(made.queries, made.candidates), 10)
-    others = {**made.others, "splits": made.others["splits"].drop(columns="split")}
+        classifier(tmp_path).tasks(BenchmarkTables(incomplete.queries, incomplete.candidates), 10)
+    others = {**incomplete.others, "splits": incomplete.others["splits"].drop(columns="split")}
     with pytest.raises(BadInput, match="no table splits with a column split"):
         classifier(tmp_path).tasks(
-            BenchmarkTables(made.queries, made.candidates, others=others), 10
+            BenchmarkTables(incomplete.queries, incomplete.candidates, others=others), 10
         )
 
 

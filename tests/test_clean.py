@@ -80,9 +80,9 @@ def files() -> set[str]:
 
 
 def test_what_stages_made_of_other_names_is_listed(project: Path) -> None:
-    found = leftovers()
-    assert found == [Path("outputs/models/gone"), Path(PREDICTIONS.format("gone"))]
-    assert [size(path) for path in found] == [1500, 10]
+    leftover_paths = leftovers()
+    assert leftover_paths == [Path("outputs/models/gone"), Path(PREDICTIONS.format("gone"))]
+    assert [size(path) for path in leftover_paths] == [1500, 10]
 
 
 def test_only_these_are_removed_and_folders_that_are_empty_then(project: Path) -> None:
@@ -169,6 +169,6 @@ def test_the_doctor_lists_it(
 ) -> None:
     monkeypatch.setattr(pipeline, "files", dict)
     doctor(Params(), Path("data"))
-    said = capsys.readouterr().out
-    assert "No longer in params.yaml" in said and "`medprobe clean` removes them" in said
-    assert "outputs/models/gone" in said
+    printed = capsys.readouterr().out
+    assert "No longer in params.yaml" in printed and "`medprobe clean` removes them" in printed
+    assert "outputs/models/gone" in printed

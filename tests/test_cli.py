@@ -85,14 +85,14 @@ def run(folder: Path, *arguments: str, params: str = "") -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-ONE = ["--model", "bert", "--method", "fill_mask", "--benchmark", "medlama"]
+PROBE_OPTIONS = ["--model", "bert", "--method", "fill_mask", "--benchmark", "medlama"]
 MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
 
 
 @pytest.mark.parametrize(
     ("arguments", "params", "says"),
     [
-        (["probe", *ONE], "", "models: no model 'bert'"),
+        (["probe", *PROBE_OPTIONS], "", "models: no model 'bert'"),
         (["build", "--benchmark", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
         (["check"], "methods: {masked: {fil_mask: {medlama: {}}}}", "did you mean 'fill_mask'?"),
         (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),

@@ -43,8 +43,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def names(root: Path, *modules: str, **plugins: list[str]) -> set[str]:
-    found = closure(*modules, plugins=plugins, root=root)
-    return {path.relative_to(root).as_posix() for path in found}
+    files = closure(*modules, plugins=plugins, root=root)
+    return {path.relative_to(root).as_posix() for path in files}
 
 
 def test_imports_inside_functions_count_and_those_for_types_do_not(root: Path) -> None:
@@ -86,5 +86,5 @@ def test_a_word_in_a_progress_line_makes_no_part_anew(tmp_path: Path) -> None:
 
 
 def test_a_packages_data_belongs_to_it(root: Path) -> None:
-    found = {"page/__init__.py", "page/page.html", "page/fonts/a.txt"}
-    assert names(root, "medprobe.page") == found
+    expected_files = {"page/__init__.py", "page/page.html", "page/fonts/a.txt"}
+    assert names(root, "medprobe.page") == expected_files

@@ -55,14 +55,14 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("eyes", EYES)
 def test_colours_are_told_apart(eyes: str) -> None:
     seen = {colour: lab(np.array(EYES[eyes]) @ linear(colour)) for colour in plots.COLOURS}
-    for one, other in combinations(plots.COLOURS, 2):
-        assert np.linalg.norm(seen[one] - seen[other]) > APART, (one, other)
+    for first_colour, other in combinations(plots.COLOURS, 2):
+        assert np.linalg.norm(seen[first_colour] - seen[other]) > APART, (first_colour, other)
 
 
 def test_colours_stand_out_from_the_page_light_and_dark() -> None:
     for paper in PAPERS:
         for colour in plots.COLOURS:
-            low, high = sorted((XYZ @ linear(one))[1] for one in (paper, colour))
+            low, high = sorted((XYZ @ linear(shade))[1] for shade in (paper, colour))
             assert (high + 0.05) / (low + 0.05) > 2, (paper, colour)
 
 

@@ -55,18 +55,18 @@ def test_names_of_one_id_are_one_answer() -> None:
 @given(st.lists(st.lists(st.integers(0, 25), min_size=1, max_size=3), min_size=1, max_size=60))
 def test_it_is_the_count_of_queries_by_answer(answers: list[list[int]]) -> None:
     """Against a counter; its order of equal counts is that of the first occurrence, too."""
-    names = [[f"a{number}" for number in some] for some in answers]
-    counts = Counter(name for some in names for name in dict.fromkeys(some))
+    names = [[f"a{number}" for number in answer_numbers] for answer_numbers in answers]
+    counts = Counter(name for answer_numbers in names for name in dict.fromkeys(answer_numbers))
     ten = {name for name, _ in counts.most_common(10)}
-    expected = [bool(ten.intersection(some)) for some in names]
+    expected = [bool(ten.intersection(answer_numbers)) for answer_numbers in names]
     assert has_common_answer(queries(*names)).tolist() == expected
 
 
 @given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=30))
 def test_effective_numbers_lie_between_one_and_the_number_of_names(names: list[str]) -> None:
-    found = effective_number(pd.Series(names))
-    assert 1 - 1e-9 <= found <= len(set(names)) + 1e-9
-    assert effective_number(pd.Series(names * 2)) == pytest.approx(found)
+    effective = effective_number(pd.Series(names))
+    assert 1 - 1e-9 <= effective <= len(set(names)) + 1e-9
+    assert effective_number(pd.Series(names * 2)) == pytest.approx(effective)
 
 
 def test_statistics_count_effective_and_uncommon_answers() -> None:
@@ -79,11 +79,11 @@ def test_statistics_count_effective_and_uncommon_answers() -> None:
         ignore_index=True,
     )
     candidates = pd.DataFrame([("x", "x", "", "full")], columns=CANDIDATE_COLUMNS)
-    found = statistics(BenchmarkTables(table, candidates))
-    rows = found.set_index("relation")
+    table_statistics = statistics(BenchmarkTables(table, candidates))
+    rows = table_statistics.set_index("relation")
     assert rows.loc["treats", "effective_answers"] == pytest.approx(12)
     assert rows.loc["causes", "effective_answers"] == pytest.approx(1 / (9 / 16 + 1 / 16))
     assert rows.loc["all", "effective_answers"] == pytest.approx(16**2 / (12 + 9 + 1))
     assert rows["uncommon"].to_dict() == {"causes": 0, "treats": 2, "all": 2}
-    assert weak_relations(found, "full") == ["causes"]
-    assert weak_relations(found, "hard") == []
+    assert weak_relations(table_statistics, "full") == ["causes"]
+    assert weak_relations(table_statistics, "hard") == []

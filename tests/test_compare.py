@@ -93,8 +93,8 @@ def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
 def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[str], Path]) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
     lengths = [len(tokenizer(name, add_special_tokens=False)["input_ids"]) for name in NAMES]
-    own = pd.read_csv(reports / "statistics.csv")
-    where = own.set_index(["subset", "relation", "model", "metric"])["value"]
+    benchmark_statistics = pd.read_csv(reports / "statistics.csv")
+    where = benchmark_statistics.set_index(["subset", "relation", "model", "metric"])["value"]
     assert where["full", "all", "any", "queries"] == 20
     assert where["full", "may_treat", "any", "queries"] == 10
     assert where["full", "all", "any", "relations"] == 1
@@ -112,9 +112,9 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
 
 
 def test_a_file_beside_the_page_says_how_and_when_the_results_were_made(reports: Path) -> None:
-    told = (reports / "provenance.js").read_text()
+    provenance = (reports / "provenance.js").read_text()
     for text in ("tokens per second", "a quick one", "torch", "UTC", "medprobe "):
-        assert text in told, text
+        assert text in provenance, text
     assert 'src="provenance.js"' in (reports / "index.html").read_text()
 
 
@@ -199,7 +199,7 @@ def test_breakdowns_hold_the_numbers_of_the_table() -> None:
     )
     relation, read = (breakdowns(results, "facts", "full")[by] for by in ("relation", "times read"))
     assert relation.heads == ["model", "method", "causes (10)", "treats (19,003)"]
-    assert [[getattr(one, "text", one) for one in row] for row in relation.rows] == [
+    assert [[getattr(cell, "text", cell) for cell in row] for row in relation.rows] == [
         ["b", "x", "–", "75.0  [70.0, 80.0]"],
         ["a", "x", "50.0  [40.0, 60.0]", "25.0  [20.0, 30.0]"],
     ]
@@ -226,9 +226,11 @@ def test_nothing_of_the_prompts_is_on_the_report(reports: Path) -> None:
     for page in pages:
         assert "drug 1" not in page.read_text(), page
         assert "corvin" not in page.read_text(), page
-    shown = reports.parent / places.QUERIES
-    kept = (shown / "made_up.html").read_text() + (shown / "made_up" / "0.js").read_text()
-    assert "drug 1 might treat" in kept and "corvin" in kept
+    query_pages = reports.parent / places.QUERIES
+    page_text = (query_pages / "made_up.html").read_text() + (
+        query_pages / "made_up" / "0.js"
+    ).read_text()
+    assert "drug 1 might treat" in page_text and "corvin" in page_text
 
 
 def test_the_chapters_of_a_paper_s_model() -> None:
@@ -282,9 +284,9 @@ def test_small_questions() -> None:
     assert not overlap(a, b + 0.01)
 
 
-@pytest.mark.parametrize(("text", "shown"), [(False, ["C2", "chf"]), (True, ["chf", "gout"])])
+@pytest.mark.parametrize(("text", "shown_names"), [(False, ["C2", "chf"]), (True, ["chf", "gout"])])
 def test_a_concept_goes_by_a_name_that_a_paper_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool, shown: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool, shown_names: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = places.BENCHMARKS / "own"
@@ -299,5 +301,5 @@ def test_a_concept_goes_by_a_name_that_a_paper_prints(
     rows.append(("other", *rows[0][1:]))
     scores = pd.DataFrame(rows, columns=COMPARISON)
     named = with_names(scores, ["own", "other"], text=text)
-    assert named[named["benchmark"] == "own"]["relation"].tolist() == [*shown, "macro"]
+    assert named[named["benchmark"] == "own"]["relation"].tolist() == [*shown_names, "macro"]
     assert named[named["benchmark"] == "other"]["relation"].tolist() == [chf]

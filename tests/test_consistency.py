@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import (
@@ -17,7 +18,7 @@ from medprobe.core.tables import (
     write_predictions,
 )
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.consistency import SCORER, by_change, by_column, by_family
+from medprobe.metrics.consistency import SCORER, by_change, by_column, by_family, change_tests
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
 from medprobe.metrics.significance import paired_table
 from medprobe.report.results import Results
@@ -30,6 +31,7 @@ WORDINGS = ["original", "passive", "short"]
 KINDS = ["original", "brand"]
 Answers = dict[tuple[str, str, str], str]  # (family, wording, kind) -> first answer
 RIGHT = "right"
+SCORING = Scoring(ScoreParams(), 0)
 
 
 def make_members(answers: Answers) -> pd.DataFrame:
@@ -142,10 +144,34 @@ def test_the_best_wording_is_chosen_on_other_clusters() -> None:
     answers = grid({"F1": "rraaaa", "F2": "rraaaa", "F4": "aarraa", "F5": "aarraa"})
     rows = by_family(make_members(answers)).set_index("query_id")["acc_at_1_best_wording"]
     assert rows.to_dict() == {"F1": 0, "F2": 0, "F4": 0, "F5": 0}
+    gain = by_family(make_members(answers)).set_index("query_id")["best_wording_gain"]
+    assert gain.to_dict() == {"F1": -1, "F2": -1, "F4": 0, "F5": 0}
     rows = by_family(make_members(grid(dict.fromkeys(["F1", "F2", "F4", "F5"], "aarraa"))))
     assert (rows["acc_at_1_best_wording"] == 1).all()
     alone = by_family(make_members(grid({"F1": "rraaaa"})))  # no other half: the original wording
     assert alone["acc_at_1_best_wording"].tolist() == [1]
+
+
+def test_a_change_is_tested_within_families_and_corrected_for_all_of_them() -> None:
+    # the brand costs five of six facts all, and one two thirds; the short wording changes one fact
+    letters = {**{f"F{i}": "rarara" for i in range(6)}, "F0": "rararr"}
+    tests = change_tests(by_column(make_members(grid(letters))), SCORING).set_index("subset")
+    p = tests["acc_at_1_change_p"]
+    # by signs 2 / 2^6; with answers drawn, t of five degrees, which is the larger
+    total, squares = 5 + 2 / 3, 5 + 4 / 9
+    brand = 2 * stats.t.sf(total / squares**0.5, 5)
+    assert 2 / 2**6 < brand == pytest.approx(p["families/name:brand"])
+    assert p["families/wording:passive"] == 1
+    assert p["families/wording:short"] == 1  # one fact differs
+    holm = tests["acc_at_1_change_p_holm"]
+    assert holm.to_dict() == pytest.approx({**p, "families/name:brand": 3 * brand})
+    assert tests["n"].tolist() == [6, 6, 6]
+
+
+def test_a_run_twice_is_no_more_evidence() -> None:
+    columns = by_column(make_members(grid({f"F{i}": "rarara" for i in range(4)})))
+    twice = pd.concat([columns, columns.assign(replicate="2")], ignore_index=True)
+    pd.testing.assert_frame_equal(change_tests(columns, SCORING), change_tests(twice, SCORING))
 
 
 def write_benchmark(folder: Path, *, families: bool = True) -> Scoring:
@@ -199,7 +225,8 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     text = "\n".join(line for block in section(results, "toy") for line in lines(block))
     assert "it is right about 100.0 % of the facts under at least one" in text
     assert "about 50.0 % under all of them" in text
-    assert "| wording | short | 50.0 | -50.0 | 50.0 |" in text
+    assert "| wording | short | 50.0 | -50.0 | 50.0 | 1 |" in text
+    assert "best wording" in text
     tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)
     assert tested.loc[tested["query_id"] == "brena", "consistency"].dropna().tolist() == [1]
 

@@ -187,7 +187,8 @@ def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
     found = results(made)
     parts = section(found, "context")
     text = html(found, parts)
-    for words in ("UCM_m, per cent", "and UCM_k, the mean", "mean rank change", "target/kind:real"):
+    captions = ("UCM_m, per cent", "UCM_k, macro: the mean", "Mean rank change")
+    for words in (*captions, "target/kind:real"):
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
     assert {*names} <= set(drawings(parts))

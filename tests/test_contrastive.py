@@ -90,8 +90,8 @@ def slow(folder: Path, names: list[str], query: str, k: int, layer: int = -1) ->
         )
         return model.model(**tokens, output_hidden_states=True).hidden_states[layer][0, 0].numpy()
 
-    asked = vector(query.replace("[Y]", model.tokenizer.mask_token), 50)
-    apart = {name: np.linalg.norm(asked - vector(name, 25)) for name in names}
+    query_vector = vector(query.replace("[Y]", model.tokenizer.mask_token), 50)
+    apart = {name: np.linalg.norm(query_vector - vector(name, 25)) for name in names}
     return sorted(names, key=lambda name: (apart[name].round(4), name))[:k]
 
 
@@ -215,8 +215,8 @@ def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
     again = prober().predict(probing.task(QUERIES, CANDIDATES[::-1], 10), "original")
     pd.testing.assert_frame_equal(table, again)
     for query in QUERIES["query_id"]:
-        found = predictions(table, query)
-        assert found.index("aspirin") == found.index("Aspirin") + 1
+        ranked = predictions(table, query)
+        assert ranked.index("aspirin") == ranked.index("Aspirin") + 1
 
 
 def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
@@ -240,11 +240,11 @@ def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
 def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from medprobe.methods import contrastive
 
-    asked: list[str] = []
+    encoded_texts: list[str] = []
     run = contrastive.encode
 
     def encode_and_record(model: Any, texts: list[str], *more: Any) -> Any:
-        asked.extend(texts)
+        encoded_texts.extend(texts)
         return run(model, texts, *more)
 
     monkeypatch.setattr(contrastive, "encode", encode_and_record)
@@ -252,9 +252,9 @@ def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.Monke
     twice = pd.concat([QUERIES, QUERIES.assign(query_id=["q4", "q5", "q6"])], ignore_index=True)
     method.predict(probing.task(twice, CANDIDATES, 3), "original")
     method.predict(probing.task(QUERIES, CANDIDATES[:5], 3), "original")
-    assert len(asked) == len(QUERIES) + len(NAMES)
+    assert len(encoded_texts) == len(QUERIES) + len(NAMES)
     method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-0/step-50")
-    assert len(asked) == 2 * (len(QUERIES) + len(NAMES))
+    assert len(encoded_texts) == 2 * (len(QUERIES) + len(NAMES))
 
 
 @pytest.mark.parametrize("choice", ["all", "answers", "relation", "without_subject"])
@@ -292,7 +292,7 @@ def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None
 
 
 # acc@1, 5, 10 of all-MiniLM-L6-v2, not rewired, over the 11,799 names of seven full files
-KNOWN = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
+EXPECTED = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
 
 
 def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], Path]) -> None:
@@ -306,7 +306,7 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
         prompts = {row["pid"]: row["human_prompt"] for row in csv.DictReader(stream)}
     engine = EngineParams(token_budget=512)
     method = Contrastive(folder, Contrastive.Settings(sets=("none",)), engine, 0)
-    for relation, known in KNOWN.items():
+    for relation, accuracies in EXPECTED.items():
         part = released[released["rel"] == relation].reset_index(drop=True)
         queries = pd.DataFrame(
             {
@@ -320,6 +320,6 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
             name in part["answers"][int(query)]
             for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
         ]
-        for k, share in zip((1, 5, 10), known, strict=True):
+        for k, share in zip((1, 5, 10), accuracies, strict=True):
             hits = predictions[predictions["rank"] <= k].groupby("query_id")["hit"].any()
             assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)

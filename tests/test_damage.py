@@ -40,10 +40,10 @@ def test_a_sound_file_is_read(data: Path, reader: str) -> None:
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
     @settings(max_examples=EXAMPLES, derandomize=True, database=None)
     @given(seed=st.integers(0, 2**32))
-    def one(seed: int) -> None:
+    def check_seed(seed: int) -> None:
         assert damage.try_reader(data, reader, random.Random(seed)) in ("read", "refused")
 
-    one()
+    check_seed()
 
 
 @pytest.mark.parametrize("reader", sorted(damage.READERS.keys() - EMPTY))

@@ -38,16 +38,18 @@ def imported() -> dict[str, set[str]]:
                 packages |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
                 packages.add(node.module.split(".")[0])
-    known = packages_distributions() | {name: [dist] for name, dist in NOT_INSTALLED.items()}
+    distributions = packages_distributions() | {
+        name: [dist] for name, dist in NOT_INSTALLED.items()
+    }
     return {
-        package: {canonicalize_name(name) for name in known.get(package, [])}
+        package: {canonicalize_name(name) for name in distributions.get(package, [])}
         for package in packages - {*sys.stdlib_module_names, "medprobe"}
     }
 
 
 def test_every_import_is_declared() -> None:
-    known = declared("project", "ray", "large")
-    assert {package for package, names in imported().items() if not names & known} == set()
+    declared_names = declared("project", "ray", "large")
+    assert {package for package, names in imported().items() if not names & declared_names} == set()
 
 
 def test_every_declared_dependency_is_imported() -> None:

@@ -100,11 +100,11 @@ def test_articles(hypothesis: str, disease: str, expected: str) -> None:
 
 def test_candidates(data: Path) -> None:
     pairs = mednli.read(data / "mednli", data / "mediqa")
-    found = candidates(pairs, data / "umls", DISEASES)
-    assert "n1" not in set(found["pair_id"])  # not entailed
-    row = found.set_index("pair_id").loc["p5"]  # the longest name
+    tables = candidates(pairs, data / "umls", DISEASES)
+    assert "n1" not in set(tables["pair_id"])  # not entailed
+    row = tables.set_index("pair_id").loc["p5"]  # the longest name
     assert (row["disease"], row["start"], row["end"]) == ("acute gout", 16, 26)
-    assert found.set_index("pair_id").loc["p7", "category"] == "terminological"
+    assert tables.set_index("pair_id").loc["p7", "category"] == "terminological"
 
 
 def test_without_annotation_the_sheet_is_written(data: Path) -> None:
@@ -225,15 +225,17 @@ def test_a_disease_without_a_name_in_umls_goes_by_the_texts_or_stops_the_build(d
 
 
 def test_hypotheses_as_the_released_code_has_them(data: Path) -> None:
-    made = released(data, ODD[:2], hypothesis="surface", shared_premises=True).others
-    assert made["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
+    other_tables = released(data, ODD[:2], hypothesis="surface", shared_premises=True).others
+    assert other_tables["examples"]["hypothesis"].tolist() == ["asthma", "influenza"]
     pairs = data / "mednli" / mednli.MEDNLI[0]
     pairs.write_text(
         pairs.read_text().replace("The patient has asthma.", "The patient has ASTMA .")
     )
-    made = released(data, ODD[:2], hypothesis="surface").others
-    assert made["examples"]["hypothesis"].tolist() == ["astma", "influenza"]
-    assert "ASTMA" in set(made["names"]["name"]), "what a text calls a disease is a name of it"
+    other_tables = released(data, ODD[:2], hypothesis="surface").others
+    assert other_tables["examples"]["hypothesis"].tolist() == ["astma", "influenza"]
+    assert "ASTMA" in set(other_tables["names"]["name"]), (
+        "what a text calls a disease is a name of it"
+    )
 
 
 def test_a_tested_premise_is_not_trained_on_with_another_disease(data: Path) -> None:
@@ -244,8 +246,8 @@ def test_a_tested_premise_is_not_trained_on_with_another_disease(data: Path) -> 
     pairs.write_text(pairs.read_text().replace("The toe is red.", "he  Wheezes at night."))
 
     def trained(**changes: object) -> set[str]:
-        made = build(data, **changes).others
-        table = made["splits"].merge(made["examples"], on="example_id")
+        other_tables = build(data, **changes).others
+        table = other_tables["splits"].merge(other_tables["examples"], on="example_id")
         return set(table.loc[table["split"] != "test", "pair_id"])
 
     assert "p4" not in trained()
@@ -285,9 +287,9 @@ def test_splits_equal_the_rule_read_out(
     rows: list[dict[str, str]], match: Match, shared: bool
 ) -> None:
     rows = [{**row, "example_id": str(number)} for number, row in enumerate(rows)]
-    found = split(pd.DataFrame(rows), NAMES, 0.25, 1, match, shared_premises=shared)
+    split_rows = split(pd.DataFrame(rows), NAMES, 0.25, 1, match, shared_premises=shared)
     for target, names in NAMES.items():
-        own = found[found["target"] == target]
+        target_rows = split_rows[split_rows["target"] == target]
         test = {row["example_id"] for row in rows if row["original_cui"] == target}
         tested = [row for row in rows if row["example_id"] in test]
         premises = {" ".join(row["premise"].lower().split()) for row in tested}
@@ -298,15 +300,17 @@ def test_splits_equal_the_rule_read_out(
             if match == "substrings":
                 named = any(name.lower() in row["premise"].lower() for name in names)
             again = " ".join(row["premise"].lower().split()) in premises
-            again |= row["pair_id"] in {one["pair_id"] for one in tested}
+            again |= row["pair_id"] in {tested_row["pair_id"] for tested_row in tested}
             named |= target in (row["cui"], row["original_cui"])
             if not named and (shared or not again):
                 train.add(row["example_id"])
-        assert set(own.loc[own["split"] == "test", "example_id"]) == test
-        assert set(own.loc[own["split"] != "test", "example_id"]) == train
+        assert set(target_rows.loc[target_rows["split"] == "test", "example_id"]) == test
+        assert set(target_rows.loc[target_rows["split"] != "test", "example_id"]) == train
         pairs = {row["example_id"]: row["pair_id"] for row in rows}
         sides = {
-            side: {pairs[name] for name in own.loc[own["split"] == side, "example_id"]}
+            side: {
+                pairs[name] for name in target_rows.loc[target_rows["split"] == side, "example_id"]
+            }
             for side in ("train", "validation")
         }
         assert not sides["train"] & sides["validation"]

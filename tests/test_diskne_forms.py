@@ -14,7 +14,7 @@ NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", 
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "names_in_text"),
     [
         ("Known chronic kidney disease.", ["kidney disease, chronic"]),  # an inversion
         ("chronic disease of the kidneys", ["kidney disease, chronic"]),
@@ -43,10 +43,10 @@ NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", 
         ("frac - ture, c 1-d", []),
     ],
 )
-def test_a_name_is_found_in_any_form(text: str, found: list[str]) -> None:
+def test_a_name_is_found_in_any_form(text: str, names_in_text: list[str]) -> None:
     pairs = [(name, name) for name in NAMES]
-    assert Forms(pairs).diseases(text) == set(found)
-    assert set(Diseases(pairs).find(text)) == set(found)
+    assert Forms(pairs).diseases(text) == set(names_in_text)
+    assert set(Diseases(pairs).find(text)) == set(names_in_text)
 
 
 @pytest.mark.parametrize("text", ["fr\u0430ctur\u0435", "\u041cI", "\u039c\u0399"])

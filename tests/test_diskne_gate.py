@@ -157,9 +157,9 @@ def leaks(clean: Path, planted: dict[str, str]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("target", "text", "name"), LEAKS, ids=[text for _, text, _ in LEAKS])
 def test_a_name_in_any_form_is_a_leak(clean: Path, target: str, text: str, name: str) -> None:
-    told = [where for of, where in leaks(clean, {target: text}) if of == target]
-    assert len(told) == 1
-    assert told[0].endswith(f"in its premise {name!r}")
+    leaking_splits = [where for of, where in leaks(clean, {target: text}) if of == target]
+    assert len(leaking_splits) == 1
+    assert leaking_splits[0].endswith(f"in its premise {name!r}")
 
 
 def test_what_names_no_disease_is_no_leak(clean: Path) -> None:
@@ -185,8 +185,8 @@ def abbreviation_in_hypothesis(tables: Tables) -> None:
 
 def validation_row_of_the_target(tables: Tables) -> None:
     splits = tables["splits"]
-    own = splits[(splits["target"] == "C0000001") & (splits["split"] == "test")].index[0]
-    splits.loc[own, "split"] = "validation"
+    row_index = splits[(splits["target"] == "C0000001") & (splits["split"] == "test")].index[0]
+    splits.loc[row_index, "split"] = "validation"
 
 
 def descendant_as_negative(tables: Tables) -> None:
@@ -204,9 +204,11 @@ def ancestor_as_negative(tables: Tables) -> None:
 def surface_form(tables: Tables) -> None:
     """What a hypothesis calls its disease is a name of it, though UMLS has none such."""
     examples = tables["examples"]
-    own = examples.index[(examples["kind"] == "positive") & (examples["cui"] == "C0000004")][0]
-    examples.loc[own, "full_hypothesis"] = "He has the Dutch bug ."
-    examples.loc[own, ["start", "end"]] = [11, 20]
+    row_index = examples.index[(examples["kind"] == "positive") & (examples["cui"] == "C0000004")][
+        0
+    ]
+    examples.loc[row_index, "full_hypothesis"] = "He has the Dutch bug ."
+    examples.loc[row_index, ["start", "end"]] = [11, 20]
     _put(tables, _trained(tables, "C0000004"), "premise", "Known dutch bugs.")
 
 
@@ -263,9 +265,9 @@ def test_the_pipeline_stops_and_tells_without_text_of_the_data(
     with pytest.raises(BadInput, match="expect_no_disease_leakage"):
         stage(clean, tmp_path, synonym_in_premise, text=False)
     written = (tmp_path / "outputs/validation/diskne").iterdir()
-    told = [capsys.readouterr().out, *(path.read_text() for path in written)]
-    assert re.search(r"C0000004 train .*pair p\d, in its premise", told[0])
-    assert not re.search(r"\bflu\b", "".join(told))
+    outputs = [capsys.readouterr().out, *(path.read_text() for path in written)]
+    assert re.search(r"C0000004 train .*pair p\d, in its premise", outputs[0])
+    assert not re.search(r"\bflu\b", "".join(outputs))
 
 
 def test_another_number_of_negatives_than_params_yaml_says_is_a_failure(
@@ -298,14 +300,14 @@ class TestReleased:
         return diskne_released.build(data, chosen, seed=1)
 
     def test_all_of_it_passes_the_gate(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        made = self.build(data, {})
+        built_tables = self.build(data, {})
         monkeypatch.chdir(data.parent)
-        replace(made, builder="diskne_released").write(Path("outputs/benchmarks/diskne"))
+        replace(built_tables, builder="diskne_released").write(Path("outputs/benchmarks/diskne"))
         Path("expectations").symlink_to(EXPECTATIONS)
         validate(
             "diskne", Params.model_validate({"benchmarks": {"diskne_released": {"diskne": {}}}})
         )
-        examples = made.others["examples"]
+        examples = built_tables.others["examples"]
         assert examples["kind"].value_counts().to_dict() == {
             "positive": 591,
             "similar": 5910,
@@ -355,7 +357,7 @@ class TestReleased:
     ) -> None:
         shutil.copytree(data, tmp_path / "data")
         released_diskne_world.write(tmp_path / "data", *released, premises=False)
-        made = self.build(tmp_path / "data", {"kinds": ["similar"]})
-        dropped = made.notes["dropped"].set_index("rule")["count"]
+        built_tables = self.build(tmp_path / "data", {"kinds": ["similar"]})
+        dropped = built_tables.notes["dropped"].set_index("rule")["count"]
         assert dropped["row: its id is a premise that no pair has"] == 2 + 20
-        assert (made.queries["subset"] == "tests").sum() == 114
+        assert (built_tables.queries["subset"] == "tests").sum() == 114

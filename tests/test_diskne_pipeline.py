@@ -41,9 +41,9 @@ def _leaks(folder: Path) -> list[str]:
         examples.loc[row, column] = f"He has a history of {name}."
         where = f"{target} {split} {example}"
         printed.append(f"{where}: reason = pair {pairs[example]}, in its {column}: {name}")
-    own = splits.index[(splits["target"] == first) & (splits["split"] == "test")][0]
-    splits.loc[own, "split"] = "validation"
-    example = splits.loc[own, "example_id"]
+    row_index = splits.index[(splits["target"] == first) & (splits["split"] == "test")][0]
+    splits.loc[row_index, "split"] = "validation"
+    example = splits.loc[row_index, "example_id"]
     printed.append(
         f"{first} validation {example}: reason = pair {pairs[example]}, {first} is its cui"
     )

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import shlex
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ PAGES = [
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"
 GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
-MADE = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")  # by people and stages
+PROJECT_FOLDERS = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")
 
 
 def text(page: Path) -> str:
@@ -35,23 +36,24 @@ def text(page: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The code blocks of a language."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text(page), re.DOTALL | re.MULTILINE)
-    return [content for name, content in fenced if name == language]
+    """The code blocks of a language, those in lists included."""
+    fenced = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text(page), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(content) for name, content in fenced if name == language]
 
 
 def words(page: Path) -> list[str]:
     """What stands between backticks, code blocks aside."""
-    prose = re.sub(r"^```.*?^```$", "", text(page), flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^ *```.*?^ *```$", "", text(page), flags=re.DOTALL | re.MULTILINE)
     return [re.sub(r"\s+", " ", word) for word in re.findall(r"`([^`]+)`", prose)]
 
 
 def typed(page: Path) -> Iterator[list[str]]:
-    """All commands of a page, in words."""
-    lines = [line for block in blocks(page, "") for line in block.splitlines()]
+    """All commands of a page, in words, without the variables that are set before them."""
+    scripts = [*blocks(page, ""), *blocks(page, "bash")]
+    lines = [line for script in scripts for line in script.replace("\\\n", " ").splitlines()]
     for line in [*lines, *words(page)]:
-        command = line.partition("#")[0].strip()
-        if re.match(r"(medprobe|dvc|make)\b [a-z-]", command):
+        command = re.sub(r"^([A-Z_]+=\S* )+", "", line.partition("#")[0].strip())
+        if re.match(r"(medprobe|dvc|make)\b [a-z-]|python -m bench\.", command):
             yield shlex.split(command)
 
 
@@ -65,12 +67,14 @@ def test_every_command_exists_and_takes_its_arguments(
         if program == "make":
             targets = re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE)
             assert arguments[0] in targets, arguments
+        elif program == "python" and page.name != "CHANGELOG.md":  # which names what there was
+            assert (ROOT / arguments[1].replace(".", "/")).with_suffix(".py").is_file(), arguments
         elif program == "medprobe":
             command = main.get_command(click.Context(main), arguments[0])
             assert command, f"medprobe {arguments[0]}"
-            known = {name for param in command.params for name in param.opts}
+            known_options = {name for param in command.params for name in param.opts}
             options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
-            assert options <= known | {"--help"}, arguments
+            assert options <= known_options | {"--help"}, arguments
             if len(arguments) > 1:  # `medprobe track` alone is a name, and may be
                 context = click.Context(command, info_name=arguments[0])
                 command.parse_args(context, arguments[1:])  # raises UsageError
@@ -79,20 +83,20 @@ def test_every_command_exists_and_takes_its_arguments(
 
 
 def test_every_command_stands_in_a_document() -> None:
-    said = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
-    assert set(main.commands) - {"stages"} <= said
+    documented = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
+    assert set(main.commands) - {"stages"} <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_path_exists(page: Path) -> None:
     roots = {path.name for path in ROOT.iterdir()}
-    made = [str(path) for name, path in vars(places).items() if name.isupper()]
+    made_paths = [str(path) for name, path in vars(places).items() if name.isupper()]
     for word in words(page):
         if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:
             continue
         first = word.split("/")[0]
-        if first in MADE:
-            ours = [path for path in made if word.startswith(path) or path.startswith(word)]
+        if first in PROJECT_FOLDERS:
+            ours = [path for path in made_paths if word.startswith(path) or path.startswith(word)]
             assert ours or word.startswith(("mlruns/", "reports/", ".venv")), word
         elif first in roots and "<" not in word:
             example = page == EXTENDING and "side_effects" in word

@@ -20,26 +20,28 @@ def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path
     (tmp_path / "sentences").mkdir()
     (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
     params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
-    found = cells(sources_table(params, tmp_path))
-    assert found["medlama"] == ("1.5 kB", "real")
-    assert found["umls/MRREL.RRF"][0] == "missing"
-    assert "(medlama)" in found["umls/MRREL.RRF"][1]
-    assert found["sentences/mine.txt"] == ("missing", "rewiring on mine")
+    rows = cells(sources_table(params, tmp_path))
+    assert rows["medlama"] == ("1.5 kB", "real")
+    assert rows["umls/MRREL.RRF"][0] == "missing"
+    assert "(medlama)" in rows["umls/MRREL.RRF"][1]
+    assert rows["sentences/mine.txt"] == ("missing", "rewiring on mine")
     assert missing_sources(params, tmp_path) == ["sentences/mine.txt"]
-    assert found["sentences/other.txt"] == ("13 bytes", "(rewiring on other)")
-    assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(found)
-    assert "sample" not in found
+    assert rows["sentences/other.txt"] == ("13 bytes", "(rewiring on other)")
+    assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(rows)
+    assert "sample" not in rows
 
 
 def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
     names = {"loose": "main", "fixed": "0" * 40}
     params = Params(
-        fetch={name: HubModel(hub="who/what", revision=one) for name, one in names.items()},
+        fetch={
+            name: HubModel(hub="who/what", revision=revision) for name, revision in names.items()
+        },
         models=Models(masked={name: ModelParams() for name in names}),
     )
-    found = cells(models_table(params))
-    assert found["loose"][1] == "who/what main (not pinned)"
-    assert found["fixed"][1] == f"who/what {'0' * 40}"
+    rows = cells(models_table(params))
+    assert rows["loose"][1] == "who/what main (not pinned)"
+    assert rows["fixed"][1] == f"who/what {'0' * 40}"
 
 
 def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
         continued={"further": {"base": "base"}},
         models=Models(causal={name: ModelParams() for name in ("base", "further")}),
     )
-    found = cells(models_table(params))
-    assert found["base"][1] == "trained here"
-    assert found["further"][1] == "trained here, continues base"
+    rows = cells(models_table(params))
+    assert rows["base"][1] == "trained here"
+    assert rows["further"][1] == "trained here, continues base"
     assert cells(sources_table(params, tmp_path))["sample"] == ("missing", "training base, further")

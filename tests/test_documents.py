@@ -42,8 +42,10 @@ def pairs(*ids: tuple[str, str]) -> pd.DataFrame:
 
 
 def test_documents_with_both_are_a_look_up(data: Path) -> None:
-    found = make(data).shared(pairs(("C1", "C2"), ("C1", "C3"), ("C1", "C4")), most=9, seed=1)
-    assert list(found.itertuples(index=False, name=None)) == [
+    shared_documents = make(data).shared(
+        pairs(("C1", "C2"), ("C1", "C3"), ("C1", "C4")), most=9, seed=1
+    )
+    assert list(shared_documents.itertuples(index=False, name=None)) == [
         ("C1", "C2", 0),
         ("C1", "C2", 1),
         ("C1", "C3", 1),
@@ -57,8 +59,8 @@ def test_the_draw_keeps_to_its_number_and_seed(data: Path) -> None:
         seed: tables.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=seed)
         for seed in range(8)
     }
-    assert all(len(found) == 2 for found in drawn.values())
-    assert len({tuple(found["document"]) for found in drawn.values()}) > 1
+    assert all(len(shared_documents) == 2 for shared_documents in drawn.values())
+    assert len({tuple(shared_documents["document"]) for shared_documents in drawn.values()}) > 1
     pd.testing.assert_frame_equal(
         drawn[3].query("fact_id == 'C2'").reset_index(drop=True),
         tables.shared(pairs(("C1", "C2")), most=1, seed=3),
@@ -108,11 +110,11 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
         (data / "many" / f"d{number}.txt").parent.mkdir(exist_ok=True)
         (data / "many" / f"d{number}.txt").write_text(text, encoding="utf-8")
     resource = Resource(form="texts", path=Path("many"))
-    here, there = (
+    here, remote = (
         open_index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
         for name, executor in (("here", in_this_process), ("there", run_remotely))
     )
-    assert pack(there.folder) == pack(here.folder)
+    assert pack(remote.folder) == pack(here.folder)
     assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all
     tables = make(data)
     counted = ("documents", "kept", "mentions", "skipped")
@@ -120,11 +122,11 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
         tables.description[key] for key in counted
     ]
     drawn = [
-        made.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for made in (tables, here)
+        index.shared(pairs(("C1", "C2"), ("C1", "C3")), most=1, seed=1) for index in (tables, here)
     ]
     texts = [
-        [document.text for _, document, _ in made.read(found["document"])]
-        for made, found in zip((tables, here), drawn, strict=True)
+        [document.text for _, document, _ in index.read(shared_documents["document"])]
+        for index, shared_documents in zip((tables, here), drawn, strict=True)
     ]
     assert texts[0] == texts[1]
 

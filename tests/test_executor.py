@@ -1,5 +1,6 @@
 """The executor: what a worker of a cluster does, tried in this process and without Ray."""
 
+import errno
 import os
 import pickle
 import re
@@ -7,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fake_ray import Ray
+from medprobe.cluster import nodes, run
 from medprobe.cluster.executor import Cluster
 from medprobe.cluster.files import pack, unpack
-from medprobe.cluster.run import Needs
+from medprobe.cluster.nodes import Needs
 from medprobe.cluster.staff import Staff, WorkerState
 from medprobe.cluster.worker import Answer, Worker, libraries, versions
 from medprobe.core.errors import BadInput
@@ -59,8 +62,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def worker(home: Path, work: Callable[..., object] = read_and_write) -> Worker:
     made = Worker(str(home), 1, True)
-    assert made.hello(versions([]), pickle.dumps(work))[1]
+    assert made.hello(versions([]), pickle.dumps(work)).device
     return made
+
+
+def end(made: Worker) -> None:
+    """What the end of a worker's process does."""
+    os.chdir(made.home)
+    made.guard.close()
 
 
 JOB = Job("one", "read", (Path("read"),), (Path("made"),))
@@ -73,18 +82,21 @@ def test_what_is_in_the_project_is_linked_and_stays_there(home: Path) -> None:
     assert (answer.result, answer.wrote) == ("one two", ({"text": b"one two"},))
     assert pack(home / "read") == {"a": b"one ", "deep/b": b"two"}
     assert not (home / "made").exists()
-    made.leave()
-    assert not made.folder.exists()
+    folder = made.folder
+    end(made)
+    while folder.exists():
+        os.sched_yield()
 
 
 def test_what_is_missing_or_differs_is_asked_for_and_sent(home: Path, tmp_path: Path) -> None:
     stamps, contents = {"read": fingerprint([home / "read"])}, pack(home / "read")
+    (tmp_path / "nowhere").mkdir()
     for there in (tmp_path / "nowhere", home):
         (home / "read/a").write_text("another ")
         made = worker(there)
         assert made.do(JOB, stamps) == Answer(lacks=("read",))
         assert made.do(JOB, stamps, ["read"], contents).result == "one two"
-        made.leave()
+        end(made)
     assert (home / "read/a").read_text() == "another "
 
 
@@ -96,9 +108,9 @@ def test_what_is_packed_is_unpacked(home: Path) -> None:
 
 def test_a_worker_of_another_version_takes_no_work(home: Path) -> None:
     made, expected = Worker(str(home), 1, True), {**versions(["click"]), "click": "0"}
-    found, device, _ = made.hello(expected, b"no pickle")
-    assert not device and made.work is None
-    assert found == versions(["click"]) != expected
+    hello = made.hello(expected, b"no pickle")
+    assert not hello.device and made.work is None and not hasattr(made, "folder")
+    assert hello.versions == versions(["click"]) != expected
 
 
 def test_versions_are_those_of_the_lock(tmp_path: Path) -> None:
@@ -112,7 +124,7 @@ def test_errors_come_back(home: Path, tiny_model: Callable[[str], Path]) -> None
     made = worker(home, misfit)
     error = made.do(Job("one", 1), {}).error
     assert isinstance(error, RuntimeError) and str(error) == "Unknown: what happened"
-    made.leave()
+    end(made)
     for known in (
         BadInput("here", "a problem", "a remedy"),
         MissingHead(inspect(tiny_model("encoder")), "no head"),
@@ -177,6 +189,16 @@ def test_of_a_lost_workers_jobs_only_the_one_it_was_at_is_tried(ray: Ray) -> Non
     assert ray.begun[0] == 3 and set(ray.begun.values()) <= {1, 3}
 
 
+def test_a_loss_is_printed_with_the_part_that_is_done_again(
+    ray: Ray, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray.deadly, ray.deaths = {0}, 2
+    with Cluster(RAY) as cluster:
+        assert len(list(cluster(abs, jobs(*range(9))))) == 9
+    told = capsys.readouterr().err.splitlines()
+    assert told == ["part 0: its worker was lost on here; this part is done again"] * 2
+
+
 def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
     ray.deadly = {-1, -2}
     with Cluster(RAY) as cluster:
@@ -196,6 +218,147 @@ def test_a_worker_of_another_version_is_refused(ray: Ray) -> None:
         Cluster(RAY) as cluster,
         pytest.raises(BadInput, match=r"a worker on here: Python is 2\.7, and 3\.\S+ here"),
     ):
+        list(cluster(abs, jobs(1)))
+
+
+def test_a_result_that_no_pickle_holds_costs_no_worker(ray: Ray) -> None:
+    ray.unpicklable = {0}
+    with (
+        Cluster(RAY) as cluster,
+        pytest.raises(
+            BadInput, match=r"part 0: failed \(TypeError: cannot pickle\) 3 times, at last on here"
+        ),
+    ):
+        list(cluster(abs, jobs(*range(9))))
+    assert len(ray.actors) == 2
+
+
+def no_room(argument: int) -> int:
+    """Work on a disk that is full."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_at_a_worker_is_named_as_such(home: Path, ray: Ray) -> None:
+    made = worker(home)
+
+    def fill(files: object, path: object) -> None:
+        try:
+            no_room(0)
+        except OSError as error:
+            raise RuntimeError("a library's") from error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("medprobe.cluster.worker.unpack", fill)
+        error = made.do(JOB, {"read": "stamp"}, ["read"], {}).error
+    end(made)
+    assert isinstance(error, OSError) and error.errno == errno.ENOSPC
+    with Cluster(RAY) as cluster, pytest.raises(BadInput) as problem:
+        list(cluster(no_room, jobs(0)))
+    said = "part 0: the disk was full 3 times, at last on here; make room there, where temporary"
+    assert str(problem.value).startswith(said)
+    assert len(ray.actors) == 1
+
+
+def test_a_node_where_no_worker_starts_ends_nothing_while_others_start(
+    ray: Ray, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray.node["CPU"] = 1.0
+    ray.hosts, ray.broken = {"1": "bad", "2": "good"}, {"1"}
+    with Cluster(RAY) as cluster:
+        assert len(list(cluster(abs, jobs(*range(9))))) == 9
+    started = [actor.node for actor in ray.actors]
+    assert started.count("2") == 1
+    assert started.count("1") <= 3, "two that Ray chose, and one before the pause"
+    reason = "(ModuleNotFoundError: no medprobe)"
+    assert f"a worker did not start {reason}; nodes are tried one" in capsys.readouterr().err
+
+
+def test_a_node_is_tried_three_times_with_a_pause_between(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(nodes, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    ray.hosts = {"1": "bad", "2": "good"}
+    known = nodes.Nodes(Needs(1, 0, 2**30))
+    assert known.places([]) == [""] * 4
+    known.record_failure(WorkerState(None, None), "why")
+    assert known.places([]) == ["1", "2"], "one on each, until a worker is ready there"
+    good = WorkerState(None, None, node="2", since=1.0)
+    for _ in range(3):
+        assert known.places([good]) == ["1", "2"]
+        known.record_failure(WorkerState(None, None, node="1"), "why")
+        assert known.places([good]) == ["2"]
+        now[0] += nodes.PAUSE
+    assert known.places([good]) == ["2"]
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "bad: a worker did not start, 1 of 3 tries (why)",
+        "bad: a worker did not start, 2 of 3 tries (why)",
+        "bad: a worker did not start, 3 of 3 tries (why); this stage starts no more workers there",
+    ]
+
+
+def test_where_workers_start_on_no_node_all_are_named(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray.hosts, ray.broken = {"1": "bad", "2": "worse"}, {"1", "2"}
+    monkeypatch.setattr(nodes, "PAUSE", 0)
+    said = r"no worker starts on bad, worse \(ModuleNotFoundError: no medprobe\); install the same"
+    with Cluster(RAY) as cluster, pytest.raises(BadInput, match=said):
+        list(cluster(abs, jobs(*range(9))))
+
+
+def test_what_waits_behind_a_silent_worker_goes_to_another(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "SILENCE", 0)
+    ray.hanging = {0}
+    with Cluster(RAY) as cluster:
+        results = cluster(abs, jobs(*range(4)))
+        numbers = [next(results)[0] for _ in range(3)]
+        assert sorted(numbers) == [1, 2, 3]
+        assert len(ray.cancelled) == 1
+        ray.hanging = set()
+        assert list(results) == [(0, 0)]
+    assert ray.begun == {0: 1, 1: 1, 2: 1, 3: 1}
+    said = (
+        "waiting for part 0, for 0 s at process 7 on here; if that hangs, end it, and the part is"
+    )
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_head_what_workers_finish_is_still_taken(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silence = property(lambda self: float(len(ray.begun) > 2) * 20)
+    monkeypatch.setattr(nodes.Nodes, "silence", silence)
+    with Cluster(RAY) as cluster:
+        assert len(list(cluster(abs, jobs(*range(9))))) == 9
+    lines = capsys.readouterr().err.splitlines()
+    said = "Ray cluster: the head does not answer; results are still taken, and finished parts are"
+    assert lines == [f"{said} kept"]
+    monkeypatch.setattr(nodes.Nodes, "silence", 46)
+    with Cluster(RAY) as cluster, pytest.raises(BadInput, match="again: finished parts are kept"):
+        list(cluster(abs, jobs(1)))
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("ray.exceptions.AuthenticationError: no", "refuses the token; set RAY_AUTH_MODE and"),
+        ("", r"no Ray cluster \(not connected\); start one, `ray start --head`"),
+    ],
+)
+def test_a_refused_token_is_no_missing_cluster(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, said: str, problem: str
+) -> None:
+    def refuse(**_: object) -> None:
+        raise ConnectionError("not connected")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", refuse, raising=False)
+    check = subprocess.CompletedProcess([], 1, stderr=said)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: check)
+    with Cluster(RAY) as cluster, pytest.raises(BadInput, match=problem):
         list(cluster(abs, jobs(1)))
 
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
+from medprobe import metrics
 from medprobe.cli import main
 from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
@@ -178,9 +179,11 @@ def test_what_is_cited_exists_and_what_is_of_the_package_is_cited() -> None:
     """Plugins from outside need no entry, nor does `table`, which builds a user's own."""
     cited = {key for _, keys in references() for key in keys}
     builders = {name.partition("_")[0] for name in own_names("benchmarks")} - {"table"}
-    own = {f"benchmark:{name}" for name in builders}
-    own |= {f"method:{name}" for name in own_names("methods")}
-    assert {key for key in cited if not key.startswith("model:")} == own
+    expected = {f"benchmark:{name}" for name in builders}
+    expected |= {f"method:{name}" for name in own_names("methods")}
+    assert {key for key in cited if not key.startswith(("model:", "metric:"))} == expected
+    families = {f"metric:{name}" for name in metrics.list_names()}
+    assert {key for key in cited if key.startswith("metric:")} <= families
 
 
 def test_entries_are_bibtex() -> None:
@@ -219,8 +222,8 @@ def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
         if page_results := re.match(form, fields.get("doi", "")):
             old, year, full_year, venue, *journal = page_results.groups()
             assert fields["year"].endswith(year or full_year or ""), entry
-            [known] = filter(None, (old, venue, *journal))
-            assert venues[known] in fields.get("booktitle", fields.get("journal", "")), entry
+            [venue_name] = filter(None, (old, venue, *journal))
+            assert venues[venue_name] in fields.get("booktitle", fields.get("journal", "")), entry
         else:
             assert "doi" not in fields, f"a DOI of another kind:\n{entry}"
         assert {"doi", "eprint", "url", "volume"} & fields.keys(), entry
@@ -235,6 +238,7 @@ def test_names_are_cited_once_each() -> None:
     text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
     assert text.count("@") == 2
     assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
+    assert cite(["consistency", "trust"], params).count("@") == 6
     assert "% other: no entry" in text and "% table:" in text
     with pytest.raises(BadInput, match="did you mean 'contrastive'"):
         cite(["contrastiv"], params)
@@ -254,8 +258,8 @@ def test_the_results_file_holds_to_its_schema(result_project: Path, tmp_path: Pa
 def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
     """A copy of a results file, in which a model's name and something else is another."""
     content = json.loads((folder / shared.NAME).read_text(encoding="utf-8"))
-    for one in content["results"]:
-        one["model"] = one["model"].replace("untaught", model)
+    for record in content["results"]:
+        record["model"] = record["model"].replace("untaught", model)
     change(content)
     other = folder.with_name(f"of-{Path(model).name}.json")
     other.write_text(json.dumps(content), encoding="utf-8")
@@ -271,8 +275,8 @@ def test_results_of_two_groups_come_together(result_project: Path, tmp_path: Pat
     ours = results(result_project).comparison
     table = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
     pd.testing.assert_frame_equal(table, ours, check_dtype=False)
-    shown = export(both, "made_up", "markdown")
-    assert "theirs" in shown and "Not every model is tested against the best." in shown
+    table_text = export(both, "made_up", "markdown")
+    assert "theirs" in table_text and "Not every model is tested against the best." in table_text
     merge([tmp_path / "both"], tmp_path / "again")
     for name in (shared.NAME, "comparison.csv", places.REPORTS / "significance.csv"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
@@ -342,6 +346,12 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         macro = content["results"][0]["scores"]["default"]["full"]["macro"]
         macro["<b>best</b>"] = macro.pop("acc_at_1")
 
+    def endless_number(content: dict) -> None:
+        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["n"] = float("nan")
+
+    def candidates_of_no_subset(content: dict) -> None:
+        next(iter(content["benchmarks"].values()))["candidates"] = {}
+
     def unknown_field(content: dict) -> None:
         next(iter(content["benchmarks"].values()))["about"]["colour"] = "blue"
 
@@ -349,10 +359,14 @@ def test_names_and_metrics_of_another_groups_scores_are_checked(
         command_as_subset: "invalid name",
         unknown_metric: "unknown metric",
         unknown_field: "a field is missing or unknown",
+        endless_number: "acc_at_1 has numbers that are unknown or infinite",
+        candidates_of_no_subset: "subset 'full' has queries and no candidates",
+        lambda content: content.update(format="x" * 100_000): "format: Input should be",
     }
     for number, (change, problem) in enumerate(changes.items()):
-        with pytest.raises(BadInput, match=problem):
+        with pytest.raises(BadInput, match=problem) as raised:
             shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
+        assert len(str(raised.value)) < 2_000
 
 
 def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def test_a_data_set_has_the_tables_and_a_card_that_names_them(tables: BenchmarkT
     export("medlama", "datasets", OUT)
     _, head, text = (OUT / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     configs = yaml.safe_load(head)["configs"]
-    assert [one["config_name"] for one in configs] == ["queries", "candidates"]
-    for one, table in zip(configs, (tables.queries, tables.candidates), strict=True):
-        [file] = one["data_files"]
+    assert [config["config_name"] for config in configs] == ["queries", "candidates"]
+    for config, table in zip(configs, (tables.queries, tables.candidates), strict=True):
+        [file] = config["data_files"]
         pd.testing.assert_frame_equal(pd.read_parquet(OUT / file["path"]), table)
     assert "| full | 36 | 1 | 71 |" in text and "UMLS Metathesaurus License" in text
 

@@ -19,7 +19,7 @@ NOWHERE = Path("benchmark")  # is not read
 
 def rows(
     disease: str,
-    said: Sequence[Sequence[float]],
+    seed_scores: Sequence[Sequence[float]],
     seed: int = 0,
     variant: str = "",
     category: str = "tests",
@@ -39,7 +39,7 @@ def rows(
                 "prediction": str(int(answer > 0.5)),
                 "score": float(answer),
             }
-            for place, answers in enumerate(said)
+            for place, answers in enumerate(seed_scores)
             for number, answer in enumerate(answers)
         ]
     )
@@ -116,36 +116,41 @@ def test_interval_holds_the_value_and_repeats() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1), st.integers(0, 9))
 def test_equals_sklearn(answers: list[tuple[bool, bool]], extra: int) -> None:
     true = [label for label, _ in answers] + [True]
-    said = [answer for _, answer in answers] + [extra % 2 == 0]
+    predicted = [answer for _, answer in answers] + [extra % 2 == 0]
     counts = np.array(
         [
-            sum(t and s for t, s in zip(true, said, strict=True)),
-            sum(not t and s for t, s in zip(true, said, strict=True)),
-            sum(t and not s for t, s in zip(true, said, strict=True)),
+            sum(t and s for t, s in zip(true, predicted, strict=True)),
+            sum(not t and s for t, s in zip(true, predicted, strict=True)),
+            sum(t and not s for t, s in zip(true, predicted, strict=True)),
         ],
         dtype=float,
     )
-    positives = [s for t, s in zip(true, said, strict=True) if t]
-    found = f1(counts)
-    assert found[0] == pytest.approx(f1_score(true, said, zero_division=0))
+    positives = [s for t, s in zip(true, predicted, strict=True) if t]
+    our_f1 = f1(counts)
+    assert our_f1[0] == pytest.approx(f1_score(true, predicted, zero_division=0))
     released = f1_score([True] * len(positives), positives, average="macro", zero_division=0)
-    assert found[1] == pytest.approx(released)
+    assert our_f1[1] == pytest.approx(released)
 
 
 def test_outcomes() -> None:
-    found = count_outcomes(
+    outcomes = count_outcomes(
         pd.concat([rows("a", [[1, 1], [0, 0]]), rows("a", [[1, 0], [0.4, 0.6]], seed=1)])
     )
-    assert found.counts.tolist() == [[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]]
-    assert found.top.tolist() == [[0.5, 0.5], [1, 0]]
-    assert found.above.tolist() == [[[0.5, 1], [0, 0.5]], [[1, 1], [1, 0]]]
+    assert outcomes.counts.tolist() == [[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 1, 1]]]
+    assert outcomes.top.tolist() == [[0.5, 0.5], [1, 0]]
+    assert outcomes.above.tolist() == [[[0.5, 1], [0, 0.5]], [[1, 1], [1, 0]]]
 
 
 def test_top_1_shares_ties() -> None:
     """Whatever says the same of everything is at chance: one over how many are asked about."""
-    said = [[0.7, 0.7, 0.7, 0.7], [0.9, 0.2, 0.3, 0.4], [0.5, 0.5, 0.1, 0.1], [0.1, 0.2, 0, 0]]
-    found = count_outcomes(rows("gout", said))
-    assert found.top.tolist() == [[1 / 4, 1, 1 / 2, 0]]
+    seed_scores = [
+        [0.7, 0.7, 0.7, 0.7],
+        [0.9, 0.2, 0.3, 0.4],
+        [0.5, 0.5, 0.1, 0.1],
+        [0.1, 0.2, 0, 0],
+    ]
+    outcomes = count_outcomes(rows("gout", seed_scores))
+    assert outcomes.top.tolist() == [[1 / 4, 1, 1 / 2, 0]]
     same = scores(rows("gout", [[1, 1, 1]] * 3))["default"]["tests"]["macro"]
     assert same["top_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
     assert same["auc"]["value"] == 0.5
@@ -157,30 +162,30 @@ SCORES = st.lists(
 
 
 @given(SCORES)
-def test_auc_is_scikit_learns(said: list[list[float]]) -> None:
-    table = rows("gout", said)
-    found = estimate(count_outcomes(table))[0, 0]
-    assert found[ESTIMATES.index("auc")] == pytest.approx(
+def test_auc_is_scikit_learns(seed_scores: list[list[float]]) -> None:
+    table = rows("gout", seed_scores)
+    estimates = estimate(count_outcomes(table))[0, 0]
+    assert estimates[ESTIMATES.index("auc")] == pytest.approx(
         roc_auc_score(table["label"], table["score"])
     )
 
 
 @given(SCORES, st.data())
 def test_a_resample_is_what_its_positives_say_together(
-    said: list[list[float]], data: st.DataObject
+    seed_scores: list[list[float]], data: st.DataObject
 ) -> None:
     """Taking groups several times is the same as copies of them."""
-    indices = st.integers(0, len(said) - 1)
-    drawn = data.draw(st.lists(indices, min_size=len(said), max_size=len(said)))
-    times = np.bincount(drawn, minlength=len(said)).astype(float)
-    copies = count_outcomes(rows("gout", [said[i] for i in drawn]))
-    found = estimate(count_outcomes(rows("gout", said)), times[None])
-    assert np.allclose(found, estimate(copies))
+    indices = st.integers(0, len(seed_scores) - 1)
+    drawn = data.draw(st.lists(indices, min_size=len(seed_scores), max_size=len(seed_scores)))
+    times = np.bincount(drawn, minlength=len(seed_scores)).astype(float)
+    copies = count_outcomes(rows("gout", [seed_scores[i] for i in drawn]))
+    estimates = estimate(count_outcomes(rows("gout", seed_scores)), times[None])
+    assert np.allclose(estimates, estimate(copies))
 
 
 def test_all_categories_together_are_the_subset_full() -> None:
     parts = [("tests", [[1, 0], [1, 1]]), ("symptoms", [[0, 0], [1, 0]])]
-    tables = [rows("gout", said, category=name) for name, said in parts]
+    tables = [rows("gout", seed_scores, category=name) for name, seed_scores in parts]
     tables[1]["query_id"] = "other" + tables[1]["query_id"]
     table = scores(*tables)["default"]
     assert set(table) == {"full", "tests", "symptoms"}
@@ -203,8 +208,8 @@ def test_intervals_of_means_are_over_diseases() -> None:
 
 
 def test_intervals_are_over_seeds_too() -> None:
-    said = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
-    tables = [rows(f"d{i}", said[seed], seed=seed) for i in range(5) for seed in range(2)]
+    seed_scores = [[0.9, 0.1], [0.8, 0.2]], [[0.1, 0.9], [0.2, 0.8]]
+    tables = [rows(f"d{i}", seed_scores[seed], seed=seed) for i in range(5) for seed in range(2)]
     macro = scores(*tables)["default"]["tests"]["macro"]["top_1"]
     assert macro["value"] == 0.5
     assert macro["low"] < 0.1 and macro["high"] > 0.9
@@ -218,10 +223,10 @@ def test_a_mean_of_one_disease_is_its_own_number() -> None:
 def test_what_has_no_negatives_or_no_positive_is_not_ranked() -> None:
     table = rows("gout", [[1], [1, 0], [0, 1], [1, 1]])
     orphan = table["query_id"] == "gout3"  # its negative stands, itself does not
-    found = count_outcomes(table[~orphan])
-    assert found.positive.tolist() == [True, True, True, False]
-    assert np.array_equal(found.top, [[np.nan, 1, 0, np.nan]], equal_nan=True)
-    auc, top = (estimate(found)[0, 0, ESTIMATES.index(name)] for name in ("auc", "top_1"))
+    outcomes = count_outcomes(table[~orphan])
+    assert outcomes.positive.tolist() == [True, True, True, False]
+    assert np.array_equal(outcomes.top, [[np.nan, 1, 0, np.nan]], equal_nan=True)
+    auc, top = (estimate(outcomes)[0, 0, ESTIMATES.index(name)] for name in ("auc", "top_1"))
     assert top == 0.5
     assert auc == pytest.approx(roc_auc_score([1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 1, 1]))
     alone = scores(rows("gout", [[1], [1]]))["default"]["tests"]["macro"]

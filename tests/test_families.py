@@ -19,7 +19,7 @@ BENCHMARKS = {
     "table": {
         "bear": {
             "facts": "tables/BEAR",
-            "prompts": "tables/metadata_relations.json",
+            "prompts": "tables/BEAR/metadata_relations.json",
             "families": FAMILIES,
         },
         "csv": {"facts": "tables/drugs.csv", "families": FAMILIES},
@@ -45,13 +45,20 @@ def write_released(folder: Path) -> None:
 
 def write_bear(folder: Path) -> None:
     (folder / "BEAR").mkdir(parents=True)
-    rows = [{"sub_label": subject, "obj_label": answer} for subject, answer in PAIRS]
+    rows = [
+        {
+            **{"sub_id": f"Q1{at}", "sub_label": subject, "sub_aliases": []},
+            **{"obj_id": f"Q2{at}", "obj_label": answer, "answer_idx": at},
+        }
+        for at, (subject, answer) in enumerate(PAIRS)
+    ]
     (folder / "BEAR/P1.jsonl").write_text("\n".join(map(json.dumps, rows)))
     about = {
         "templates": ["[X] treats [Y] .", "[Y] is treated by [X] ."],
         "answer_space_labels": [*(answer for _, answer in PAIRS), "gout"],
+        "answer_space_ids": [*(f"Q2{at}" for at in range(len(PAIRS))), "Q30"],
     }
-    (folder / "metadata_relations.json").write_text(json.dumps({"P1": about}))
+    (folder / "BEAR/metadata_relations.json").write_text(json.dumps({"P1": about}))
 
 
 def write_csv(path: Path) -> None:
@@ -100,6 +107,9 @@ def test_each_source_gives_families_that_are_scored(project: Project, name: str)
     path = project.folder / "metrics/scores/given/mask_average.json"
     scores = json.loads(path.read_text())[name]["default"]
     assert scores["families"]["macro"]["consistency"]["n"] == 2
+    for part in (part for part in scores if part.startswith("families/wording:")):
+        tested = {"acc_at_1_change_p", "acc_at_1_change_p_holm"} & scores[part]["micro"].keys()
+        assert len(tested) == (0 if part.endswith(":original") else 2)
     changes = {part for part in scores if part.startswith("families/change:")}
     named = {"families/change:name", "families/change:both"} if name == "rrf" else set()
     assert changes == {"families/change:wording", *named}

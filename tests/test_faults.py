@@ -20,11 +20,12 @@ import torch
 from click.testing import CliRunner
 from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
+from filelock import FileLock
 from safetensors import SafetensorError
 
 from medprobe.cli import main
 from medprobe.commands.repair import RUNS, check_lock, repair
-from medprobe.core import files
+from medprobe.core import files, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, replacing
 from medprobe.engine import rewiring
@@ -235,6 +236,55 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
     assert second.stdout and second.stdout.readline() == "in\n"
     second.communicate("\n")
     first.communicate()
+
+
+def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -> None:
+    (tmp_path / places.PARTS).mkdir(parents=True)
+    with FileLock(tmp_path / places.REPRO):
+        code = "from medprobe.commands.repro import repro; repro(1)"
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=tmp_path, text=True, stderr=PIPE
+        )
+        assert waiting.stderr and "waiting until it ends" in waiting.stderr.readline()
+        waiting.send_signal(signal.SIGINT)
+        _, rest = waiting.communicate(timeout=60)
+    assert rest == "stopping; finished stages will not run again\n"
+    assert waiting.returncode == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (KeyboardInterrupt(), 130, "stopped; what was finished is kept"),
+        (MemoryError(), 2, "Error: medprobe track: out of memory; lower --jobs or engine.token_"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"),
+            *(2, "Error: medprobe track: out of memory; lower"),
+        ),
+        (ImportError("lib.so: failed to map segment from shared object"), 2, "Error: medprobe tr"),
+    ],
+)
+def test_a_stop_and_refused_memory_are_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    line: str,
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    runner = CliRunner()
+    with runner.isolated_filesystem(tmp_path):
+        text = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
+        Path("params.yaml").write_text(text)
+
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setattr(store, "_first_use", fail)
+        result = runner.invoke(main, ["track"])
+    assert result.exit_code == status
+    assert result.output.startswith(line)
+    assert result.output.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def params(kind: str = "masked", folder: Path | None = None, **more: Any) -> Par
     return Params.model_validate(content)
 
 
-def same(one: Path, other: Path) -> bool:
+def same(first: Path, other: Path) -> bool:
     """Have two checkpoints the same weights?"""
-    weights = [load_file(folder / "model.safetensors") for folder in (one, other)]
+    weights = [load_file(folder / "model.safetensors") for folder in (first, other)]
     return weights[0].keys() == weights[1].keys() and all(
         torch.equal(weights[0][name], weights[1][name]) for name in weights[0]
     )
@@ -115,8 +115,8 @@ def lora(base: Path, folder: Path) -> Path:
 
 def logits(model: Any) -> torch.Tensor:
     with torch.no_grad():
-        found: torch.Tensor = model(torch.tensor([[3, 4, 5]])).logits
-    return found
+        output: torch.Tensor = model(torch.tensor([[3, 4, 5]])).logits
+    return output
 
 
 def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: TinyModel, tmp_path: Path) -> None:

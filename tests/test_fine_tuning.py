@@ -70,9 +70,9 @@ def test_every_family_is_read_as_texts_alone_are(
 ) -> None:
     classifier = TextClassifier(tiny_model(arch), CPU)
     texts = classifier.tokenize(PAIRS, LABELS, 256)[:4]
-    found = classifier.mean_states(texts)
+    outcome = classifier.mean_states(texts)
     encoder = classifier.loaded.model.base_model
-    for text, state in zip(texts, found, strict=True):
+    for text, state in zip(texts, outcome, strict=True):
         with torch.no_grad():
             alone = encoder(**{key: torch.tensor([row]) for key, row in text.rows.items()})
         assert state == pytest.approx(alone.last_hidden_state[0].mean(0).numpy(), abs=1e-5)
@@ -109,9 +109,9 @@ def test_which_epoch_is_tested(
     expected, _ = bert.fine_tune(split, short, seed=0)
     losses = iter([0.5, 0.2, 0.3, 0.4, 0.0])
     monkeypatch.setattr(bert, "_loss", lambda model, texts: next(losses))
-    found, curve = bert.fine_tune(split, FineTuningRecipe.model_validate(recipe), seed=0)
+    outcome, curve = bert.fine_tune(split, FineTuningRecipe.model_validate(recipe), seed=0)
     assert len(curve) == 4
-    assert np.allclose(found, expected, atol=1e-6)
+    assert np.allclose(outcome, expected, atol=1e-6)
 
 
 def test_rises_are_counted_in_all_and_the_best_is_waited_for_in_a_row() -> None:
@@ -135,7 +135,7 @@ def test_equals_a_plain_training(bert: TextClassifier, recipe: FineTuningRecipe)
     """A loop as one would write it, with torch's own scheduler, on the same batches."""
     recipe = recipe.model_copy(update={"learning_rate": 1e-3, "epochs": 3, "batch": 2})
     split = parts(bert)
-    found, curve = bert.fine_tune(split, recipe, seed=0)
+    outcome, curve = bert.fine_tune(split, recipe, seed=0)
     bert._reset(0)
     model, generator = bert.loaded.model, np.random.default_rng(0)
     released = recipe.optimiser == "adam"
@@ -160,7 +160,7 @@ def test_equals_a_plain_training(bert: TextClassifier, recipe: FineTuningRecipe)
     model.eval()
     if released or recipe.epoch_tested([row["validation"] for row in curve]) == len(curve) - 1:
         last = np.exp(bert._log_probabilities(model, split.test)[:, 1])
-        assert np.allclose(found, last, atol=1e-5)
+        assert np.allclose(outcome, last, atol=1e-5)
     else:
         pytest.fail("the last epoch was to be the best, so that it can be compared")
 
@@ -182,8 +182,8 @@ def test_learns_what_can_be_learnt(bert: TextClassifier) -> None:
         for ids, label in [([2, 7, 3], 1), ([2, 9, 3], 0)] * 20
     ]
     recipe = FineTuningRecipe(learning_rate=1e-2)
-    found, _ = bert.fine_tune(Split(texts[:30], texts[30:36], texts[36:]), recipe, seed=0)
-    assert (found > 0.5).tolist() == [True, False, True, False]
+    outcome, _ = bert.fine_tune(Split(texts[:30], texts[30:36], texts[36:]), recipe, seed=0)
+    assert (outcome > 0.5).tolist() == [True, False, True, False]
 
 
 def test_a_start_from_the_probe_is_the_probe(bert: TextClassifier) -> None:
@@ -192,10 +192,10 @@ def test_a_start_from_the_probe_is_the_probe(bert: TextClassifier) -> None:
     features = bert.mean_states(split.train)
     probe = LinearProbe.fit(features, np.array([text.label for text in split.train]))
     still = FineTuningRecipe(learning_rate=1e-12, epochs=1)
-    found, _ = bert.fine_tune(split, still, 0, probe)
-    assert np.allclose(found, probe.probabilities(bert.mean_states(split.test)), atol=1e-4)
+    outcome, _ = bert.fine_tune(split, still, 0, probe)
+    assert np.allclose(outcome, probe.probabilities(bert.mean_states(split.test)), atol=1e-4)
     moved, _ = bert.fine_tune(split, FAST, 0, probe)
-    assert not np.allclose(found, moved, atol=1e-3)
+    assert not np.allclose(outcome, moved, atol=1e-3)
 
 
 def test_classes_weigh_the_same() -> None:

@@ -90,7 +90,9 @@ def test_a_command_that_the_system_kills_says_what_to_do(tmp_path: Path) -> None
             if process.cwd() == str(tmp_path) and process.pid != client.pid
         ]
         forks[0].kill()
-        said = client.stderr.read()
+        message = client.stderr.read()
     assert client.wait() == 137
-    assert said.startswith("medprobe repro: killed from outside, as the system does where memory")
-    assert said.count("\n") == 1
+    assert message.startswith(
+        "medprobe repro: killed from outside, as the system does where memory"
+    )
+    assert message.count("\n") == 1

@@ -129,21 +129,23 @@ def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
     assert predictions["hit"].tolist() == [True, False]
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_a_checkpoints_own_settings_hold_if_asked_for(own, tiny_model, monkeypatch):
-    prober = method(tiny_model("t5"), own_settings=own, beams=2)
-    network, given = prober.model.model, []
+@pytest.mark.parametrize("uses_own", [False, True])
+def test_a_checkpoints_own_settings_hold_if_asked_for(uses_own, tiny_model, monkeypatch):
+    prober = method(tiny_model("t5"), own_settings=uses_own, beams=2)
+    network, settings_used = prober.model.model, []
     network.generation_config.no_repeat_ngram_size = 3
     run = network.generate
 
     def generate(*args, **more):
-        given.append(more["generation_config"])
+        settings_used.append(more["generation_config"])
         return run(*args, **more)
 
     monkeypatch.setattr(network, "generate", generate)
     queries = probing.queries(PROMPTS[:1], ANSWERS)
     prober.predict(probing.task(queries, probing.candidates(), 10), "")
-    assert [(one.no_repeat_ngram_size, one.num_beams) for one in given] == [(3 if own else None, 2)]
+    assert [
+        (generation.no_repeat_ngram_size, generation.num_beams) for generation in settings_used
+    ] == [(3 if uses_own else None, 2)]
 
 
 def test_as_released_a_prompt_longer_than_the_window_is_refused(tiny_model):
@@ -162,7 +164,7 @@ def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):
 
 
 def test_a_prompt_without_slot_is_refused(tiny_model):
-    with pytest.raises(BadInput, match="query q0: the prompt has 0 slots"):
+    with pytest.raises(BadInput, match=r"query q0: the prompt needs exactly one \[Y\], and has 0"):
         method(tiny_model("t5")).predict(
             probing.task(probing.queries(["none"]), probing.candidates(), 3), ""
         )

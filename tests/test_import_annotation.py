@@ -27,12 +27,12 @@ RIGHT = [
 
 
 def test_files_come_beside_those_that_are_there(tmp_path: Path) -> None:
-    there = tmp_path / "data/diskne"
-    there.mkdir(parents=True)
-    (there / "DisknE_medical_random_annotation.csv").touch()
+    target = tmp_path / "data/diskne"
+    target.mkdir(parents=True)
+    (target / "DisknE_medical_random_annotation.csv").touch()
     report = import_files("annotation", released(tmp_path / "released", *RIGHT), tmp_path / "data")
     assert list(report["rows"]) == [1, 1]
-    assert [path.name for path in sorted(there.iterdir())] == [
+    assert [path.name for path in sorted(target.iterdir())] == [
         "DisknE_medical_random_annotation.csv",
         "DisknE_medical_similar_annotation.csv",
     ]

@@ -53,9 +53,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(main, ["import", "results", *map(str, arguments)])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, done.output
+    result = CliRunner().invoke(main, ["import", "results", *map(str, arguments)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
 
 
 def table_of(method: str, model: str = NAME) -> pd.DataFrame:
@@ -64,16 +64,16 @@ def table_of(method: str, model: str = NAME) -> pd.DataFrame:
 
 def test_a_round_trip_gives_our_hits_and_tests_say_no_difference(project: Path) -> None:
     """The sample's MedLAMA went to lm-eval, and what that logged comes back."""
-    status, said = run("results")
-    assert status == 0 and f"models: {{imported: {{{NAME}: {{}}}}}}" in said
+    status, output = run("results")
+    assert status == 0 and f"models: {{imported: {{{NAME}: {{}}}}}}" in output
     imported(NAME)
     probe("small", "likelihood", "medlama", PARAMS)
     keys = ["query_id", "rank", "prediction", "prediction_id", "hit"]
     theirs, ours = table_of("likelihood"), table_of("likelihood", "small")
     subset = pd.read_parquet(places.BENCHMARKS / "medlama/queries.parquet")
-    asked = subset.loc[subset["subset"] == "full", "query_id"]
+    query_ids = subset.loc[subset["subset"] == "full", "query_id"]
     both = [
-        table[(table["variant"] == "") & table["query_id"].isin(asked)].sort_values(keys[:2])
+        table[(table["variant"] == "") & table["query_id"].isin(query_ids)].sort_values(keys[:2])
         for table in (theirs, ours)
     ]
     pd.testing.assert_frame_equal(*(table[keys].reset_index(drop=True) for table in both))
@@ -87,9 +87,11 @@ def test_a_round_trip_gives_our_hits_and_tests_say_no_difference(project: Path) 
     assert (row["difference"], row["p"], row["p_holm"], row["n"]) == (0, 1, 1, 36)
     assert row["low"] <= 0 <= row["high"]
     scores = json.loads((places.SCORES / NAME / "likelihood.json").read_text())["medlama"]
-    known = json.loads((places.SCORES / "small" / "likelihood.json").read_text())["medlama"]
+    recorded = json.loads((places.SCORES / "small" / "likelihood.json").read_text())["medlama"]
     for metric in ("acc_at_1", "acc_at_5", "acc_at_10"):
-        values = [table["default"]["full"]["macro"][metric]["value"] for table in (scores, known)]
+        values = [
+            table["default"]["full"]["macro"][metric]["value"] for table in (scores, recorded)
+        ]
         assert values[0] == values[1] > 0
     lm_eval = json.loads(next(Path("results").glob("results_*.json")).read_text())["results"]
     for task, variant in (("", "default"), ("_relation", "relation")):
@@ -148,8 +150,8 @@ def test_tasks_of_others_are_known_by_their_prompts(project: Path) -> None:
     other.parent.mkdir()
     other.write_text("\n".join(lines) + "\n")
     assert run("results")[0] == 0
-    status, said = run(other, "--model", "other")
-    assert status == 0, said
+    status, output = run(other, "--model", "other")
+    assert status == 0, output
     for name in (NAME, "other-imported"):
         imported(name)
     theirs, ours = table_of("likelihood", "other-imported"), table_of("likelihood")
@@ -187,8 +189,8 @@ def test_a_log_of_inspect_comes_in(project: Path) -> None:
     )
     assert origin["tool"] == "inspect" and origin["date"] == "2026-11-23"
     log_of_inspect(Path("cut.json"), samples=None)
-    status, said = run("cut.json")
-    assert status == 2 and "no log of Inspect with samples" in said
+    status, output = run("cut.json")
+    assert status == 2 and "no log of Inspect with samples" in output
 
 
 def predictions() -> pd.DataFrame:
@@ -209,8 +211,8 @@ def test_a_table_of_any_script_comes_in(project: Path, ending: str) -> None:
         table.to_parquet(path, index=False)
     else:
         table.to_csv(path, sep="\t" if ending == ".tsv" else ",", index=False)
-    status, said = run(path, "--model", "script", "--method", "likelihood")
-    assert status == 0, said
+    status, output = run(path, "--model", "script", "--method", "likelihood")
+    assert status == 0, output
     imported("script-imported")
     table = table_of("likelihood", "script-imported")
     assert table[table["rank"] == 1]["hit"].all() and not table[table["rank"] == 2]["hit"].any()
@@ -241,8 +243,8 @@ def test_a_table_that_does_not_fit_is_refused(
     benchmark = [] if says == "--benchmark" else ["--benchmark", "medlama"]
     if says == "--benchmark":
         shutil.copytree(places.BENCHMARKS / "medlama", places.BENCHMARKS / "other")
-    status, said = run("mine.csv", "--model", "a", "--method", "b", *benchmark)
-    assert status == 2 and says in said and said.count("\n") == 1
+    status, output = run("mine.csv", "--model", "a", "--method", "b", *benchmark)
+    assert status == 2 and says in output and output.count("\n") == 1
     assert not places.DATA.exists()
 
 
@@ -258,14 +260,14 @@ def test_an_empty_prediction_is_an_answer_that_is_wrong(project: Path) -> None:
 def test_a_log_of_another_benchmark_is_refused(project: Path) -> None:
     [path] = Path("results").glob("results_*.json")
     text = path.read_text()
-    known = json.loads(text)["configs"]["medprobe_medlama_full_may_treat"]["metadata"]
-    path.write_text(text.replace(known["candidates_sha256"], "0" * 64))
-    status, said = run("results")
-    assert status == 2 and "exported from other candidates" in said
+    metadata = json.loads(text)["configs"]["medprobe_medlama_full_may_treat"]["metadata"]
+    path.write_text(text.replace(metadata["candidates_sha256"], "0" * 64))
+    status, output = run("results")
+    assert status == 2 and "exported from other candidates" in output
     [samples] = Path("results").glob("samples_*_may_treat_2*.jsonl")
     samples.write_text(samples.read_text().replace("[Y]", "[Y]", 1)[:-100])
-    status, said = run("results")
-    assert status == 2 and "line 36: no sample of lm-eval" in said
+    status, output = run("results")
+    assert status == 2 and "line 36: no sample of lm-eval" in output
     assert not places.DATA.exists()
 
 
@@ -275,11 +277,11 @@ def test_other_results_are_replaced_only_by_force(project: Path) -> None:
     assert run(*command)[0] == run(*command)[0] == 0
     assert run("mine.csv", "--model", "script", "--method", "other")[0] == 0
     predictions().assign(score=1.0).to_csv("mine.csv", index=False)
-    status, said = run(*command)
-    assert status == 2 and "--force" in said
+    status, output = run(*command)
+    assert status == 2 and "--force" in output
     assert run(*command, "--force")[0] == 0
-    there = sorted(path.parent.name for path in places.IMPORTED.rglob("*.parquet"))
-    assert there == ["likelihood", "other"]
+    imported_models = sorted(path.parent.name for path in places.IMPORTED.rglob("*.parquet"))
+    assert imported_models == ["likelihood", "other"]
 
 
 def test_nothing_names_a_folder_of_the_person(project: Path) -> None:

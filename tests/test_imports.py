@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,8 +39,11 @@ def lama(folder: Path) -> Path:
     row = {**born, "uuid": "1", "masked_sentences": ["Of [MASK].", "A doctor."]}
     lines(folder / "data/Google_RE/place_of_birth_test.jsonl", row)
     about = {"uuid": "2", "sub_label": "France", "sub_uri": "Q1", "obj_label": "Paris"}
-    said = {"masked_sentence": "Its [MASK].", "obj_surface": "Paris", "sub_surface": "It"}
-    lines(folder / "data/TREx/P36.jsonl", {**about, "obj_uri": "Q2", "evidences": [said, said]})
+    evidence = {"masked_sentence": "Its [MASK].", "obj_surface": "Paris", "sub_surface": "It"}
+    lines(
+        folder / "data/TREx/P36.jsonl",
+        {**about, "obj_uri": "Q2", "evidences": [evidence, evidence]},
+    )
     template = {"template": "The capital of [X] is [Y] ."}
     lines(folder / "data/relations.jsonl", *({"relation": n, **template} for n in ("P36", "P37")))
     return folder
@@ -61,8 +65,8 @@ def test_relations_of_a_clone_are_found_with_their_prompts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import_files("medlama", clone(tmp_path / "clone"), tmp_path / "data")
-    there = {path.name for path in (tmp_path / "data/medlama").iterdir()}
-    assert there == {*TEXTS, "prompts.csv"}
+    file_names = {path.name for path in (tmp_path / "data/medlama").iterdir()}
+    assert file_names == {*TEXTS, "prompts.csv"}
     output = capsys.readouterr().out
     assert "found: 5 files" in output
     assert "missing: relation may_treat" not in output
@@ -79,9 +83,9 @@ def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixt
     output = capsys.readouterr().out
     assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
     assert "fewer than the paper's 10,000 sentences" in output
-    one = tmp_path / "mine.txt"
-    one.write_text("a sentence .\n")
-    import_files("sentences", one, tmp_path / "data")
+    sentence_file = tmp_path / "mine.txt"
+    sentence_file.write_text("a sentence .\n")
+    import_files("sentences", sentence_file, tmp_path / "data")
     assert len(list((tmp_path / "data/sentences").iterdir())) == 3
 
 
@@ -124,15 +128,15 @@ def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
     source, data = clone(tmp_path / "clone"), tmp_path / "data"
     import_files("medlama", source, data)
     import_files("medlama", source, data)  # the same files: nothing to lose
-    own = data / "medlama/may_treat_6.csv"
-    own.write_text("mine")
+    own_file = data / "medlama/may_treat_6.csv"
+    own_file.write_text("mine")
     (data / "medlama/may_treat_9.csv").write_text("of another release")
     (data / "medlama/notes.txt").write_text("mine")
     with pytest.raises(BadInput, match=r"may_treat_6\.csv: exists and differs; --force"):
         import_files("medlama", source, data)
-    assert own.read_text() == "mine"
+    assert own_file.read_text() == "mine"
     import_files("medlama", source, data, force=True)
-    assert own.read_text() != "mine"
+    assert own_file.read_text() != "mine"
     assert not (data / "medlama/may_treat_9.csv").exists()
     assert (data / "medlama/notes.txt").read_text() == "mine"
 
@@ -164,6 +168,15 @@ def test_a_link_out_of_an_archive_brings_nothing(tmp_path: Path) -> None:
     link = tmp_path / "link"  # what the user names is the user's choice
     link.symlink_to(secret)
     import_files("sentences", link, tmp_path / "other")
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    for name in ("pipe", "archive/pipe.txt"):
+        os.mkfifo(tmp_path / name)
+    for path, problem in (("pipe", "no such file or folder"), ("archive", "no text file")):
+        with pytest.raises(BadInput, match=problem):
+            import_files("sentences", tmp_path / path, tmp_path / "data")
 
 
 @pytest.mark.parametrize("what", [name for name in imports.names() if name != "sentences"])

@@ -100,13 +100,13 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     assert "medprobe==0.2.0 # code " in (project / "requirements.lock").read_text()
     stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
     deps = stages["probe-mask_average"]["deps"]
-    assert "requirements.lock" in deps and not any("src/" in one for one in deps)
+    assert "requirements.lock" in deps and not any("src/" in dependency for dependency in deps)
     (project / "data/facts.csv").write_text(FACTS)
     (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
-    told = ["--benchmark", "data/facts.csv", "--prompts", "data/prompts.csv"]
-    command = ["run", str(tiny_model("bert")), "--method", "mask_average", *told]
-    said = medprobe(installed, project, *command)
-    assert "acc_at_1" in said and "relation" in said
+    run_options = ["--benchmark", "data/facts.csv", "--prompts", "data/prompts.csv"]
+    command = ["run", str(tiny_model("bert")), "--method", "mask_average", *run_options]
+    output = medprobe(installed, project, *command)
+    assert "acc_at_1" in output and "relation" in output
 
 
 def python(libs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -109,10 +109,10 @@ def test_a_share_has_the_score_interval_by_hand() -> None:
     t, size = stats.t.ppf(0.975, 39), 39
     middle = (0.25 + t**2 / (2 * size)) / (1 + t**2 / size)
     reach = t / (1 + t**2 / size) * np.sqrt(0.25 * 0.75 / size + t**2 / (4 * size**2))
-    found = bounds(np.arange(40) < 10, resamples=20_000)
-    assert found == pytest.approx((middle - reach, middle + reach), abs=0.003)
+    limits = bounds(np.arange(40) < 10, resamples=20_000)
+    assert limits == pytest.approx((middle - reach, middle + reach), abs=0.003)
     wilson = stats.binomtest(10, 40).proportion_ci(method="wilson")
-    assert found == pytest.approx((wilson.low, wilson.high), abs=0.01)
+    assert limits == pytest.approx((wilson.low, wilson.high), abs=0.01)
 
 
 def test_no_hit_at_all_is_not_certainty() -> None:
@@ -127,9 +127,9 @@ def test_no_hit_at_all_is_not_certainty() -> None:
 @pytest.mark.parametrize("queries", [5, 20, 40, 216])
 def test_one_rule_serves_from_no_success_to_all(queries: int) -> None:
     """No bound falls as successes are added; one of 40 has a higher upper bound than none."""
-    found = np.array([bounds(np.arange(queries) < hits) for hits in range(queries + 1)])
-    assert (np.diff(found, axis=0) > 0).all()
-    assert (found[0, 0], found[-1, 1]) == pytest.approx((0, 1), abs=1e-12)
+    intervals = np.array([bounds(np.arange(queries) < hits) for hits in range(queries + 1)])
+    assert (np.diff(intervals, axis=0) > 0).all()
+    assert (intervals[0, 0], intervals[-1, 1]) == pytest.approx((0, 1), abs=1e-12)
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -157,8 +157,8 @@ def test_answers_that_are_drawn_too_widen_it() -> None:
 
 def coverage(draw: Callable[[], np.ndarray], truth: float, scale: Scale = "share") -> float:
     """How often 95 % intervals hold the truth."""
-    found = [bounds(draw(), scale, resamples=300) for _ in range(400)]
-    return float(np.mean([low <= truth <= high for low, high in found]))
+    intervals = [bounds(draw(), scale, resamples=300) for _ in range(400)]
+    return float(np.mean([low <= truth <= high for low, high in intervals]))
 
 
 @pytest.mark.parametrize(("queries", "rate"), [(40, 0.02), (40, 0.3), (216, 0.02), (216, 0.3)])
@@ -219,7 +219,9 @@ def test_equal_systems_seldom_seem_to_differ(queries: int) -> None:
         chance = stats.binom.pmf(differ, queries, 0.4)
         if chance > 1e-5:
             won = np.arange(differ + 1)
-            alarms = np.array([of_hits(int(some), differ - int(some)) < 0.05 for some in won])
+            alarms = np.array(
+                [of_hits(int(hit_count), differ - int(hit_count)) < 0.05 for hit_count in won]
+            )
             false += chance * stats.binom.pmf(won, differ, 0.5)[alarms].sum()
     assert 0.04 < false < 0.06
 
@@ -229,7 +231,7 @@ def test_of_five_or_six_clusters_chance_takes_the_one_extreme_outcome_at_most() 
     for clusters, extremes in ((5, 0), (6, 2)):
         sizes = 1.1 ** np.arange(clusters)
         signs = np.array(list(product([-1, 1], repeat=clusters)))
-        assert sum(permutation(sizes * one) < 0.05 for one in signs) == extremes
+        assert sum(permutation(sizes * sign) < 0.05 for sign in signs) == extremes
 
 
 def test_p_has_its_ends() -> None:
@@ -252,7 +254,7 @@ def test_p_is_scipys(shares: object) -> None:
     """scipy draws what is computed here, and takes the rarer end twice: equal but for the error of
     40,000 draws."""
     sums = shares(np.random.default_rng(7))  # type: ignore[operator]
-    found = stats.permutation_test(
+    scipy_result = stats.permutation_test(
         (sums,),
         lambda x, axis: x.sum(axis=axis),
         permutation_type="samples",
@@ -261,9 +263,12 @@ def test_p_is_scipys(shares: object) -> None:
         batch=10_000,
         rng=np.random.default_rng(0),
     )
-    end, observed = found.pvalue / 2, np.isclose(np.abs(found.null_distribution), abs(sums.sum()))
+    end, observed = (
+        scipy_result.pvalue / 2,
+        np.isclose(np.abs(scipy_result.null_distribution), abs(sums.sum())),
+    )
     error = max(4 * 2 * np.sqrt(end * (1 - end) / 40_000), 0.002)
-    assert permutation(sums) == pytest.approx(found.pvalue - observed.mean() / 2, abs=error)
+    assert permutation(sums) == pytest.approx(scipy_result.pvalue - observed.mean() / 2, abs=error)
 
 
 def test_the_rounding_of_shares_does_not_tell_in_the_tail() -> None:
@@ -315,9 +320,9 @@ def smallest(differences: np.ndarray, level: float = 0.05) -> float:
 def test_the_smallest_difference_shrinks_with_the_root_of_n() -> None:
     few = np.array([1.0, -1.0] * 50)
     many = np.array([1.0, -1.0] * 200)
-    found = smallest(few) / (few.std(ddof=1) / 10)  # in standard errors
-    within = stats.nct.cdf(-stats.t.ppf(0.975, 99), 99, found)
-    assert 1 - stats.nct.cdf(stats.t.ppf(0.975, 99), 99, found) + within == (
+    in_standard_errors = smallest(few) / (few.std(ddof=1) / 10)
+    within = stats.nct.cdf(-stats.t.ppf(0.975, 99), 99, in_standard_errors)
+    assert 1 - stats.nct.cdf(stats.t.ppf(0.975, 99), 99, in_standard_errors) + within == (
         pytest.approx(0.8, abs=0.005)
     )
     assert smallest(few) / smallest(many) == pytest.approx(2, rel=0.02)
@@ -328,8 +333,10 @@ def test_the_smallest_difference_knows_what_cannot_be_found() -> None:
     assert np.isnan(smallest(np.array([1.0])))
     assert np.isnan(smallest(np.zeros(50)))  # nothing is known of the spread
     assert smallest(np.array([1.0, 1, 1, -1])) == np.inf  # 2 of 16 outcomes are more than .05
-    one = np.append(1.0, np.zeros(999))
-    assert smallest(one) > 6 / 1000  # six on one side would be .03; 2.8 errors are .0028
+    single_difference = np.append(1.0, np.zeros(999))
+    assert (
+        smallest(single_difference) > 6 / 1000
+    )  # six on one side would be .03; 2.8 errors are .0028
 
 
 @pytest.mark.parametrize("family", [1, 25])
@@ -343,5 +350,5 @@ def test_the_smallest_difference_is_found_four_times_in_five(family: int) -> Non
         return sizes * (common + true) + np.sqrt(sizes) * draw.normal(0, 0.5, len(sizes))
 
     typical = np.median([smallest_difference(differences(0), sizes, level) for _ in range(100)])
-    found = np.mean([permutation(differences(typical)) < level for _ in range(400)])
-    assert found == pytest.approx(0.8, abs=0.07)
+    power = np.mean([permutation(differences(typical)) < level for _ in range(400)])
+    assert power == pytest.approx(0.8, abs=0.07)

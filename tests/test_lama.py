@@ -44,7 +44,7 @@ CAN: dict[str, Any] = {
     "obj_label": "fly",
     "masked_sentences": ["Birds can [MASK]."],
 }
-ASKED: dict[str, Any] = {
+SQUAD_QUESTION: dict[str, Any] = {
     "id": "s1",
     "sub_label": "Squad",
     "obj_label": "iron",
@@ -63,7 +63,7 @@ def write(
         "Google_RE/place_of_birth_test.jsonl": births or [BIRTH],
         "TREx/P36.jsonl": capitals or [CAPITAL],
         "ConceptNet/test.jsonl": cans or [CAN],
-        "Squad/test.jsonl": [ASKED],
+        "Squad/test.jsonl": [SQUAD_QUESTION],
         "relations.jsonl": [RELATION],
     }
     for name, rows in tables.items():
@@ -189,8 +189,8 @@ def test_what_is_dropped_is_counted_and_takes_its_twin_along(
     other = {**BIRTH, "sub_label": "Bo", "masked_sentences": ["Bo of [MASK]."], "uuid": "g2"}
     benchmark = build(write(tmp_path, [BIRTH, {**other, **change}]), **OURS)
     assert dropped(benchmark) == {("google-re", rule): 1, ("t-rex", "object_twice"): 1}
-    found = prompts(benchmark)
-    assert len(found["google-re-template"]) == len(found["google-re-free"]) == 1
+    kept_prompts = prompts(benchmark)
+    assert len(kept_prompts["google-re-template"]) == len(kept_prompts["google-re-free"]) == 1
 
 
 def test_an_object_inside_a_longer_word_is_no_second_one(tmp_path: Path) -> None:
@@ -260,27 +260,30 @@ def test_the_released_files_have_the_counts_of_the_paper(
 
 
 def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> None:
-    data = write(tmp_path)
+    aliases = ["Ada Berg", "A. Berg", " "]
+    data = write(tmp_path, births=[{**BIRTH, "sub_aliases": aliases}])
     rows = [
         RELATION,
         {"relation": "P36", "template": "[Y] is the seat of [X] ."},
         {"relation": "place_of_birth", "template": "[X] comes from [Y] ."},
     ]
     (data / "lama/relations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    alone, found = build(data), build(data, families={})
-    own = found.queries[found.queries["family_id"] == ""]
-    assert own[alone.queries.columns].equals(alone.queries)
-    asked = prompts(found)
-    assert asked["google-re-template-families"] == [
+    alone, with_families = build(data), build(data, families={})
+    own_queries = with_families.queries[with_families.queries["family_id"] == ""]
+    assert own_queries[alone.queries.columns].equals(alone.queries)
+    family_prompts = prompts(with_families)
+    assert family_prompts["google-re-template-families"] == [
         "Ada Berg was born in [Y] .",
+        "A. Berg was born in [Y] .",
         "Ada Berg comes from [Y] .",
+        "A. Berg comes from [Y] .",
     ]
-    assert asked["t-rex-template-families"] == [
+    assert family_prompts["t-rex-template-families"] == [
         "The capital of France is [Y] .",
         "[Y] is the seat of France .",
     ]
-    last = found.queries.iloc[-1]
+    last = with_families.queries.iloc[-1]
     assert (last["sentence"], last["pair_id"]) == ("Paris is the seat of France .", "")
-    tables = [{"queries": x.queries, "candidates": x.candidates} for x in (alone, found)]
+    tables = [{"queries": x.queries, "candidates": x.candidates} for x in (alone, with_families)]
     failing = [[check["type"] for check in gate_helpers.failing("lama", table)] for table in tables]
     assert failing[0] == failing[1]

@@ -29,7 +29,7 @@ def compared(benchmark: str, a: str, b: str, difference: float, p: float) -> dic
 
 
 def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> Results:
-    names = dict.fromkeys(str(one["benchmark"]) for one in rows)
+    names = dict.fromkeys(str(number_row["benchmark"]) for number_row in rows)
     return Results(
         pd.DataFrame(rows, columns=COMPARISON),
         pd.DataFrame(tests, columns=SIGNIFICANCE),
@@ -37,10 +37,10 @@ def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> Re
     )
 
 
-def of_facts(found: Results, metric: str = "acc_at_1") -> Standing:
-    one = standing(found, "facts", "full", metric)
-    assert one
-    return one
+def of_facts(table_results: Results, metric: str = "acc_at_1") -> Standing:
+    best_standing = standing(table_results, "facts", "full", metric)
+    assert best_standing
+    return best_standing
 
 
 def test_the_first_screen() -> None:
@@ -67,7 +67,7 @@ def test_the_first_screen() -> None:
         {**compared("copied", "fair", "fair", -0.15, 0.01), **control},
     ]
     counted = {"subset": ["full"], "relation": ["treats"]}
-    found = replace(
+    table_results = replace(
         results(rows, tests),
         statistics={
             "sure": pd.DataFrame({**counted, "chance_at_1": [0.02]}),
@@ -76,7 +76,7 @@ def test_the_first_screen() -> None:
         twins={"fair": "good"},
         invented=frozenset({"good", "fair", "another"}),
     )
-    check_snapshot("leaderboard", leaderboard(found))
+    check_snapshot("leaderboard", leaderboard(table_results))
 
 
 def test_a_lead_is_clear_over_all_models_of_its_method_or_not_at_all() -> None:
@@ -89,8 +89,8 @@ def test_a_lead_is_clear_over_all_models_of_its_method_or_not_at_all() -> None:
 
 def test_where_low_is_good_the_lowest_leads() -> None:
     rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
-    found = results([{**one, "metric": "perplexity"} for one in rows], [])
-    assert of_facts(found, "perplexity").best["model"] == "other"
+    table_results = results([{**number_row, "metric": "perplexity"} for number_row in rows], [])
+    assert of_facts(table_results, "perplexity").best["model"] == "other"
 
 
 def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
@@ -98,8 +98,11 @@ def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
     rows += [row("facts", "other", 0.9, "fill_mask:always-true")]
     rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
     rows += [row("facts", "other", 0.7, "mask_average:relation")]
-    one = of_facts(results(rows, []))
-    assert (one.best["model"], one.other_models["value"].tolist()) == ("one", [0.4])
+    facts_standing = of_facts(results(rows, []))
+    assert (facts_standing.best["model"], facts_standing.other_models["value"].tolist()) == (
+        "one",
+        [0.4],
+    )
 
 
 def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:

@@ -27,11 +27,11 @@ TinyModel = Callable[[str], Path]
 
 
 def test_importing_it_loads_no_library() -> None:
-    said = (
+    script = (
         "import sys, medprobe; print(sorted({'torch', 'pandas'} & {*sys.modules}), dir(medprobe))"
     )
     process = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert process.stdout.startswith("[] ")
     assert all(name in process.stdout for name in medprobe.__all__)
@@ -47,11 +47,11 @@ def test_every_name_is_handed_on() -> None:
 
 def test_names_are_ranked_as_by_hand(tiny_model: TinyModel) -> None:
     model = medprobe.load(tiny_model("encoder"))
-    found = model.rank(PROMPT, NAMES, "contrastive", k=3)
-    assert list(found) == ["rank", "answer", "score"]
-    assert list(found["answer"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)
-    assert list(found["rank"]) == [1, 2, 3]
-    assert found["score"].is_monotonic_decreasing
+    ranked = model.rank(PROMPT, NAMES, "contrastive", k=3)
+    assert list(ranked) == ["rank", "answer", "score"]
+    assert list(ranked["answer"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)
+    assert list(ranked["rank"]) == [1, 2, 3]
+    assert ranked["score"].is_monotonic_decreasing
 
 
 def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
@@ -63,7 +63,7 @@ def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda model: model.rank("no slot", NAMES, "mask_average"), "0 slots"),
+        (lambda model: model.rank("no slot", NAMES, "mask_average"), "and has 0"),
         (lambda model: model.rank(PROMPT, [], "mask_average"), "no candidates"),
         (lambda model: model.rank(PROMPT, NAMES, "mask_avrage"), "did you mean 'mask_average'"),
         (lambda model: model.rank(PROMPT, NAMES, "fill_mask"), "ranks no candidates; one of"),
@@ -99,7 +99,7 @@ PROMPTS = {"treats": "[X] treats [Y] .", "prevents": "[X] prevents [Y] ."}
 
 def test_a_frame_of_facts_gives_what_its_file_gives(tiny_model: TinyModel, tmp_path: Path) -> None:
     model = medprobe.load(tiny_model("bert"))
-    own = medprobe.probe(model, FACTS, "mask_average", prompts=PROMPTS, bootstrap=50)
+    from_frame = medprobe.probe(model, FACTS, "mask_average", prompts=PROMPTS, bootstrap=50)
     FACTS.to_csv(tmp_path / "facts.csv", index=False)
     rows = "\n".join(["relation,template", *(",".join(row) for row in PROMPTS.items())])
     (tmp_path / "prompts.csv").write_text(rows + "\n")
@@ -110,12 +110,12 @@ def test_a_frame_of_facts_gives_what_its_file_gives(tiny_model: TinyModel, tmp_p
         prompts=tmp_path / "prompts.csv",
         bootstrap=50,
     )
-    pd.testing.assert_frame_equal(own.predictions, read.predictions)
+    pd.testing.assert_frame_equal(from_frame.predictions, read.predictions)
     pd.testing.assert_frame_equal(
-        own.scores.drop(columns="benchmark"), read.scores.drop(columns="benchmark")
+        from_frame.scores.drop(columns="benchmark"), read.scores.drop(columns="benchmark")
     )
-    first = own.predictions.query("variant == '' and rank == 1")
-    means = own.scores.query("subset == 'full' and relation == 'micro'")
+    first = from_frame.predictions.query("variant == '' and rank == 1")
+    means = from_frame.scores.query("subset == 'full' and relation == 'micro'")
     means = means[means["method"] == "mask_average"]
     [value] = means[means["metric"] == "acc_at_1"]["value"]
     assert value == pytest.approx(first["hit"].mean(), abs=1e-6)
@@ -167,7 +167,7 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
     (scored_project / "docs").mkdir()
     monkeypatch.chdir(scored_project / "docs")
     names: dict[str, object] = {}
-    shown = []
+    outputs = []
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             tree = ast.parse("".join(cell["source"]))
@@ -175,10 +175,10 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
             exec(compile(tree, NOTEBOOK.name, "exec"), names)
             if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names)
-                shown.append(value._repr_svg_() if hasattr(value, "_repr_svg_") else repr(value))
-    assert len(shown) >= 9
-    assert "mask_average" in shown[0]
-    assert sum("<svg" in text for text in shown) == 2
+                outputs.append(value._repr_svg_() if hasattr(value, "_repr_svg_") else repr(value))
+    assert len(outputs) >= 9
+    assert "mask_average" in outputs[0]
+    assert sum("<svg" in text for text in outputs) == 2
 
 
 def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:
@@ -190,18 +190,18 @@ def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:
         network = auto.from_pretrained(folder)
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         model = medprobe.load(model=network, tokenizer=tokenizer)
-        kept = model.folder
+        model_folder = model.folder
         assert model.methods == medprobe.load(folder).methods
         rankings = [m.rank(PROMPT, NAMES, method) for m in (model, medprobe.load(folder))]
         pd.testing.assert_frame_equal(*rankings)
         del model
-        assert not kept.exists()
+        assert not model_folder.exists()
 
 
-@pytest.mark.parametrize("given", [{}, {"model": 1}, {"path_or_hub": "x", "tokenizer": 1}])
-def test_one_model_is_expected(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"model": 1}, {"path_or_hub": "x", "tokenizer": 1}])
+def test_one_model_is_expected(arguments: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="expected one model"):
-        medprobe.load(**given)
+        medprobe.load(**arguments)
 
 
 @pytest.mark.slow

@@ -54,15 +54,15 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
         1,
     ):  # without room for anything but prompts, much is read again
         monkeypatch.setattr(reader, "TABLE_BYTES", room)
-        found = likeliest.find_likeliest(
+        name_rankings = likeliest.find_likeliest(
             model, slots, PROMPTS, tries, 7, sources=sources, answers=answers, on_reader=read.append
         )
-        for rankings, scores in zip(found, slow, strict=True):
+        for rankings, scores in zip(name_rankings, slow, strict=True):
             for ranked, of_variant in zip(rankings, scores, strict=True):
                 order = ranking.best_indices(of_variant, len(NAMES))
                 assert [i for i, _ in ranked.names] == order[:7].tolist()
-                shown = [score for _, score in ranked.names]
-                assert shown == pytest.approx(of_variant[order[:7]], abs=1e-4)
+                ranked_scores = [score for _, score in ranked.names]
+                assert ranked_scores == pytest.approx(of_variant[order[:7]], abs=1e-4)
                 assert ranked.rank == 1 + np.flatnonzero(np.isin(order, answers[0])).min()
     roomy, tight = read
     assert roomy.tokens_read <= tight.tokens_read
@@ -75,8 +75,10 @@ def test_log_likelihood_reads_each_text_alone(arch, tiny_model):
     texts = [prompt.replace("[Y]", "chronic pain") for prompt in PROMPTS]
     ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
     rows = [[*causal.start_ids(model), *row] for row in ids]
-    found = causal.log_likelihood(model, rows, 4096)
-    for row, scores, small in zip(rows, found, causal.log_likelihood(model, rows, 1), strict=True):
+    log_probs = causal.log_likelihood(model, rows, 4096)
+    for row, scores, small in zip(
+        rows, log_probs, causal.log_likelihood(model, rows, 1), strict=True
+    ):
         logs = probing.log_probs(model.model, row)
         expected = [logs[i, token].item() for i, token in enumerate(row[1:])]
         assert scores == pytest.approx(expected, abs=1e-4)

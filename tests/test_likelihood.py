@@ -29,32 +29,32 @@ def table(scores, k):
     return pd.DataFrame(rows, columns=columns)
 
 
-def both(found, key, total, count, variant=""):
+def both(scores_by_name, key, total, count, variant=""):
     query, name = key
-    found.setdefault((query, variant), {})[name] = total
+    scores_by_name.setdefault((query, variant), {})[name] = total
     per_token = f"{variant}_per_token".lstrip("_")
-    found.setdefault((query, per_token), {})[name] = total / count
+    scores_by_name.setdefault((query, per_token), {})[name] = total / count
 
 
 def slow_causal(folder, queries):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
-    found = {}
+    scores_by_name = {}
     for query in queries.itertuples():
         for name in NAMES:
             text = query.prompt.replace("[Y]", name)
             ids = [tokenizer.eos_token_id, *tokenizer(text)["input_ids"]]
             logs = probing.log_probs(model, ids)
             total = sum(logs[i, token].item() for i, token in enumerate(ids[1:]))
-            both(found, (query.query_id, name), total, len(ids) - 1)
-    return found
+            both(scores_by_name, (query.query_id, name), total, len(ids) - 1)
+    return scores_by_name
 
 
 def slow_seq2seq(folder, queries):
     """The loss of the model on the target that its family writes."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
-    found = {}
+    scores_by_name = {}
     for query in queries.itertuples():
         for name in NAMES:
             if "<extra_id_0>" in tokenizer.get_vocab():
@@ -66,14 +66,16 @@ def slow_seq2seq(folder, queries):
                 target = tokenizer(query.prompt.replace("[Y]", name))["input_ids"]
             with torch.no_grad():
                 out = model(torch.tensor([source]), labels=torch.tensor([target]))
-            both(found, (query.query_id, name), -out.loss.item() * len(target), len(target))
-    return found
+            both(
+                scores_by_name, (query.query_id, name), -out.loss.item() * len(target), len(target)
+            )
+    return scores_by_name
 
 
 def slow_masked(folder, queries, scope):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
-    found = {}
+    scores_by_name = {}
     for query in queries.itertuples():
         for name in NAMES:
             text = query.prompt.replace("[Y]", name)
@@ -94,8 +96,8 @@ def slow_masked(folder, queries, scope):
                         if i == place or (together and words[i] == words[place]):
                             copy[i] = tokenizer.mask_token_id
                     total += probing.log_probs(model, copy)[place, ids[place]].item()
-                both(found, (query.query_id, name), total, len(places), variant)
-    return found
+                both(scores_by_name, (query.query_id, name), total, len(places), variant)
+    return scores_by_name
 
 
 def test_causal_equals_reading_every_filled_prompt(tiny_model):
@@ -139,6 +141,21 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
     probing.same(other, once)
 
 
+@pytest.mark.parametrize("arch", ["gpt2", "t5"])
+def test_a_prompt_among_others_of_all_lengths_ranks_as_alone(arch, tiny_model):
+    more = "a long time ago, as everyone knew, "
+    prompts = [more + probing.PROMPTS[0], probing.PROMPTS[1], more * 2 + probing.PROMPTS[1]]
+    prober = method(tiny_model(arch))
+    tasks = [
+        probing.task(probing.queries(texts), probing.candidates(NAMES), 5)
+        for texts in (prompts, *([text] for text in prompts))
+    ]
+    together, *alone = (prober.predict(task, "") for task in tasks)
+    names = [task.queries["query_id"] for task in tasks]
+    renamed = [table.assign(query_id=names[0][place]) for place, table in enumerate(alone)]
+    probing.same(together, pd.concat(renamed, ignore_index=True))
+
+
 def test_the_whole_word_variants_can_be_left_out(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1])
     candidates = probing.candidates(NAMES)
@@ -157,10 +174,10 @@ def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
     average = MaskAverage(folder, MaskAverage.Settings(), EngineParams(), 0)
     best = average.predict(probing.task(queries, probing.candidates(NAMES), 4), "")
     best = best[best["variant"] == ""].groupby("query_id")["prediction"].agg(set)
-    kept = [
+    shortlisted = [
         p in best[q] for q, p in zip(everything["query_id"], everything["prediction"], strict=True)
     ]
-    expected = everything[kept].reset_index(drop=True)
+    expected = everything[shortlisted].reset_index(drop=True)
     expected["rank"] = expected.groupby(["query_id", "variant"]).cumcount() + 1
     probing.same(predictions, expected)
 

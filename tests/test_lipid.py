@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gate_helpers
 from medprobe.benchmarks import lipid, lipid_released
-from medprobe.benchmarks.lipid.rules import FILTER_WORDS, Prompt, prompt, sentences
+from medprobe.benchmarks.lipid.rules import FILTER_WORDS, MaskedSentence, prompt, sentences
 from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -57,16 +57,16 @@ FINDER = Mentions(((name, name) for name in ENTITIES), exact=is_symbol)
 )
 def test_each_rule(sentence: str, expected: str) -> None:
     result = prompt(sentence, FINDER)
-    assert (result.text if isinstance(result, Prompt) else result) == expected
+    assert (result.text if isinstance(result, MaskedSentence) else result) == expected
 
 
 @pytest.mark.parametrize(
-    "word", [one for pair in FILTER_WORDS.items() for one in (pair[0], *pair[1])]
+    "word", [word_form for pair in FILTER_WORDS.items() for word_form in (pair[0], *pair[1])]
 )
 def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
     for form in (word, word.upper(), word.capitalize()):
         assert prompt(f"Aspirin, {form}, helps.", FINDER) == f"filter word: {word}"
-    assert isinstance(prompt(f"Aspirin x{word}x helps.", FINDER), Prompt)
+    assert isinstance(prompt(f"Aspirin x{word}x helps.", FINDER), MaskedSentence)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,9 @@ def test_each_relation_is_three_tasks_and_each_kind_a_group(tasks: Path) -> None
         for ending in ("", "_relation", "_generate"):
             group = task(tasks / f"medprobe_medlama_{subset}{ending}.yaml")
             assert group["task"] == [f"medprobe_medlama_{subset}_may_treat{ending}"]
-            assert all(not one["weight_by_size"] for one in group["aggregate_metric_list"])
+            assert all(
+                not aggregate["weight_by_size"] for aggregate in group["aggregate_metric_list"]
+            )
             for name in group["task"]:
                 content = task(tasks / f"{name}.yaml")
                 assert content["task"] == name
@@ -105,13 +107,13 @@ def test_each_relation_is_three_tasks_and_each_kind_a_group(tasks: Path) -> None
 def test_a_task_ranks_the_names_that_a_method_ranks(tasks: Path, utils: SimpleNamespace) -> None:
     tables = BenchmarkTables.read(places.BENCHMARKS / "medlama")
     content = task(tasks / "medprobe_medlama_full_may_treat.yaml")
-    asked = utils.queries(**content["dataset_kwargs"], **content["metadata"])["test"]
+    lm_eval_queries = utils.queries(**content["dataset_kwargs"], **content["metadata"])["test"]
     queries = tables.queries[tables.queries["subset"] == "full"]
-    assert [query["query_id"] for query in asked] == list(queries["query_id"])
-    known = tables.candidates[tables.candidates["subset"] == "full"]
-    names = sorted({*known["name"]})
+    assert [query["query_id"] for query in lm_eval_queries] == list(queries["query_id"])
+    candidates = tables.candidates[tables.candidates["subset"] == "full"]
+    names = sorted({*candidates["name"]})
     prompt = queries.iloc[0]["prompt"]
-    assert utils.choices(asked[0]) == [prompt.replace("[Y]", name) for name in names]
+    assert utils.choices(lm_eval_queries[0]) == [prompt.replace("[Y]", name) for name in names]
     content = task(tasks / "medprobe_medlama_full_may_treat_relation.yaml")
     [first, *_] = utils.queries(**content["dataset_kwargs"])["test"]
     answers = {name for texts in queries["answers"] for name in texts}
@@ -139,7 +141,11 @@ def assert_alike(results: Path) -> None:
     engine = EngineParams(device="cpu")
     method = Likelihood(places.MODELS / "small", Likelihood.Settings(), engine, 0)
     tables = BenchmarkTables.read(places.BENCHMARKS / "medlama")
-    [of_full] = [one for one in method.tasks(tables, 1000) if one.name == "may_treat/full"]
+    [of_full] = [
+        method_task
+        for method_task in method.tasks(tables, 1000)
+        if method_task.name == "may_treat/full"
+    ]
     ours = method.predict(of_full, "")
     theirs = []
     for sample in samples(results, ""):
@@ -157,13 +163,13 @@ def assert_alike(results: Path) -> None:
 
 
 def test_licensed_text_goes_below_outputs_or_where_one_says(project: Path) -> None:
-    status, said = exported("--out", "elsewhere")
-    assert status == 2 and "the text of medlama is not everybody's" in said
+    status, output = exported("--out", "elsewhere")
+    assert status == 2 and "the text of medlama is not everybody's" in output
     assert not Path("elsewhere").exists()
     assert exported("--out", "elsewhere", "--licensed")[0] == 0
-    status, said = exported("--out", "elsewhere", "--licensed")
-    assert status == 2 and "already exists" in said
-    status, said = exported("--out", "outputs/../away")
+    status, output = exported("--out", "elsewhere", "--licensed")
+    assert status == 2 and "already exists" in output
+    status, output = exported("--out", "outputs/../away")
     assert status == 2 and not Path("away").exists()
 
 
@@ -171,8 +177,8 @@ def test_what_cannot_be_exported_is_said(project: Path) -> None:
     about = json.loads((places.ABOUT / "medlama.json").read_text(encoding="utf-8"))
     text = json.dumps({**about, "primary_metric": "f1"})
     (places.ABOUT / "medlama.json").write_text(text, encoding="utf-8")
-    status, said = exported("--out", str(OUT))
-    assert status == 2 and "judged by f1" in said and not OUT.exists()
+    status, output = exported("--out", str(OUT))
+    assert status == 2 and "judged by f1" in output and not OUT.exists()
     other = ["export", "benchmark", "medlma", "--to", "lm-eval", "--out", "x"]
     result = CliRunner().invoke(main, other)
     assert result.exit_code == 2 and "did you mean 'medlama'" in result.output
@@ -213,8 +219,8 @@ def test_lm_eval_runs_the_folder_as_it_stands(tasks: Path, tmp_path: Path) -> No
     [path] = results.glob("results_*.json")
     numbers = json.loads(path.read_text(encoding="utf-8"))["results"]
     fixture = next((FIXTURE / "results").glob("results_*.json"))
-    known = json.loads(fixture.read_text(encoding="utf-8"))["results"]
-    for name in known:
+    recorded = json.loads(fixture.read_text(encoding="utf-8"))["results"]
+    for name in recorded:
         assert {k: v for k, v in numbers[name].items() if "," in k} == pytest.approx(
-            {k: v for k, v in known[name].items() if "," in k}
+            {k: v for k, v in recorded[name].items() if "," in k}
         )

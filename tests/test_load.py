@@ -37,8 +37,8 @@ def changed(folder: Path, tmp_path: Path, **config: object) -> Path:
     copy = shutil.copytree(folder, tmp_path / "model")
     content = json.loads((copy / "config.json").read_text())
     content |= config
-    kept = {key: value for key, value in content.items() if value is not None}
-    (copy / "config.json").write_text(json.dumps(kept))
+    changed_content = {key: value for key, value in content.items() if value is not None}
+    (copy / "config.json").write_text(json.dumps(changed_content))
     return copy
 
 
@@ -97,10 +97,10 @@ def test_a_body_without_a_layer_is_refused(tiny_model: TinyModel, tmp_path: Path
 def test_a_classifiers_head_is_new_and_drawn_from_the_seed(tiny_model: TinyModel) -> None:
     def weight(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)
-        found: torch.Tensor = load(
+        classifier: torch.Tensor = load(
             tiny_model("bert"), "classifier", labels=3
         ).model.classifier.weight
-        return found
+        return classifier
 
     assert weight(1).shape == (3, 32)
     assert (weight(1) == weight(1)).all()
@@ -305,12 +305,12 @@ def test_quantised_weights_are_near(
     monkeypatch.setattr(tiny, "SIZE", 64)  # a block of 4-bit weights
     folder = tiny.model("gpt_neox", tmp_path / "gpt_neox")
     ids = torch.tensor([[1, 5, 6, 7]])
-    found = load(folder, "causal", EngineParams(precision=precision))
+    quantised = load(folder, "causal", EngineParams(precision=precision))
     expected = load(folder, "causal")
-    assert found.model.get_memory_footprint() < expected.model.get_memory_footprint()
+    assert quantised.model.get_memory_footprint() < expected.model.get_memory_footprint()
     with torch.no_grad():
-        one, other = (m.model(ids).logits.float().flatten() for m in (found, expected))
-    assert torch.corrcoef(torch.stack([one, other]))[0, 1] > 0.95
+        actual, other = (m.model(ids).logits.float().flatten() for m in (quantised, expected))
+    assert torch.corrcoef(torch.stack([actual, other]))[0, 1] > 0.95
 
 
 def test_a_tokenizer_without_a_padding_token_gets_one(
@@ -362,3 +362,14 @@ def test_an_adapter_is_not_left_out_silently(tiny_model: TinyModel, tmp_path: Pa
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(BadInput, match="it holds an adapter, which is not merged"):
         load(folder, "causal")
+
+
+def test_refused_memory_is_no_damaged_checkpoint(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(transformers.AutoModelForMaskedLM, "from_pretrained", refuse)
+    with pytest.raises(MemoryError):
+        load(tiny_model("bert"), "masked")

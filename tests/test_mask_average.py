@@ -78,10 +78,10 @@ def test_as_released_it_is_the_mean_over_padding_of_raw_scores_at_one_mask(tiny_
         ]
         assert rows["prediction"].map(expected).is_monotonic_decreasing
         assert np.allclose(rows["score"], rows["prediction"].map(expected), atol=1e-5)
-        own = predictions[
+        own_rows = predictions[
             (predictions["query_id"] == query.query_id) & (predictions["variant"] == "relation")
         ]
-        assert set(own["prediction"]) == {*query.answers, query.subject}
+        assert set(own_rows["prediction"]) == {*query.answers, query.subject}
     assert len(released.reads(task, "")) == len(queries)
 
 

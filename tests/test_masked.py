@@ -26,30 +26,32 @@ def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeyp
     rows = rows_of(tiny_model(arch))
     positions = [[1, 3], [0, 2, len(rows[1]) - 1], [1]]
     model = load(tiny_model(arch), "masked")
-    found = masked.log_probs(model, rows, positions, budget, lambda row, found: found.clone())
-    for ids, at, scores in zip(rows, positions, found, strict=True):
+    log_probs = masked.log_probs(
+        model, rows, positions, budget, lambda row, log_probs: log_probs.clone()
+    )
+    for ids, at, scores in zip(rows, positions, log_probs, strict=True):
         torch.testing.assert_close(
             scores, probing.log_probs(model.model, ids)[at], atol=1e-4, rtol=0
         )
 
 
 @pytest.mark.parametrize(
-    ("name", "own"),
+    ("name", "changes"),
     [
         ("Longformer", {"attention_window": 4}),
         ("MobileBert", {"embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16}),
         ("BigBird", {"block_size": 4, "num_random_blocks": 1}),
     ],
 )
-def test_what_only_looks_like_bert_is_read_as_it_is(name, own):
+def test_what_only_looks_like_bert_is_read_as_it_is(name, changes):
     sizes = {"hidden_size": 32, "num_attention_heads": 2, "num_hidden_layers": 2, "vocab_size": 50}
-    config = getattr(transformers, f"{name}Config")(intermediate_size=32, **sizes, **own)
+    config = getattr(transformers, f"{name}Config")(intermediate_size=32, **sizes, **changes)
     torch.manual_seed(1)
     network = getattr(transformers, f"{name}ForMaskedLM")(config).eval()
-    ids, asked = torch.arange(5, 23).reshape(2, 9), [1, 8, 12]
+    ids, masked_positions = torch.arange(5, 23).reshape(2, 9), [1, 8, 12]
     with torch.inference_mode():
-        whole = network(ids).logits.flatten(0, 1)[asked]
-        with heads.narrow_head(network.base_model, asked):
+        whole = network(ids).logits.flatten(0, 1)[masked_positions]
+        with heads.narrow_head(network.base_model, masked_positions):
             torch.testing.assert_close(network(ids).logits[0], whole, atol=1e-5, rtol=0)
 
 
@@ -72,8 +74,8 @@ def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model,
         for row in rows
     ]
     model = load(tiny_model(arch), "masked")
-    found = masked.pseudo_log_likelihood(model, rows, groups, 8192)
-    for row, of_row, scores in zip(rows, groups, found, strict=True):
+    actual = masked.pseudo_log_likelihood(model, rows, groups, 8192)
+    for row, of_row, scores in zip(rows, groups, actual, strict=True):
         expected = []
         for group in of_row:
             copy = list(row)
@@ -131,8 +133,8 @@ def test_an_answer_has_the_tokens_it_has_in_the_sentence(arch, tiny_model):
 def test_a_name_depends_on_what_stands_before_it(tiny_model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
     spelled = {
-        left: tokenizer.convert_ids_to_tokens(answer_ids(tokenizer, ["pain"], left)[0])
-        for left in ("", " ", "(")
+        prefix: tokenizer.convert_ids_to_tokens(answer_ids(tokenizer, ["pain"], prefix)[0])
+        for prefix in ("", " ", "(")
     }
     assert spelled[" "] == ["Ġpain"]
     assert spelled[""] == spelled["("] == list("pain")

@@ -161,15 +161,15 @@ def test_the_choices(tmp_path: Path) -> None:
 def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> None:
     data = write_umls(tmp_path, CONCEPTS, TREATS)
     alone = build(data)
-    found = build(data, families={"at_most": 2})
-    is_member = found.queries["subset"] == "families"
-    original = found.queries.loc[~is_member, alone.queries.columns]
+    built = build(data, families={"at_most": 2})
+    is_member = built.queries["subset"] == "families"
+    original = built.queries.loc[~is_member, alone.queries.columns]
     pd.testing.assert_frame_equal(original, alone.queries)
-    ranked = found.candidates.groupby("subset")["name"].agg(list)
+    ranked = built.candidates.groupby("subset")["name"].agg(list)
     assert ranked["families"] == ranked["full"]
-    families = found.queries[is_member].groupby("family_id")["prompt"].agg(list)
+    families = built.queries[is_member].groupby("family_id")["prompt"].agg(list)
     assert len(families) == 2
-    subject = found.queries.set_index("query_id")["subject"][families.index[0]]
+    subject = built.queries.set_index("query_id")["subject"][families.index[0]]
     templates = [HUMAN_PROMPTS["may_treat"], *WORDINGS["may_treat"]]
     assert families.iloc[0] == [template.replace("[X]", subject) for template in templates]
     chosen = medlama.Settings(relations=("may_treat",))
@@ -177,7 +177,7 @@ def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> N
         gate_helpers.failing(
             "medlama_released", {"queries": x.queries, "candidates": x.candidates}, chosen
         )
-        for x in (alone, found)
+        for x in (alone, built)
     ]
     types = [[check["type"] for check in checks] for checks in failing]
     assert types[0] == types[1]
@@ -221,10 +221,12 @@ def write_atoms(tmp_path: Path) -> Path:
 def test_names_of_subjects_are_by_term_type_and_language(
     tmp_path: Path, names: dict[str, object], expected: list[str]
 ) -> None:
-    found = build(write_atoms(tmp_path), families={"names": names}).queries
-    members = found[(found["subject_id"] == "C3") & (found["wording"] == "original")]
-    asked = [f"{row.name_kind} {row.subject}" for row in members.itertuples()]
-    assert asked == ["original ibuprofen", *expected]
+    family_queries = build(write_atoms(tmp_path), families={"names": names}).queries
+    members = family_queries[
+        (family_queries["subject_id"] == "C3") & (family_queries["wording"] == "original")
+    ]
+    kinds_and_subjects = [f"{row.name_kind} {row.subject}" for row in members.itertuples()]
+    assert kinds_and_subjects == ["original ibuprofen", *expected]
     assert members["prompt"].tolist() == [
         f"{name} might treat [Y] ." for name in members["subject"]
     ]
@@ -244,19 +246,19 @@ def test_a_brand_is_asked_by_its_ingredient(tmp_path: Path) -> None:
 
 def test_an_ambiguous_name_is_left_out_and_counted(tmp_path: Path) -> None:
     data = write_atoms(tmp_path)
-    found = build(data, families={"names": {"subjects": ["synonym"]}})
-    assert "Fever" not in set(found.queries["subject"])
-    sources = found.others["sources"].set_index("name")
+    built = build(data, families={"names": {"subjects": ["synonym"]}})
+    assert "Fever" not in set(built.queries["subject"])
+    sources = built.others["sources"].set_index("name")
     assert sources.loc["ambiguous names", "rows"] == 1
 
 
 def test_names_leave_the_papers_queries_as_they_are(tmp_path: Path) -> None:
     data = write_atoms(tmp_path)
     alone = build(data)
-    found = build(data, families={"names": {"subjects": ["preferred", "brand", "synonym"]}})
-    own = found.queries[found.queries["family_id"] == ""]
-    pd.testing.assert_frame_equal(own[alone.queries.columns], alone.queries)
-    assert found.candidates[found.candidates["subset"] != "families"].equals(alone.candidates)
+    built = build(data, families={"names": {"subjects": ["preferred", "brand", "synonym"]}})
+    own_queries = built.queries[built.queries["family_id"] == ""]
+    pd.testing.assert_frame_equal(own_queries[alone.queries.columns], alone.queries)
+    assert built.candidates[built.candidates["subset"] != "families"].equals(alone.candidates)
 
 
 def test_an_unknown_kind_of_name_is_refused() -> None:
@@ -468,8 +470,8 @@ def test_the_released_relations_come_out_identical(
     for relation, count in zip(SEVEN, report["hard"], strict=True):
         for which, name in [("full", f"{relation}_1000"), ("hard", f"{relation}_{count}_hard")]:
             file = pd.read_csv(folder / f"{name}.csv", keep_default_na=False)
-            found = benchmark.queries[benchmark.queries["subset"] == which]
-            part = found[found["relation"] == relation]
+            subset_queries = benchmark.queries[benchmark.queries["subset"] == which]
+            part = subset_queries[subset_queries["relation"] == relation]
             assert part["subject"].tolist() == file["head_name"].tolist()
             assert [" || ".join(names) for names in part["answers"]] == file["tail_names"].tolist()
             assert part["avg_rouge_l"].tolist() == file["avg_rouge_l"].tolist()

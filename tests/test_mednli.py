@@ -12,8 +12,8 @@ from medprobe.sources import annotation, mednli
 
 
 def row(pair: str, **changes: str) -> str:
-    found = {"pairID": pair, "gold_label": "neutral", "sentence1": "a", "sentence2": "b"}
-    return json.dumps({**found, **changes})
+    fields = {"pairID": pair, "gold_label": "neutral", "sentence1": "a", "sentence2": "b"}
+    return json.dumps({**fields, **changes})
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def test_bad_released_row(tmp_path: Path, place: int, value: str, message: str) 
 
 def test_sheet(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
-    kept = ["p", "a", "b gout", "gout", "C0000001", "2", "6", "tests", "yes"]
-    write_csv(path, [[*annotation.SHEET, "keep"], kept, [*kept[:-1], "no"]])
+    complete_row = ["p", "a", "b gout", "gout", "C0000001", "2", "6", "tests", "yes"]
+    write_csv(path, [[*annotation.SHEET, "keep"], complete_row, [*complete_row[:-1], "no"]])
     assert annotation.read_sheet(path).values.tolist() == [
         ["p", "C0000001", 1, "tests", "C0000001", 2, 6]
     ]
-    write_csv(path, [[*annotation.SHEET, "keep"], [*kept[:-1], ""]])
+    write_csv(path, [[*annotation.SHEET, "keep"], [*complete_row[:-1], ""]])
     with pytest.raises(BadInput, match="line 2: keep is '', expected 'yes' or 'no'"):
         annotation.read_sheet(path)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.sources.mentions import Mention, Mentions, _ascii_tokens, _tokens
+from medprobe.sources.mentions import Mentions, NameMention, _ascii_tokens, _tokens
 
 
 def spans(names: list[str], text: str) -> list[str]:
@@ -17,10 +17,11 @@ def spans(names: list[str], text: str) -> list[str]:
 def test_takes_the_longest_name_and_every_gives_the_inner_ones() -> None:
     names = Mentions([("kidney disease", "C1"), ("chronic kidney disease", "C2")])
     text = "Has chronic kidney disease."
-    assert names.find(text) == [Mention(4, 26, ("C2",))]
-    assert names.every(text) == [Mention(12, 26, ("C1",)), Mention(4, 26, ("C2",))] or names.every(
-        text
-    ) == [Mention(4, 26, ("C2",)), Mention(12, 26, ("C1",))]
+    assert names.find(text) == [NameMention(4, 26, ("C2",))]
+    assert names.every(text) == [
+        NameMention(12, 26, ("C1",)),
+        NameMention(4, 26, ("C2",)),
+    ] or names.every(text) == [NameMention(4, 26, ("C2",)), NameMention(12, 26, ("C1",))]
 
 
 @pytest.mark.parametrize(
@@ -77,26 +78,26 @@ def slow(names: list[str], text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     words = [text[start:end] for start, end in tokens]
 
     def ids(piece: list[str]) -> tuple[str, ...]:
-        found = []
+        mentions = []
         for name in [n for n in names if len(n) > 3] + [n for n in names if len(n) <= 3]:
             parts = re.findall(r"\w+|[^\w\s-]", name)
             same = parts == piece
             if len(name) > 3:
                 same = [part.lower() for part in parts] == [part.lower() for part in piece]
-            if same and name not in found:
-                found.append(name)
-        return tuple(found)
+            if same and name not in mentions:
+                mentions.append(name)
+        return tuple(mentions)
 
-    found, i = [], 0
+    mentions, i = [], 0
     while i < len(words):
         for j in range(len(words), i, -1):
             if match := ids(words[i:j]):
-                found.append((tokens[i][0], tokens[j - 1][1], match))
+                mentions.append((tokens[i][0], tokens[j - 1][1], match))
                 i = j
                 break
         else:
             i += 1
-    return found
+    return mentions
 
 
 PIECES = st.lists(st.sampled_from(["a", "B", "ab", "Ab", "abc", " ", "-", "+", ","]), max_size=8)
@@ -104,6 +105,6 @@ PIECES = st.lists(st.sampled_from(["a", "B", "ab", "Ab", "abc", " ", "-", "+", "
 
 @settings(max_examples=300)
 @given(st.lists(PIECES.map("".join), max_size=6), PIECES.map("".join), PIECES.map("".join))
-def test_equals_the_rule_read_out(names: list[str], left: str, right: str) -> None:
-    text = f"{left} {right}"
+def test_equals_the_rule_read_out(names: list[str], prefix: str, right: str) -> None:
+    text = f"{prefix} {right}"
     assert [tuple(m) for m in Mentions((n, n) for n in names).find(text)] == slow(names, text)

@@ -65,8 +65,8 @@ def test_a_shell_sees_every_name_as_one_word(tmp_path: Path, name: str) -> None:
 def test_a_list_in_place_of_names_is_no_pipeline(tmp_path: Path) -> None:
     """DVC would write the keys of maps in a list without quotes."""
     project(tmp_path, {"models": {"masked": [{SHELL: 1}]}})
-    done = dvc(tmp_path, "stage", "list")
-    assert done.returncode and "cannot redefine 'models.masked'" in done.stderr
+    process = dvc(tmp_path, "stage", "list")
+    assert process.returncode and "cannot redefine 'models.masked'" in process.stderr
 
 
 @pytest.mark.parametrize("name", [SHELL, "../../notes"])
@@ -75,12 +75,12 @@ def test_dvc_repro_stops_before_any_stage_has_a_wrong_name(tmp_path: Path, name:
     project(tmp_path, {"train": {name: {}}})
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "notes").mkdir()
-    done = dvc(tmp_path, "repro")
-    assert done.returncode
-    assert f"params.yaml: train: {name!r} is not a valid name" in done.stdout + done.stderr
+    process = dvc(tmp_path, "repro")
+    assert process.returncode
+    assert f"params.yaml: train: {name!r} is not a valid name" in process.stdout + process.stderr
     assert (tmp_path / "notes").is_dir()
     assert not (tmp_path / "pwned").exists()
-    assert "Running stage 'train" not in done.stdout
+    assert "Running stage 'train" not in process.stdout
 
 
 def dvc(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -124,10 +124,14 @@ def test_hits_are_each_querys_and_the_ranking_is_that_of_the_bare_prompt(
     bare = world()
     bare.queries["prompt"] = "treats [Y] ."
     bare.write(tmp_path / "outputs/benchmarks/toy")
-    asked = project("bert", "masked", "mask_average")
-    expected = asked[asked["variant"] == ""].drop(columns="variant").reset_index(drop=True)
-    found = table[table["variant"] == "neutral"].drop(columns="variant").reset_index(drop=True)
-    pd.testing.assert_frame_equal(found, expected)
+    probing_stage = project("bert", "masked", "mask_average")
+    expected = (
+        probing_stage[probing_stage["variant"] == ""].drop(columns="variant").reset_index(drop=True)
+    )
+    neutral_rows = (
+        table[table["variant"] == "neutral"].drop(columns="variant").reset_index(drop=True)
+    )
+    pd.testing.assert_frame_equal(neutral_rows, expected)
 
 
 def test_neutral_adds_parts_and_keeps_the_finished_ones(
@@ -146,8 +150,8 @@ def test_neutral_adds_parts_and_keeps_the_finished_ones(
 def test_progress_counts_a_neutral_prompt_once(project: Callable[..., pd.DataFrame]) -> None:
     project("bert", "masked", "fill_mask")
     probing_ = prepare("tiny", "fill_mask", "toy", params("masked", "fill_mask", neutral=True))
-    asked, bare = probing_.tasks
-    assert len(probing_.prober.reads(asked, "") or ()) == 2
+    with_subject, bare = probing_.tasks
+    assert len(probing_.prober.reads(with_subject, "") or ()) == 2
     assert len(probing_.prober.reads(bare, "") or ()) == 1
     assert bare.name == "may_treat/full neutral"
 

@@ -29,8 +29,8 @@ def test_a_note_keeps_its_quotes_and_loses_its_line_ends(tmp_path: Path) -> None
 def test_errors_and_empty_notes_are_counted(tmp_path: Path) -> None:
     rows = [row(1, "kept"), row(2, "wrong", error="1"), row(3, " \n ")]
     skipped: Counter[str] = Counter()
-    found = list(notes.read(write(tmp_path / "notes.csv", rows), skipped))
-    assert [note.id for note in found] == ["1"]
+    notes_read = list(notes.read(write(tmp_path / "notes.csv", rows), skipped))
+    assert [note.id for note in notes_read] == ["1"]
     assert skipped == {"marked as an error": 1, "empty": 1}
 
 

@@ -83,8 +83,8 @@ def slow_vectors(folder, train, seed):
             logs = []
             for i in order[start : start + batch]:
                 ids, at, answer = examples[i]
-                found = network(torch.tensor([ids])).logits[0, :, :size].log_softmax(-1)
-                logs += [found[at + place, token] for place, token in enumerate(answer)]
+                log_probs = network(torch.tensor([ids])).logits[0, :, :size].log_softmax(-1)
+                logs += [log_probs[at + place, token] for place, token in enumerate(answer)]
             network.zero_grad()
             (-sum(logs) / len(logs)).backward()
             weights.grad[:size] = 0

@@ -29,7 +29,8 @@ def test_a_paper_is_sound(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paper", "name"), [(paper, name) for paper, one in papers().items() for name in one.settings]
+    ("paper", "name"),
+    [(paper, name) for paper, paper_file in papers().items() for name in paper_file.settings],
 )
 def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
     """Quoted settings have a name and type that params.yaml takes; those not quoted may lack."""
@@ -73,13 +74,13 @@ def test_every_printed_model_has_its_checkpoint(name: str) -> None:
     printed = {row.model for table in paper.tables.values() for row in table.rows}
     left_open = " ".join(paper.open)
     assert {model for model in printed - paper.models.keys() if model not in left_open} == set()
-    for model, one in paper.models.items():
-        assert one.hub or one.note, model
-        assert one.kind not in one.heads, model
+    for model, paper_model in paper.models.items():
+        assert paper_model.hub or paper_model.note, model
+        assert paper_model.kind not in paper_model.heads, model
 
 
 def test_no_two_papers_that_stand_disagree() -> None:
-    found: dict[tuple, dict[str, float]] = {}
+    values_by_row: dict[tuple, dict[str, float]] = {}
     for paper in papers().values():
         for table in paper.tables.values() if paper.stands else []:
             for row in table.rows:
@@ -91,7 +92,7 @@ def test_no_two_papers_that_stand_disagree() -> None:
                     row.method,
                     row.variant,
                 )
-                assert found.setdefault(place, row.values) == row.values, place
+                assert values_by_row.setdefault(place, row.values) == row.values, place
 
 
 def test_the_version_in_print_stands() -> None:
@@ -142,7 +143,12 @@ def test_the_experts_counts_give_the_shares_that_are_printed() -> None:
     counts = papers()["contrastive-probe-v1"].tables["5"].numbers
     table = papers()["contrastive-probe-acl2022"].tables["figure 8"]
     [row], printed = table.rows, table.numbers["predictions"]
-    at_10 = [n for one in counts.values() for name, n in one.items() if name.startswith("top_10")]
+    at_10 = [
+        n
+        for counts_by_rating in counts.values()
+        for name, n in counts_by_rating.items()
+        if name.startswith("top_10")
+    ]
     assert sum(at_10) == printed["all"] == 150
     perfect = counts["score 5"]
     assert perfect["top_10_hit"] == printed["answers_rated_5"]

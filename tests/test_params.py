@@ -212,17 +212,17 @@ def test_a_typo_anywhere_is_found_before_any_stage_runs(
 
 
 def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
-    own = params.load_params(ROOT / "params.yaml")
+    own_params = params.load_params(ROOT / "params.yaml")
     quoted = papers()["contrastive-probe-acl2022"].settings
     masked = {
         "xfactr": {"medlama": quoted["xfactr"], "biolama": quoted["xfactr.biolama"]},
         "optiprompt": {"biolama": quoted["optiprompt"]},
     }
     changed = {"masked": masked, "seq2seq": {"generative": {"medlama": quoted["generative"]}}}
-    check.check(own.model_copy(update={"methods": changed}))
+    check.check(own_params.model_copy(update={"methods": changed}))
     decoding = [Xfactr.Settings(**masked["xfactr"][name]) for name in ("medlama", "biolama")]
-    assert [one.masks for one in decoding] == [5, 10]
-    assert [one.length_normalisation for one in decoding] == [True, False]
+    assert [choice.masks for choice in decoding] == [5, 10]
+    assert [choice.length_normalisation for choice in decoding] == [True, False]
 
 
 def test_the_projects_own_params_are_right() -> None:

@@ -49,8 +49,8 @@ def released(model: str, kind: str = "as_released") -> dict[str, dict]:
     return {name: query for name, query in every.items() if query["stable"]}
 
 
-def same_five(found: pd.DataFrame, query: dict) -> bool:
-    return found["prediction"].tolist()[:5] == [top["text"] for top in query["top"]]
+def same_five(ranked: pd.DataFrame, query: dict) -> bool:
+    return ranked["prediction"].tolist()[:5] == [top["text"] for top in query["top"]]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -124,12 +124,12 @@ def hits(case: dict, ours: bool) -> list[int]:
     """The places from 0 of what is right in one written case."""
     right = {biolama(gold) for gold in case["golds"]}
     named = [(text, score, biolama(text) in right) for text, score in case["predictions"]]
-    found = (
+    hit_ranks = (
         merge_by_text(named, len(named))
         if ours
         else merge_by_rule(case["predictions"], case["golds"], biolama)
     )
-    return [i for i, (*_, hit) in enumerate(found) if hit]
+    return [i for i, (*_, hit) in enumerate(hit_ranks) if hit]
 
 
 def test_the_evaluator_gives_the_same_hits_and_accuracies():
@@ -137,8 +137,8 @@ def test_the_evaluator_gives_the_same_hits_and_accuracies():
     ours = {case["id"]: hits(case, ours=False) for case in CASES}
     assert ours == {name: case["hits"] for name, case in theirs["cases"].items()}
     for k, accuracy in enumerate(theirs["acc_at_k"], start=1):
-        found = sum(min(places, default=k) < k for places in ours.values()) / len(CASES)
-        assert found == pytest.approx(accuracy, abs=1e-5)
+        our_accuracy = sum(min(places, default=k) < k for places in ours.values()) / len(CASES)
+        assert our_accuracy == pytest.approx(accuracy, abs=1e-5)
 
 
 def test_the_document_says_so(released_data):
@@ -150,11 +150,11 @@ def test_the_document_says_so(released_data):
             for name, query in released(model).items()
         ]
         counts[kind] = [
-            sum(found["prediction"].iloc[0] == query["top"][0]["text"] for found, query in pairs),
-            sum(same_five(found, query) for found, query in pairs),
+            sum(ranked["prediction"].iloc[0] == query["top"][0]["text"] for ranked, query in pairs),
+            sum(same_five(ranked, query) for ranked, query in pairs),
             sum(
-                list(found["rank"][found["hit"]]) == [place + 1 for place in query["hits"]]
-                for found, query in pairs
+                list(ranked["rank"][ranked["hit"]]) == [place + 1 for place in query["hits"]]
+                for ranked, query in pairs
             ),
             len(pairs),
         ]

@@ -22,8 +22,8 @@ from medprobe.sources import mednli
 from medprobe.sources.annotation import RELEASED_CATEGORIES
 
 DEFAULT = Path(__file__).parent / "fixtures/parity"
-GIVEN = Path(os.environ.get("MEDPROBE_PARITY", DEFAULT)).resolve() / "diskne"
-RELEASED = json.loads((GIVEN / "outputs.json").read_text(encoding="utf-8"))
+INPUT_FOLDER = Path(os.environ.get("MEDPROBE_PARITY", DEFAULT)).resolve() / "diskne"
+RELEASED = json.loads((INPUT_FOLDER / "outputs.json").read_text(encoding="utf-8"))
 FILES = {
     "medical_similar": ("symptoms", "treatments", "tests", "procedures"),
     "terminological_similar": ("terminological",),
@@ -51,16 +51,16 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The invented files as sources of the builder."""
     folder = tmp_path_factory.mktemp("parity") / "data"
     (folder / "diskne").mkdir(parents=True)
-    for path in GIVEN.glob("*_annotation.csv"):
+    for path in INPUT_FOLDER.glob("*_annotation.csv"):
         shutil.copyfile(path, folder / "diskne" / path.name)
-    pairs = (GIVEN / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
+    pairs = (INPUT_FOLDER / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
     for number, name in enumerate(mednli.MEDNLI, 1):
         diskne_world.lines(folder / "mednli" / name, [diskne_world.other_pair(number)])
     diskne_world.lines(folder / "mednli" / mednli.MEDNLI[0], pairs)
     diskne_world.lines(folder / "mediqa" / mednli.MEDIQA, [diskne_world.other_pair(0)])
     diskne_world.write_csv(folder / "mediqa" / mednli.MEDIQA_LABELS, [["pair_id", "label"]])
     rows = []
-    for concept in json.loads((GIVEN / "concepts.json").read_text(encoding="utf-8")):
+    for concept in json.loads((INPUT_FOLDER / "concepts.json").read_text(encoding="utf-8")):
         for place, name in enumerate([concept["name"], *concept["synonyms"]]):
             rank, term = ("S", "SY") if place else ("P", "PT")
             start = f"{concept['cui']}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US"
@@ -80,9 +80,9 @@ def built(data: Path) -> dict[str, pd.DataFrame]:
     """By file, the examples of the released way; its splits are in the column of each target."""
     tables = {}
     for file in FILES:
-        made = build(data, file, positives=1, **AS_RELEASED).others
-        examples = made["examples"]
-        for target, rows in made["splits"].groupby("target"):
+        other_tables = build(data, file, positives=1, **AS_RELEASED).others
+        examples = other_tables["examples"]
+        for target, rows in other_tables["splits"].groupby("target"):
             examples[target] = examples["example_id"].map(rows.set_index("example_id")["split"])
         tables[file] = examples
     return tables
@@ -115,16 +115,21 @@ def both_splits(
     tested = tested.drop_duplicates(["premise", "hypothesis"])  # of two categories
     ours = [rows.index[rows[target] == part].tolist() for part in ("train", "validation")]
     theirs = [sorted(released[part]) for part in ("train", "dev", "test")]
-    kept = bool(tested["label"].sum() >= 2)
-    return [*ours, tested.index.tolist(), kept], [*theirs, released["kept"]]
+    is_kept = bool(tested["label"].sum() >= 2)
+    return [*ours, tested.index.tolist(), is_kept], [*theirs, released["kept"]]
 
 
 def test_a_disease_is_kept_where_a_category_has_two_positives_that_differ(data: Path) -> None:
     for file, categories in RELEASED["splits"].items():
         ours = set(build(data, file, **AS_RELEASED).others["splits"]["target"])
-        named = {name: kept for name, kept in categories.items() if name} or categories
+        named = {
+            name: categories_kept for name, categories_kept in categories.items() if name
+        } or categories
         assert ours == {
-            target for kept in named.values() for target, one in kept.items() if one["kept"]
+            target
+            for categories_kept in named.values()
+            for target, category_rows in categories_kept.items()
+            if category_rows["kept"]
         }
 
 
@@ -133,8 +138,8 @@ def test_our_splits_test_the_same_diseases_on_no_row_that_mentions_them(data: Pa
     without a counterpart; what trains is a part of what the released code trains on, since names
     are found in more forms, and no premise or pair is on two sides."""
     for file, categories in RELEASED["splits"].items():
-        made = build(data, file, positives=1).others
-        table = made["splits"].merge(made["examples"], on="example_id")
+        other_tables = build(data, file, positives=1).others
+        table = other_tables["splits"].merge(other_tables["examples"], on="example_id")
         assert set(table["target"]) <= set(categories[""])
         constructed = RELEASED["constructed"][file]
         for target, rows in table.groupby("target"):
@@ -143,36 +148,36 @@ def test_our_splits_test_the_same_diseases_on_no_row_that_mentions_them(data: Pa
                 part: {constructed[row]["P"] for row in released[part]}
                 for part in ("test", "train", "dev")
             }
-            ours = {part: set(some["premise"]) for part, some in rows.groupby("split")}
+            ours = {part: set(part_rows["premise"]) for part, part_rows in rows.groupby("split")}
             assert ours["test"] <= theirs["test"]
             assert ours["train"] | ours["validation"] <= theirs["train"] | theirs["dev"]
             assert not ours["test"] & (ours["train"] | ours["validation"])
 
 
-CASES = json.loads((GIVEN / "f1_inputs.json").read_text(encoding="utf-8"))
+CASES = json.loads((INPUT_FOLDER / "f1_inputs.json").read_text(encoding="utf-8"))
 
 
-def told(case: dict[str, Any]) -> pd.DataFrame:
+def our_rows(case: dict[str, Any]) -> pd.DataFrame:
     """A case as rows of predictions."""
     return pd.DataFrame(
         {
             "replicate": "",
             "query_id": case["example_ids"],
             "label": case["labels"],
-            "prediction": [str(said) for said in case["predictions"]],
-            "score": [float(said) for said in case["predictions"]],
+            "prediction": [str(score) for score in case["predictions"]],
+            "score": [float(score) for score in case["predictions"]],
         }
     )
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
 def test_f1_as_released(case: dict[str, Any]) -> None:
-    rows = told(case)
+    rows = our_rows(case)
     ours, as_released = f1(count_outcomes(rows).counts.sum(axis=1)[0])
     assert math.isclose(as_released, RELEASED["f1"][case["id"]], abs_tol=1e-12)
-    said, true = rows["prediction"] == "1", rows["label"] == 1
-    right = 2 * (said & true).sum()
-    assert math.isclose(ours, right / (said.sum() + true.sum()), abs_tol=1e-12)
+    predicted_true, true = rows["prediction"] == "1", rows["label"] == 1
+    right = 2 * (predicted_true & true).sum()
+    assert math.isclose(ours, right / (predicted_true.sum() + true.sum()), abs_tol=1e-12)
 
 
 def test_the_document_tells_how_many_agree(built: dict[str, pd.DataFrame]) -> None:
@@ -185,7 +190,7 @@ def test_the_document_tells_how_many_agree(built: dict[str, pd.DataFrame]) -> No
     ]
     splits = [both_splits(built, *where) for where in SPLITS]
     scores = [
-        (round(f1(count_outcomes(told(case)).counts.sum(axis=1)[0])[1], 12), round(value, 12))
+        (round(f1(count_outcomes(our_rows(case)).counts.sum(axis=1)[0])[1], 12), round(value, 12))
         for case in CASES
         for value in [RELEASED["f1"][case["id"]]]
     ]

@@ -53,12 +53,12 @@ def test_what_is_written_reads_the_same(model):
 
 @pytest.mark.parametrize("model", OUTPUTS)
 def test_the_search_writes_the_same_as_far_as_its_library_does(model):
-    for name, found in predicted(model, "released").items():
+    for name, filling in predicted(model, "released").items():
         theirs = OUTPUTS[model][name]
         if theirs["transformers_5"]["same_first"]:
-            assert found["prediction"].iloc[0] == theirs["texts"][0]
+            assert filling["prediction"].iloc[0] == theirs["texts"][0]
         if theirs["transformers_5"]["same_ten"]:
-            assert found["prediction"].tolist() == theirs["texts"]
+            assert filling["prediction"].tolist() == theirs["texts"]
 
 
 def test_a_front_that_is_no_regular_expression_stays():

@@ -19,17 +19,17 @@ KINDS = ("as_released", "attention_mask", "attention_mask_old_vocabulary")
 
 def prober(model: str, recipe: str) -> Optiprompt:
     """With the settings that BioLAMA's published numbers were made by, the recipe aside."""
-    given = INPUTS["settings"]
+    input_settings = INPUTS["settings"]
     settings = Optiprompt.Settings(
         recipe=recipe,
         length_normalisation=False,
         bias="subtracted",
         equal="text",
-        epochs=given["epochs"],
-        batch=given["batch_size"],
-        learning_rate=given["learning_rate"],
+        epochs=input_settings["epochs"],
+        batch=input_settings["batch_size"],
+        learning_rate=input_settings["learning_rate"],
     )
-    return Optiprompt(parity.folder(model), settings, parity.ENGINE, given["seed"])
+    return Optiprompt(parity.folder(model), settings, parity.ENGINE, input_settings["seed"])
 
 
 def table(model: str, relation: str) -> pd.DataFrame:
@@ -53,24 +53,24 @@ def trained(model: str, relation: str, kind: str) -> tuple[list[float], list[tor
     """The loss of each step, and the vectors before each and after the last, from their start and
     in their order of examples. Decoding of a query comes before each epoch and after the last."""
     theirs = OUTPUTS[model][relation]
-    asked = prober(model, "released")
+    method = prober(model, "released")
     losses, vectors = [], []
     start = torch.tensor(theirs["initial_vectors"])
-    plain = asked.recipe.losses if kind == "as_released" else partial(soft.losses, asked.model)
+    plain = method.recipe.losses if kind == "as_released" else partial(soft.losses, method.model)
 
     def recorded(examples):
-        network = asked.model.model
+        network = method.model.model
         vectors.append(network.get_input_embeddings().vectors.detach().clone())
         losses.append(plain(examples))
         return losses[-1]
 
-    asked.recipe.losses = recorded
-    asked.recipe.start = lambda template: start
-    asked.recipe.order = lambda count, previous: list(range(count))
+    method.recipe.losses = recorded
+    method.recipe.start = lambda template: start
+    method.recipe.order = lambda count, previous: list(range(count))
     if kind == "attention_mask_old_vocabulary":
-        asked.recipe.install_vectors = partial(soft.install_vectors, asked.model)
+        method.recipe.install_vectors = partial(soft.install_vectors, method.model)
     rows = table(model, relation)
-    asked.train(rows, rows.iloc[:1], 0)
+    method.train(rows, rows.iloc[:1], 0)
     return [loss.item() for loss in losses], [*vectors, start.detach()]
 
 
@@ -81,8 +81,8 @@ def after(model: str, relation: str, kind: str, step: int) -> torch.Tensor:
 
 
 def theirs_after(model: str, relation: str, kind: str, step: int) -> torch.Tensor:
-    found = torch.tensor(OUTPUTS[model][relation][kind]["vectors"][str(step)])
-    return found[: OUTPUTS[model][relation]["used_vectors"]]
+    soft_vectors = torch.tensor(OUTPUTS[model][relation][kind]["vectors"][str(step)])
+    return soft_vectors[: OUTPUTS[model][relation]["used_vectors"]]
 
 
 def steps(model: str, relation: str, kind: str) -> list[int]:
@@ -91,11 +91,11 @@ def steps(model: str, relation: str, kind: str) -> list[int]:
 
 @pytest.mark.parametrize(("model", "relation"), CASES)
 def test_examples_have_the_same_tokens(model, relation):
-    asked = prober(model, "released")
-    mask = asked.model.tokenizer.mask_token_id
-    found = asked._examples(table(model, relation))
+    method = prober(model, "released")
+    mask = method.model.tokenizer.mask_token_id
+    our_examples = method._examples(table(model, relation))
     for (ids, positions, _), example in zip(
-        found, OUTPUTS[model][relation]["examples"], strict=True
+        our_examples, OUTPUTS[model][relation]["examples"], strict=True
     ):
         assert positions == example["masked"]
         assert ids == [mask if i in positions else t for i, t in enumerate(example["ids"])]
@@ -103,11 +103,11 @@ def test_examples_have_the_same_tokens(model, relation):
 
 @pytest.mark.parametrize(("model", "relation"), CASES)
 def test_vectors_start_from_the_templates_tokens(model, relation):
-    theirs, asked = OUTPUTS[model][relation], prober(model, "released")
+    theirs, method = OUTPUTS[model][relation], prober(model, "released")
     count = theirs["used_vectors"]
-    found = asked.recipe.start(INPUTS["relations"][relation]["template"])
-    assert found.shape == torch.Size([20, asked.model.config.hidden_size])
-    torch.testing.assert_close(found[:count], torch.tensor(theirs["initial_vectors"])[:count])
+    our_vectors = method.recipe.start(INPUTS["relations"][relation]["template"])
+    assert our_vectors.shape == torch.Size([20, method.model.config.hidden_size])
+    torch.testing.assert_close(our_vectors[:count], torch.tensor(theirs["initial_vectors"])[:count])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,20 +116,23 @@ def test_training_goes_the_same_way(model, relation, kind):
     losses, _ = trained(model, relation, kind)
     assert losses == pytest.approx(OUTPUTS[model][relation][kind]["losses"], abs=LOSS)
     for step in steps(model, relation, kind):
-        found, there = after(model, relation, kind, step), theirs_after(model, relation, kind, step)
-        torch.testing.assert_close(found, there, atol=VECTOR, rtol=0)
+        our_vectors, their_vectors = (
+            after(model, relation, kind, step),
+            theirs_after(model, relation, kind, step),
+        )
+        torch.testing.assert_close(our_vectors, their_vectors, atol=VECTOR, rtol=0)
 
 
 def close(model: str, relation: str, recipe: str, kind: str) -> bool:
     """Is the gradient of the first step, from their vectors and examples, theirs?"""
-    theirs, asked = OUTPUTS[model][relation], prober(model, "released")
+    theirs, method = OUTPUTS[model][relation], prober(model, "released")
     vectors = torch.tensor(theirs["initial_vectors"], requires_grad=True)
-    batch = asked._examples(table(model, relation))[: asked.settings.batch]
-    chosen = soft.Spread(asked.model, 1) if recipe == "spread" else asked.recipe
+    batch = method._examples(table(model, relation))[: method.settings.batch]
+    chosen = soft.Spread(method.model, 1) if recipe == "spread" else method.recipe
     with chosen.install_vectors(vectors):
         chosen.losses(batch).backward()
-    there = torch.tensor(theirs[kind]["first_gradient"])
-    return bool((vectors.grad[: len(there)] - there).abs().max() < VECTOR)
+    their_gradient = torch.tensor(theirs[kind]["first_gradient"])
+    return bool((vectors.grad[: len(their_gradient)] - their_gradient).abs().max() < VECTOR)
 
 
 @pytest.mark.parametrize(("model", "relation"), CASES)
@@ -165,11 +168,11 @@ def test_the_document_says_so():
     name, kind = "OptiPrompt", "as_released"
     examples = losses = vectors = n_losses = n_vectors = 0
     for model, relation in CASES:
-        theirs, asked = OUTPUTS[model][relation], prober(model, "released")
-        pairs = zip(asked._examples(table(model, relation)), theirs["examples"], strict=True)
+        theirs, method = OUTPUTS[model][relation], prober(model, "released")
+        pairs = zip(method._examples(table(model, relation)), theirs["examples"], strict=True)
         examples += sum(positions == example["masked"] for (_, positions, _), example in pairs)
-        found = zip(trained(model, relation, kind)[0], theirs[kind]["losses"], strict=True)
-        losses += sum(abs(ours - there) < LOSS for ours, there in found)
+        loss_pairs = zip(trained(model, relation, kind)[0], theirs[kind]["losses"], strict=True)
+        losses += sum(abs(ours - their_loss) < LOSS for ours, their_loss in loss_pairs)
         n_losses += len(theirs[kind]["losses"])
         for step in steps(model, relation, kind):
             apart = after(model, relation, kind, step) - theirs_after(model, relation, kind, step)

@@ -29,14 +29,16 @@ def ours(model: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_perplexities_are_the_same(model):
-    for row, there in zip(ours(model).itertuples(), theirs(model), strict=True):
-        assert row.tokens == len(there["token_ids"])
-        assert row.score == pytest.approx(there["mean"], abs=NOISE)
-        assert math.log(row.perplexity) == pytest.approx(math.log(there["perplexity"]), abs=NOISE)
+    for row, their_row in zip(ours(model).itertuples(), theirs(model), strict=True):
+        assert row.tokens == len(their_row["token_ids"])
+        assert row.score == pytest.approx(their_row["mean"], abs=NOISE)
+        assert math.log(row.perplexity) == pytest.approx(
+            math.log(their_row["perplexity"]), abs=NOISE
+        )
 
 
 def test_the_document_says_so():
     pairs = [pair for m in MODELS for pair in zip(ours(m)["score"], theirs(m), strict=True)]
-    same = sum(abs(score - there["mean"]) < NOISE for score, there in pairs)
+    same = sum(abs(score - their_row["mean"]) < NOISE for score, their_row in pairs)
     name = "Perplexity (slow loops)"
     parity.check_document([parity.Row(name, "mean of a sentence", len(pairs), same, None)])

@@ -11,7 +11,9 @@ from medprobe.methods.contrastive import round_to_half
 
 INPUTS, OUTPUTS = parity.read("retrieval", "inputs"), parity.read("retrieval", "outputs")
 RUNS = [
-    (case, run) for case, found in enumerate(OUTPUTS["cases"]) for run in range(len(found["runs"]))
+    (case, run)
+    for case, outputs in enumerate(OUTPUTS["cases"])
+    for run in range(len(outputs["runs"]))
 ]
 FAR = 1e3  # of a name that has no vector in the case
 K = 10
@@ -20,11 +22,11 @@ K = 10
 @cache
 def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     """Our ten names of each query. Names that are answers only were far away."""
-    given, theirs = INPUTS["cases"][case], OUTPUTS["cases"][case]["runs"][run]
-    names = [*given["names"], *theirs["not_in_the_list"]]
-    vectors = np.array(given["vectors"], dtype=np.float32)
+    case_inputs, theirs = INPUTS["cases"][case], OUTPUTS["cases"][case]["runs"][run]
+    names = [*case_inputs["names"], *theirs["not_in_the_list"]]
+    vectors = np.array(case_inputs["vectors"], dtype=np.float32)
     far = np.full((len(theirs["not_in_the_list"]), vectors.shape[1]), FAR, dtype=np.float32)
-    queries = np.array([query["vector"] for query in given["queries"]], dtype=np.float32)
+    queries = np.array([query["vector"] for query in case_inputs["queries"]], dtype=np.float32)
     offered = np.concatenate([vectors, far])
     if half:
         queries, offered = map(round_to_half, (queries, offered))
@@ -33,17 +35,21 @@ def ranked(case: int, run: int, half: bool = False) -> dict[str, list[str]]:
     indices, _ = index.nearest(queries, names, K)
     return {
         query["id"]: [names[i] for i in row]
-        for query, row in zip(given["queries"], indices, strict=True)
+        for query, row in zip(case_inputs["queries"], indices, strict=True)
     }
 
 
 def distances(case: int, query: int, names: list[str], half: bool = False) -> np.ndarray:
     """The squared distances of names from a query, in double precision."""
-    given = INPUTS["cases"][case]
+    case_inputs = INPUTS["cases"][case]
     width = np.float16 if half else np.float64
-    vectors = dict(zip(given["names"], np.array(given["vectors"], dtype=width), strict=True))
-    asked = np.array(given["queries"][query]["vector"], dtype=width).astype(np.float64)
-    return np.array([((vectors[name].astype(np.float64) - asked) ** 2).sum() for name in names])
+    vectors = dict(
+        zip(case_inputs["names"], np.array(case_inputs["vectors"], dtype=width), strict=True)
+    )
+    query_vector = np.array(case_inputs["queries"][query]["vector"], dtype=width).astype(np.float64)
+    return np.array(
+        [((vectors[name].astype(np.float64) - query_vector) ** 2).sum() for name in names]
+    )
 
 
 def same_up_to_ties(case: int, query: int, ours: list[str], theirs: list[str], half=False) -> bool:
@@ -56,31 +62,31 @@ def same_up_to_ties(case: int, query: int, ours: list[str], theirs: list[str], h
 def compared(case: int, run: int):
     """(place of the query, our list, what the released code gave)"""
     theirs = OUTPUTS["cases"][case]["runs"][run]["queries"]
-    for i, (name, found) in enumerate(ranked(case, run).items()):
-        yield i, name, found, theirs[name]
+    for i, (name, ranking) in enumerate(ranked(case, run).items()):
+        yield i, name, ranking, theirs[name]
 
 
 @pytest.mark.parametrize(("case", "run"), RUNS)
 def test_the_ten_nearest_are_the_same_up_to_ties(case, run):
-    for i, name, found, theirs in compared(case, run):
-        assert same_up_to_ties(case, i, found, theirs["top"]), name
+    for i, name, ranking, theirs in compared(case, run):
+        assert same_up_to_ties(case, i, ranking, theirs["top"]), name
 
 
 @pytest.mark.parametrize(("case", "run"), RUNS)
 def test_hits_are_the_same_where_ties_do_not_decide(case, run):
-    for i, name, found, theirs in compared(case, run):
+    for i, name, ranking, theirs in compared(case, run):
         answers = set(INPUTS["cases"][case]["queries"][i]["answers"])
         for k in (1, 5, 10):
-            if set(found[:k]) == set(theirs["top"][:k]):
-                assert bool(answers & set(found[:k])) == bool(theirs[f"hit_at_{k}"]), name
+            if set(ranking[:k]) == set(theirs["top"][:k]):
+                assert bool(answers & set(ranking[:k])) == bool(theirs[f"hit_at_{k}"]), name
 
 
 @pytest.mark.parametrize(("case", "run"), RUNS)
 def test_vectors_of_half_precision_give_what_the_released_script_gave(case, run):
     half = ranked(case, run, half=True)
     for i, name, _, theirs in compared(case, run):
-        there = theirs["top"] if theirs["top_half"] == "same" else theirs["top_half"]
-        assert same_up_to_ties(case, i, half[name], there, half=True), name
+        their_top = theirs["top"] if theirs["top_half"] == "same" else theirs["top_half"]
+        assert same_up_to_ties(case, i, half[name], their_top, half=True), name
 
 
 def test_our_order_does_not_depend_on_that_of_the_index():
@@ -90,10 +96,10 @@ def test_our_order_does_not_depend_on_that_of_the_index():
 
 
 def test_the_document_says_so():
-    every = [(case, *one) for case, run in RUNS for one in compared(case, run)]
-    lists = sum(same_up_to_ties(c, i, found, theirs["top"]) for c, i, _, found, theirs in every)
+    every = [(case, *comparison) for case, run in RUNS for comparison in compared(case, run)]
+    lists = sum(same_up_to_ties(c, i, ranking, theirs["top"]) for c, i, _, ranking, theirs in every)
     name = "Contrastive-Probe, retrieval"
-    exact = sum(found == theirs["top"] for *_, found, theirs in every)
+    exact = sum(ranking == theirs["top"] for *_, ranking, theirs in every)
     parity.check_document(
         [
             parity.Row(name, "ten names of a query, up to ties", len(every), lists, lists),

@@ -56,9 +56,9 @@ def test_all_pairs_are_the_same_where_blank_ones_are_kept(model, run):
 
 @pytest.mark.parametrize("case", range(len(INPUTS["info_nce"])))
 def test_the_loss_and_its_gradient_are_the_same(case):
-    given, theirs = INPUTS["info_nce"][case], OUTPUTS["info_nce"][case]
-    vectors = torch.tensor(given["vectors"], requires_grad=True)
-    loss = rewiring.info_nce(vectors, given["temperature"])
+    case_inputs, theirs = INPUTS["info_nce"][case], OUTPUTS["info_nce"][case]
+    vectors = torch.tensor(case_inputs["vectors"], requires_grad=True)
+    loss = rewiring.info_nce(vectors, case_inputs["temperature"])
     loss.backward()
     assert loss.item() == pytest.approx(theirs["loss"], rel=1e-5, abs=1e-6)
     assert vectors.grad.norm().item() == pytest.approx(theirs["gradient_norm"], rel=1e-4, abs=1e-6)
@@ -67,17 +67,17 @@ def test_the_loss_and_its_gradient_are_the_same(case):
 def trained(model, name, kind, folder, monkeypatch):
     """The losses and the weights before and after, of `rewiring.train` on their batches."""
     theirs = OUTPUTS["steps"][model][name][kind]
-    given = next(setting for setting in INPUTS["steps"] if setting["name"] == name)
+    step_settings = next(setting for setting in INPUTS["steps"] if setting["name"] == name)
     settings = rewiring.RewireSettings(
-        learning_rate=given["learning_rate"],
-        weight_decay=given["weight_decay"],
-        temperature=given["temperature"],
-        max_length=given["max_length"],
+        learning_rate=step_settings["learning_rate"],
+        weight_decay=step_settings["weight_decay"],
+        temperature=step_settings["temperature"],
+        max_length=step_settings["max_length"],
         dropout=0,
         steps=len(theirs["batches"]),
         checkpoint_every=len(theirs["batches"]),
     )
-    monkeypatch.setattr(rewiring, "batch_order", lambda *given: iter(theirs["batches"]))
+    monkeypatch.setattr(rewiring, "batch_order", lambda *arguments: iter(theirs["batches"]))
     network = parity.model(model, "encoder")
     before = {key: value.double().clone() for key, value in network.model.state_dict().items()}
     first = [tuple(pair) for pair in OUTPUTS["pairs"][model][0]["pairs"]]
@@ -104,7 +104,7 @@ def test_three_steps_of_training_go_the_same_way(model, name, kind, tmp_path, mo
 
 def test_the_document_says_so(tmp_path, monkeypatch):
     name = "Contrastive-Probe, rewiring"
-    dropped, kept = (
+    dropped, kept_runs = (
         [
             ours is not None and list(ours) == theirs
             for run in RUNS
@@ -115,16 +115,16 @@ def test_the_document_says_so(tmp_path, monkeypatch):
     losses = tensors = n_losses = n_tensors = 0
     for i, (model, setting, kind) in enumerate(STEPS):
         theirs = OUTPUTS["steps"][model][setting][kind]
-        found, before, after = trained(model, setting, kind, tmp_path / str(i), monkeypatch)
-        losses += sum(abs(a - b) < LOSS for a, b in zip(found, theirs["losses"], strict=True))
-        n_losses += len(found)
+        our_losses, before, after = trained(model, setting, kind, tmp_path / str(i), monkeypatch)
+        losses += sum(abs(a - b) < LOSS for a, b in zip(our_losses, theirs["losses"], strict=True))
+        n_losses += len(our_losses)
         for key in of_interest(theirs):
             moved = (after[key] - before[key]).norm().item()
             tensors += abs(moved - theirs["moved"][key]) <= MOVED * theirs["moved"][key]
             n_tensors += 1
     parity.check_document(
         [
-            parity.Row(name, "pair of a line", len(kept), sum(dropped), sum(kept)),
+            parity.Row(name, "pair of a line", len(kept_runs), sum(dropped), sum(kept_runs)),
             parity.Row(name, "loss of a step", n_losses, losses, losses),
             parity.Row(name, "movement of a tensor in three steps", n_tensors, tensors, tensors),
         ]

@@ -24,8 +24,8 @@ def fillings(model: str, decoding: str, cursor: str) -> dict[str, list[Filling]]
     names = [prompt["id"] for prompt in INPUTS["prompts"]]
     slots = masked_slots(prober.model.tokenizer, prompts, names)
     budget, every = prober.model.token_budget, MASKS * settings.beam
-    found = fill(prober.model, slots, prober.decoding(decoding), budget, every)
-    return dict(zip(names, found, strict=True))
+    fillings_by_prompt = fill(prober.model, slots, prober.decoding(decoding), budget, every)
+    return dict(zip(names, fillings_by_prompt, strict=True))
 
 
 def theirs(model: str, decoding: str, kind: str = "as_released") -> dict:
@@ -34,17 +34,17 @@ def theirs(model: str, decoding: str, kind: str = "as_released") -> dict:
     return kinds.get(kind, kinds["as_released"])
 
 
-def best(found: list[Filling], count: int) -> Filling:
-    return next(filling for filling in found if len(filling.tokens) == count)
+def best(candidates: list[Filling], count: int) -> Filling:
+    return next(filling for filling in candidates if len(filling.tokens) == count)
 
 
 def agreeing(decodings: list[str], cursor: str, kind: str = "as_released") -> tuple[int, int]:
     """How many stable best fillings of a prompt and a number of masks are the same, of how many."""
     pairs = [
-        (best(found, len(length["ids"])).tokens, tuple(length["ids"]))
+        (best(prompt_fillings, len(length["ids"])).tokens, tuple(length["ids"]))
         for model in INPUTS["models"]
         for decoding in decodings
-        for prompt, found in fillings(model, decoding, cursor).items()
+        for prompt, prompt_fillings in fillings(model, decoding, cursor).items()
         for length in theirs(model, decoding, kind)[prompt]["lengths"]
         if length["stable"]
     ]
@@ -59,10 +59,10 @@ WITH = [name for name in DECODINGS if name.endswith("+order")]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_the_best_filling_of_each_length_is_the_same(model, decoding, kind):
-    for prompt, found in fillings(model, decoding, KINDS[kind]).items():
+    for prompt, fillings_of_prompt in fillings(model, decoding, KINDS[kind]).items():
         for length in theirs(model, decoding, kind)[prompt]["lengths"]:
             if length["stable"]:
-                filling = best(found, len(length["ids"]))
+                filling = best(fillings_of_prompt, len(length["ids"]))
                 assert filling.tokens == tuple(length["ids"]), prompt
                 score = sum(length["log_probs"]) / len(length["ids"])
                 assert filling.score == pytest.approx(score, abs=1.2 * NOISE)  # and rounding
@@ -74,7 +74,7 @@ def choices(decodings: list[str], cursor: str) -> tuple[int, int]:
     same = n = 0
     for model in INPUTS["models"]:
         for decoding in decodings:
-            for prompt, found in fillings(model, decoding, cursor).items():
+            for prompt, prompt_fillings in fillings(model, decoding, cursor).items():
                 released = theirs(model, decoding)[prompt]
                 for rule, power in (("normalised", 1), ("sum", 0)):
                     scores = sorted(
@@ -85,9 +85,11 @@ def choices(decodings: list[str], cursor: str) -> tuple[int, int]:
                     if not released[rule]["stable"] or scores[-1] - scores[-2] < noise:
                         continue
                     n += 1
-                    chosen = max(found, key=lambda f: f.score * len(f.tokens) ** (1 - power))
-                    there = released["lengths"][released[rule]["masks"] - 1]["ids"]
-                    same += chosen.tokens == tuple(there)
+                    chosen = max(
+                        prompt_fillings, key=lambda f: f.score * len(f.tokens) ** (1 - power)
+                    )
+                    their_ids = released["lengths"][released[rule]["masks"] - 1]["ids"]
+                    same += chosen.tokens == tuple(their_ids)
     return same, n
 
 
@@ -104,7 +106,7 @@ def test_a_shared_cursor_is_another_search():
 
 def test_the_document_says_so():
     plain, n = agreeing(WITHOUT, "own")
-    own, ordered = agreeing(WITH, "own")
+    own_order, ordered = agreeing(WITH, "own")
     shared, _ = agreeing(WITH, "shared")
     plain_choice, choices_n = choices(WITHOUT, "own")
     own_choice, _ = choices(WITH, "own")
@@ -120,7 +122,7 @@ def test_the_document_says_so():
                 plain_choice,
             ),
             parity.Row(
-                "X-FACTR, order refinement", "best filling of a length", ordered, own, shared
+                "X-FACTR, order refinement", "best filling of a length", ordered, own_order, shared
             ),
             parity.Row(
                 "X-FACTR, order refinement",

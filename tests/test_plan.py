@@ -65,6 +65,19 @@ def test_a_stage_that_never_ran_goes_by_the_rate_of_its_model_then_of_its_method
     assert estimate_time("probe", probing("a", "not-built")) is None
 
 
+def test_queries_of_families_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [f"q{i}" for i in range(5)]
+    table = pd.DataFrame({"query_id": ids, "family_id": ["", "", "q0", "q0", "q0"]})
+    table.to_parquet(places.BENCHMARKS / "small" / "queries.parquet")
+    stages = {"a": probing("a", "small"), "b": probing("b", "large"), "c": probing("c", "unbuilt")}
+    monkeypatch.setattr(plan, "find_stale_stages", lambda: stages)
+    plan.plan(Params())
+    lines = [line for line in capsys.readouterr().out.splitlines() if "families" in line]
+    assert lines == ["3 of the 5 queries of small are of families."]
+
+
 def test_what_certainly_runs_stands_apart_from_what_may(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,8 +33,10 @@ def test_names_of_close_points_overlap_neither_names_nor_points() -> None:
 
 
 def test_a_name_stands_right_of_its_point_where_there_is_room() -> None:
-    [first, last], [one, other] = placed(ALONE)
-    assert first.x0 > one[0] and math.isclose((first.y0 + first.y1) / 2, one[1], abs_tol=2)
+    [first, last], [left_place, other] = placed(ALONE)
+    assert first.x0 > left_place[0] and math.isclose(
+        (first.y0 + first.y1) / 2, left_place[1], abs_tol=2
+    )
     assert last.x1 < other[0]
 
 
@@ -52,7 +54,7 @@ ROWS = pd.DataFrame(
     ],
     columns=["model", "method", "value", "low", "high"],
 )
-SAID = ["a\nfirst method\n50.0 [25.0, 75.0]", "b <c>\nfirst method\n12.5"]
+MARK_TEXTS = ["a\nfirst method\n50.0 [25.0, 75.0]", "b <c>\nfirst method\n12.5"]
 
 
 def titles(svg: str) -> list[str]:
@@ -62,8 +64,8 @@ def titles(svg: str) -> list[str]:
 
 
 def test_each_mark_says_its_numbers() -> None:
-    assert titles(plots.intervals(ROWS, "method", "model", "acc@1", True)) == SAID
-    assert titles(plots.curves(ROWS, "method", "model", ("method", "acc@1"), True)) == SAID
+    assert titles(plots.intervals(ROWS, "method", "model", "acc@1", True)) == MARK_TEXTS
+    assert titles(plots.curves(ROWS, "method", "model", ("method", "acc@1"), True)) == MARK_TEXTS
     shares = pd.DataFrame({"rises": [0.25, 0.5], "stays": [0.75, 0.5]}, index=["a", "b"])
     bars = ["rises\na\n25.0", "rises\nb\n50.0", "stays\na\n75.0", "stays\nb\n50.0"]
     assert titles(plots.stacked(shares, "share")) == bars

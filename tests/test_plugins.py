@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import medprobe
 from medprobe import benchmarks, fork_server, methods, metrics
 from medprobe.commands import pipeline
 from medprobe.core import code, parts, plugins
@@ -25,10 +26,16 @@ WRITTEN = {  # by path, the files that extending.md has a reader write
         r"`((?:plugins|expectations)/\w+/\w+\.\w+)`[^`]*```\w+\n(.*?)```", EXTENDING, re.DOTALL
     )
 }
-METHOD, BENCHMARK, METRIC = (
+METHOD, BENCHMARK, METRIC, BACKEND = (
     f"plugins/{name}.py"
-    for name in ("methods/shortest_first", "benchmarks/side_effects", "metrics/ndcg")
+    for name in (
+        "methods/shortest_first",
+        "benchmarks/side_effects",
+        "metrics/ndcg",
+        "backends/lookup",
+    )
 )
+[BACKEND_MODEL] = re.findall(r'^{"backend".*$', EXTENDING, re.MULTILINE)
 ENTRY_POINTS = """
 [medprobe.methods]
 longest_first = lab.methods:LongestFirst
@@ -36,6 +43,8 @@ longest_first = lab.methods:LongestFirst
 lab_effects = lab.effects:BENCHMARK
 [medprobe.metrics]
 gain = lab.gain:SCORER
+[medprobe.backends]
+lab_lookup = lab.lookup:Lookup
 """
 LAB = {  # the same plugins under other names, in a package of their own
     "lab/__init__.py": '"""A package with plugins."""\n',
@@ -50,6 +59,7 @@ LAB = {  # the same plugins under other names, in a package of their own
     .replace("side_effects", "lab_effects")
     .replace("lab_effects.csv", "side_effects.csv"),
     "lab/gain.py": WRITTEN[METRIC].replace("ndcg_at_10", "gain_at_10"),
+    "lab/lookup.py": WRITTEN[BACKEND],
     "lab-1.5.dist-info/METADATA": "Metadata-Version: 2.1\nName: lab\nVersion: 1.5\n",
     "lab-1.5.dist-info/entry_points.txt": ENTRY_POINTS,
 }
@@ -108,6 +118,9 @@ def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> No
     scoring = pipeline.code("score")
     assert {METRIC, "plugins/metrics/gain.lock"} <= set(scoring)
     assert METHOD not in scoring
+    lookups = {BACKEND, "plugins/backends/lab_lookup.lock"}
+    assert lookups <= set(pipeline.code("probe", methods=["answering"]))
+    assert not lookups & {*one, *scoring}
     point = plugins.find_plugins("methods")["longest_first"]
     own = [path.relative_to(lab).as_posix() for path in code.plugin_files(point)]
     assert own == ["lab/methods.py", "lab/order.py"]  # relative imports are followed
@@ -196,18 +209,51 @@ def test_an_entry_point_to_nothing_is_named(home: Path, lab: Path) -> None:
         pipeline.code("score")
 
 
+def model_of(folder: Path, **changes: object) -> Path:
+    """The folder of a model that the backend of extending.md opens."""
+    model = json.dumps({**json.loads(BACKEND_MODEL), **changes})
+    write(folder, {"backend.json": model, "facts.csv": "subject,object\nvelotrine,Fever\n"})
+    return folder
+
+
+@pytest.mark.parametrize("name", ["lookup", "lab_lookup"])
+def test_a_backend_answers(home: Path, lab: Path, name: str) -> None:
+    model = medprobe.load(model_of(home / "model", backend=name))
+    assert model.kinds == ("causal",)
+    assert list(model.ask("velotrine may cause [Y] .", "answering")["answer"]) == ["Fever"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"backend": "lokup"}, r"model: no backend 'lokup' \(did you mean 'lookup'\?\)"),
+        ({"abilities": ["echo"]}, r"plugins/backends/lookup\.py: Lookup has no text_log_probs"),
+        ({"abilities": ["weights"]}, r"backend\.json: abilities\.0: Input should be 'write'"),
+        ({"kinds": []}, r"backend\.json: kinds: Tuple should have at least 1 item"),
+        ({"kind": "causal"}, r"backend\.json: unknown key kind \(did you mean 'kinds'\?\)"),
+    ],
+)
+def test_a_backend_that_does_not_fit_its_model_is_named(
+    home: Path, changes: dict[str, object], line: str
+) -> None:
+    folder = model_of(home / "model", **changes)
+    with pytest.raises(BadInput, match=line):
+        medprobe.load(folder).ask("velotrine may cause [Y] .", "answering")
+
+
 PARAMS = {
     "train": {},
     "continued": {},
     "sentence_sets": {},
-    "folders": {"mine": "model"},
-    "models": {"masked": {"mine": {}}},
+    "folders": {"mine": "model", "facts": "facts"},
+    "models": {"masked": {"mine": {}}, "causal": {"facts": {}}},
     "benchmarks": {"side_effects": {"side_effects": {}}, "lab_effects": {"lab_effects": {}}},
     "methods": {
         "masked": {
             "shortest_first": {"side_effects": {"longest": 60}, "lab_effects": {}},
             "longest_first": {"side_effects": {}},
-        }
+        },
+        "causal": {"answering": {"side_effects": {}}},
     },
     "score": {"bootstrap": 50},
 }
@@ -225,6 +271,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
         if path.startswith("expectations")
     }
     write(project.folder, {**WRITTEN, **suites, "data/side_effects.csv": FACTS})
+    model_of(project.folder / "facts")
     project.replace(**PARAMS)
     installed = {**environment(), fork_server.SOCKET: "", "PYTHONPATH": os.fspath(site)}
     with fork_server.start(installed) as variables:
@@ -242,17 +289,30 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
             "longest_first": "lab==1.5, lab.methods",
             "lab_effects": "lab==1.5, lab.effects",
             "gain": "lab==1.5, lab.gain",
+            "lookup": BACKEND,
+            "lab_lookup": "lab==1.5, lab.lookup",
         }
+        assert {"backend lookup, can write"} < {row["checkpoint"] for row in doctor["models"]}
         assert not stale(works)
         append(project.folder / METHOD)
         probes = {f"probe-shortest_first@mine-{name}" for name in ("side_effects", "lab_effects")}
         assert stale(works) == probes
         append(site / "lab/order.py")
         assert stale(works) == probes
+        append(project.folder / BACKEND)
+        probes |= {"probe-answering-causal@facts-side_effects"}
+        assert stale(works) == probes
         works("medprobe", "pipeline")
         assert stale(works) == {*probes, "probe-longest_first@mine-side_effects"}
     assert predictions(project, "shortest_first") == ["rash", "fever", "dry mouth"]
     assert predictions(project, "longest_first") == ["dry mouth", "fever", "rash"]
+    # the free answer Fever is right by the rule of free answers, and of brantol there is no fact
+    answers = project.folder / "outputs/predictions/facts/answering/side_effects.parquet"
+    rows = pd.read_parquet(answers).sort_values("query_id")
+    assert rows[["variant", "prediction", "hit"]].to_numpy().tolist() == [
+        ["none-0-shot-free", "", False],
+        ["none-0-shot-free", "Fever", True],
+    ]
     scores = project.folder / "metrics/scores/mine/shortest_first.json"
     of_benchmark = json.loads(scores.read_text())["side_effects"]["default"]["full"]["macro"]
     # of brantol the third name is right, of velotrine the first two

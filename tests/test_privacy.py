@@ -49,7 +49,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         content = yaml.safe_load((ROOT / "params.yaml").read_text())
         content["benchmarks"]["context"]["context"]["triples"] = 4
         content["benchmarks"]["diskne"]["diskne"]["negatives"] = 1
-        asked = {"mask_average": {name: {} for name in BENCHMARKS}}
+        methods_by_benchmark = {"mask_average": {name: {} for name in BENCHMARKS}}
         del content["train"], content["continued"]
         for builder in content["benchmarks"].values():
             for settings in builder.values():
@@ -58,7 +58,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
             "folders": {"some": "some"},
             "sample": {"queries": 20, "reserve": 12},
             "models": {"masked": {"some": {}}},
-            "methods": {"masked": asked},
+            "methods": {"masked": methods_by_benchmark},
             "score": {"bootstrap": 20},
         }
         Path("params.yaml").write_text(yaml.safe_dump(content))
@@ -121,7 +121,7 @@ def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
 def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     """A file of each of its sources is damaged: its readers refuse it, or what it builds of it."""
     sources = [Path("data", name) for name in benchmarks.find(builder).metadata.sources]
-    files = [min(f for f in (one, *one.rglob("*")) if f.is_file()) for one in sources]
+    files = [min(f for f in (source, *source.rglob("*")) if f.is_file()) for source in sources]
     for seed, path in enumerate(files):
         sound = path.read_bytes()
         try:

@@ -284,7 +284,7 @@ def crowded(
     plugin = methods.find("mask_average")
     predict, engine = plugin.predict, EngineParams(token_budget=256)
 
-    def made(room: int) -> pd.DataFrame:
+    def make_table(room: int) -> pd.DataFrame:
         def narrow(self: Any, task: Task, pass_: str) -> pd.DataFrame:
             if self.model.token_budget > room:
                 raise torch.OutOfMemoryError("CUDA out of memory")
@@ -295,7 +295,7 @@ def crowded(
         probe("bert", "mask_average", "medlama", PARAMS.model_copy(update={"engine": engine}))
         return read_table(project / "outputs/predictions/bert/mask_average/medlama.parquet", [])
 
-    return made
+    return make_table
 
 
 def test_a_part_that_memory_does_not_hold_is_done_in_smaller_batches(

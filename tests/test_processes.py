@@ -28,10 +28,10 @@ def test_processes_do_what_one_process_does(monkeypatch: pytest.MonkeyPatch) -> 
     numbers = [Job(f"job {number}", number) for number in range(5)]
     assert {pid for _, (_, pid) in in_processes(square, numbers)} == {os.getpid()}  # soon done
     monkeypatch.setattr(executor, "START_SECONDS", 0)
-    there = [*in_job_order(in_processes(square, numbers))]
+    elsewhere = [*in_job_order(in_processes(square, numbers))]
     here = [*in_job_order(in_this_process(square, numbers))]
-    assert [(at, found[0]) for at, found in there] == [(at, found[0]) for at, found in here]
-    assert os.getpid() not in {found[1] for _, found in there}
+    assert [(at, answer[0]) for at, answer in elsewhere] == [(at, answer[0]) for at, answer in here]
+    assert os.getpid() not in {answer[1] for _, answer in elsewhere}
     with (
         without_quotes(),
         pytest.raises(BadInput, match=r"job \d: a text of 5 characters is refused"),

@@ -64,9 +64,9 @@ def test_where_nobody_knows_the_end_it_says_what_was_spent() -> None:
 
 def test_a_line_is_said_each_time_that_the_end_was_waited_for_in_vain() -> None:
     answers: Iterator[bool] = iter([False, False, False, True])
-    said: list[int] = []
-    repeat_until(lambda: next(answers), lambda: said.append(1))
-    assert len(said) == 3
+    calls: list[int] = []
+    repeat_until(lambda: next(answers), lambda: calls.append(1))
+    assert len(calls) == 3
 
 
 def test_without_a_terminal_there_is_a_line_each_time(
@@ -113,8 +113,10 @@ def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
 
     now = Recorded(12)
     now.advance_to(0)
-    found = with_progress(in_this_process(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now)
-    assert dict(found) == {0: 2, 1: 50}
+    results = with_progress(
+        in_this_process(work, [Job("few", 2), Job("too many", 50)]), [5, 7], now
+    )
+    assert dict(results) == {0: 2, 1: 50}
     report_progress(1, "tokens")  # of nothing that is counted
     assert now.seen == [0, 2, 4, 5, 7, 12, 12]
 
@@ -163,6 +165,6 @@ def test_what_a_method_says_that_it_reads_it_then_tells_of(
     for group in work.task_groups():
         work(group)
     listener.reset(token)
-    known = sum(sum(lengths or ()) for lengths in ahead)
-    assert known > 0
-    assert known <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * known
+    expected_total = sum(sum(lengths or ()) for lengths in ahead)
+    assert expected_total > 0
+    assert expected_total <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * expected_total

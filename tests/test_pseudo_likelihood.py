@@ -30,7 +30,7 @@ NAMES = ["pain", "influenza", "hepatitis B", "pneumonia"]
 
 
 def checkpoint(model):
-    return parity.OWN / "models" / model
+    return parity.OWN_FOLDER / "models" / model
 
 
 def engine(budget=8192):

@@ -63,8 +63,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         score(params)
         significance(params)
         for command in (["site"], ["both", "."], ["again", "site"], ["one", "site", "."]):
-            done = CliRunner().invoke(main, ["publish", *command])
-            assert done.exit_code == 0, done.output
+            result = CliRunner().invoke(main, ["publish", *command])
+            assert result.exit_code == 0, result.output
     return folder
 
 
@@ -98,14 +98,14 @@ def test_no_link_is_dead_and_nothing_is_loaded_from_elsewhere(home: Path, site: 
 
 @pytest.mark.parametrize("site", ["site", "one"])
 def test_it_shows_no_name_of_the_benchmark_and_nobodys_login(home: Path, site: str) -> None:
-    shown = "".join(
+    page_text = "".join(
         path.read_text(encoding="utf-8")
         for path in (home / site).rglob("*")
         if path.suffix in (".html", ".js", ".csv", ".json", ".md", ".svg")
     )
-    assert "contrastive" in shown
+    assert "contrastive" in page_text
     assert "ada-lovelace" in (home / places.RUNS / "taught/contrastive/made_up.json").read_text()
-    assert not re.search("|".join(["ada-lovelace", r"drug \d", *NAMES]), shown)
+    assert not re.search("|".join(["ada-lovelace", r"drug \d", *NAMES]), page_text)
 
 
 def test_results_of_several_have_the_numbers_of_one(home: Path) -> None:

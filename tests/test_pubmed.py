@@ -33,8 +33,8 @@ def write(path: Path, *records: str) -> Path:
 
 
 def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
-    found = list(pubmed.read_records(write(tmp_path / "a.xml.gz", RECORD, DELETION)))
-    assert found == [
+    all_records = list(pubmed.read_records(write(tmp_path / "a.xml.gz", RECORD, DELETION)))
+    assert all_records == [
         pubmed.Article(
             pmid="77",
             version=2,
@@ -49,14 +49,14 @@ def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
 
 def test_the_day_received_counts_where_none_entered(tmp_path: Path) -> None:
     record = RECORD.replace('"entrez"', '"pubmed"')
-    (found,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
-    assert isinstance(found, pubmed.Article) and found.submitted == date(2022, 1, 2)
+    (only_record,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
+    assert isinstance(only_record, pubmed.Article) and only_record.submitted == date(2022, 1, 2)
 
 
 def test_a_record_without_a_date_that_counts_has_none(tmp_path: Path) -> None:
     record = RECORD.replace('"entrez"', '"pubmed"').replace('"received"', '"medline"')
-    (found,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
-    assert isinstance(found, pubmed.Article) and found.submitted is None
+    (only_record,) = pubmed.read_records(write(tmp_path / "a.xml.gz", record))
+    assert isinstance(only_record, pubmed.Article) and only_record.submitted is None
 
 
 def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_foreign_entities_are_never_opened(tmp_path: Path) -> None:
     text = f"""<!DOCTYPE a [<!ENTITY x SYSTEM "{tmp_path}/secret">]>
     <PubmedArticleSet>{RECORD.replace("&#946;", "&x;")}</PubmedArticleSet>"""
     (tmp_path / "a.xml").write_text(text)
-    (found,) = pubmed.read_records(tmp_path / "a.xml")
-    assert isinstance(found, pubmed.Article) and "secret" not in found.abstract[1]
+    (only_record,) = pubmed.read_records(tmp_path / "a.xml")
+    assert isinstance(only_record, pubmed.Article) and "secret" not in only_record.abstract[1]
 
 
 def test_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:

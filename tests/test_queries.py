@@ -55,72 +55,72 @@ def toy_benchmark(tmp_path: Path) -> tuple[Path, list[Path]]:
 
 
 def answers(folder: Path, tables: list[Path], *, text: bool) -> Answers | None:
-    found = queries.read_answers(folder, tables)
-    return found and found.label(text=text)
+    query_answers = queries.read_answers(folder, tables)
+    return query_answers and query_answers.label(text=text)
 
 
-def last_answers(found: Answers) -> list[list[list]]:
+def last_answers(query_answers: Answers) -> list[list[list]]:
     """What the last system answered, query by query, as the pieces have it."""
     return [
         [[piece["names"][at] for at in ten], right]
-        for piece in found.pieces()
+        for piece in query_answers.pieces()
         for *_, (ten, right) in piece["ranked"]
     ]
 
 
-def page_text(found: Answers, folder: Path, *, text: bool) -> str:
+def page_text(query_answers: Answers, folder: Path, *, text: bool) -> str:
     """All that the page and its pieces hold."""
     folder = folder / "pages"
     folder.mkdir()
-    write("facts", found, folder, "../index.html", text=text)
+    write("facts", query_answers, folder, "../index.html", text=text)
     return "".join(path.read_text("utf-8") for path in folder.rglob("*.*"))
 
 
 def test_by_identifier_no_name_is_told(
     toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
-    found = answers(*toy_benchmark, text=False)
-    assert found is not None
-    assert found.content["systems"] == [["model", "perplexity"], ["model", "x"]]
-    assert found.content["best"] == [". ", "20"]
-    assert found.content["queries"] == [
+    query_answers = answers(*toy_benchmark, text=False)
+    assert query_answers is not None
+    assert query_answers.content["systems"] == [["model", "perplexity"], ["model", "x"]]
+    assert query_answers.content["best"] == [". ", "20"]
+    assert query_answers.content["queries"] == [
         ["full-may_treat-1", "full", "may_treat", "S1", "", ["C0"]],
         ["query 2", "full", "may_treat", "S2", "", ["C1"]],
     ]
-    assert last_answers(found) == [[["name 2", "C0"], [2]], [["no candidate"], []]]
-    shown = page_text(found, tmp_path, text=False)
-    assert not any(name in shown for name in ("alba", "brena", "no name", "drug 1", "Drug 2"))
+    assert last_answers(query_answers) == [[["name 2", "C0"], [2]], [["no candidate"], []]]
+    page = page_text(query_answers, tmp_path, text=False)
+    assert not any(name in page for name in ("alba", "brena", "no name", "drug 1", "Drug 2"))
 
 
 def test_by_text_all_is_told(toy_benchmark: tuple[Path, list[Path]], tmp_path: Path) -> None:
-    found = answers(*toy_benchmark, text=True)
-    assert found is not None
-    assert found.content["queries"][1] == [
+    query_answers = answers(*toy_benchmark, text=True)
+    assert query_answers is not None
+    assert query_answers.content["queries"][1] == [
         *("of Drug 2", "full", "may_treat", "drug 2", "drug 2 might treat [Y] ."),
         ["brena"],
     ]
-    assert set(found.names) == {"alba", "brena", "no name", "perplexity 12.3"}
-    shown = page_text(found, tmp_path, text=True)
-    assert "drug 1 might treat" in shown and "do not share it more widely" in shown
+    assert set(query_answers.names) == {"alba", "brena", "no name", "perplexity 12.3"}
+    page = page_text(query_answers, tmp_path, text=True)
+    assert "drug 1 might treat" in page and "do not share it more widely" in page
 
 
 def test_pieces_hold_what_one_would(
     toy_benchmark: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = answers(*toy_benchmark, text=True)
-    assert found is not None
-    whole = last_answers(found)
+    query_answers = answers(*toy_benchmark, text=True)
+    assert query_answers is not None
+    whole = last_answers(query_answers)
     monkeypatch.setattr(queries, "PIECE", 1)
-    assert len([*found.pieces()]) == 2 and last_answers(found) == whole
+    assert len([*query_answers.pieces()]) == 2 and last_answers(query_answers) == whole
 
 
 def test_what_was_not_asked_has_a_blank(toy_benchmark: tuple[Path, list[Path]]) -> None:
     folder, [path, _] = toy_benchmark
     table = pd.read_parquet(path)
-    some = path.parent.parent / "y" / "facts.parquet"
-    write_predictions(table[table["query_id"] == "of Drug 2"], some, "accuracy")
-    found = answers(folder, [path, some], text=True)
-    assert found is not None and found.content["best"] == ["20", " 0"]
+    other_path = path.parent.parent / "y" / "facts.parquet"
+    write_predictions(table[table["query_id"] == "of Drug 2"], other_path, "accuracy")
+    query_answers = answers(folder, [path, other_path], text=True)
+    assert query_answers is not None and query_answers.content["best"] == ["20", " 0"]
 
 
 def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
@@ -138,20 +138,25 @@ def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
     splits = examples[["example_id"]].assign(target="C1", split="test")
     tables = {"examples": examples, "splits": splits}
     folder = benchmark(tmp_path, pd.DataFrame([query(1)], columns=QUERY_COLUMNS), tables)
-    asked = (("1", True), ("1-similar", False))
-    rows = [("", "seed-0", one, 1, "1", "C1", 0.9, right) for one, right in asked]
+    example_queries = (("1", True), ("1-similar", False))
+    rows = [
+        ("", "seed-0", query_id, 1, "1", "C1", 0.9, right) for query_id, right in example_queries
+    ]
     path = tmp_path / "model" / "classifier" / "facts.parquet"
     write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "f1")
-    found = answers(folder, [path], text=True)
-    assert found is not None and found.content["best"] == ["10"]
-    assert found.content["queries"][1] == [
+    query_answers = answers(folder, [path], text=True)
+    assert query_answers is not None and query_answers.content["best"] == ["10"]
+    assert query_answers.content["queries"][1] == [
         *("1-similar", "signs", "C1", "flu", "The toe hurts. It is flu."),
         ["no"],
     ]
-    assert last_answers(found) == [[["yes, 0.90"], [1]], [["yes, 0.90"], []]]  # 2 was not asked
+    assert last_answers(query_answers) == [
+        [["yes, 0.90"], [1]],
+        [["yes, 0.90"], []],
+    ]  # 2 was not asked
     hidden = answers(folder, [path], text=False)
     assert hidden is not None and hidden.content["queries"][1][3:] == ["C2", "", ["no"]]
-    assert last_answers(hidden) == last_answers(found)
+    assert last_answers(hidden) == last_answers(query_answers)
 
 
 def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
@@ -161,18 +166,20 @@ def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
     steps["added_role"] = ["", "target", "correct"]
     folder = benchmark(tmp_path, steps)
     rows = [
-        ("", "", asked, rank, name, identifier, -1.0, False)
-        for asked, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
+        ("", "", query_id, rank, name, identifier, -1.0, False)
+        for query_id, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
         for rank, name, identifier in zip(ranks, ("brena", "alba"), ("C1", "C0"), strict=True)
     ]
     path = tmp_path / "model" / "rank_change" / "facts.parquet"
     write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "ucm")
-    found = answers(folder, [path], text=False)
-    assert found is not None and found.content["best"] == ["0"]  # it ends below where it began
-    [shown] = found.content["queries"]
-    assert shown[:3] == ["c", "target, real, notes", "may_treat"]
-    assert shown[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
-    assert last_answers(found) == [[["3", "1", "5"], [2]]]
+    query_answers = answers(folder, [path], text=False)
+    assert query_answers is not None and query_answers.content["best"] == [
+        "0"
+    ]  # it ends below where it began
+    [shown_query] = query_answers.content["queries"]
+    assert shown_query[:3] == ["c", "target, real, notes", "may_treat"]
+    assert shown_query[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
+    assert last_answers(query_answers) == [[["3", "1", "5"], [2]]]
 
 
 def test_where_nothing_is_right_or_wrong_there_is_no_page(

@@ -26,7 +26,7 @@ PROMPTS = (
     "Velotrine may treat [Y] .",
     "acute renal failure and chronic pain in adults, influenza. Velotrine may treat [Y] .",
 )
-SHOWN: list[list[str]] = [
+SHOWN_NAMES: list[list[str]] = [
     [],
     ["influenza", "Chronic pain"],
     ["influenza"],
@@ -38,7 +38,7 @@ SHOWN: list[list[str]] = [
 def steps() -> pd.DataFrame:
     tracked = [["influenza", "Chronic pain"], ["SNCA"], ["SNCA", "Naïve fever"]]
     return probing.queries(PROMPTS).assign(
-        tracked=[tracked[i % 3] for i in range(len(PROMPTS))], shown=SHOWN
+        tracked=[tracked[i % 3] for i in range(len(PROMPTS))], shown=SHOWN_NAMES
     )
 
 
@@ -75,9 +75,9 @@ def masked_score(model: Any, prompt: str, name: str) -> float:
 def causal_score(model: Any, prompt: str, name: str) -> float:
     before, after = prompt.split(" [Y]")
     texts = [before, before + " " + name + after]
-    known, ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    prefix_ids, ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
     start = causal.start_ids(model)
-    context, whole = [*start, *known], [*start, *ids]
+    context, whole = [*start, *prefix_ids], [*start, *ids]
     log_probs = probing.log_probs(model.model, whole)
     rest = range(len(context), len(whole))
     return float(np.mean([log_probs[at - 1, whole[at]] for at in rest]))
@@ -98,9 +98,9 @@ def test_ranks_are_those_of_sorting_all_candidates(
         scores = {name: score(model, row["prompt"], name) for name in probing.NAMES}
         expected = ranked(scores)
         assert set(part["prediction"]) == set(row["tracked"])
-        for one in part.itertuples():
-            assert one.rank == expected[one.prediction]
-            assert one.score == pytest.approx(scores[one.prediction], abs=1e-4)
+        for table_row in part.itertuples():
+            assert table_row.rank == expected[table_row.prediction]
+            assert table_row.score == pytest.approx(scores[table_row.prediction], abs=1e-4)
 
 
 def test_equal_prompts_are_scored_once(
@@ -154,10 +154,10 @@ def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
     answers = ask(method(tmp_path), queries, pass_=COPY)
     assert set(answers["variant"]) == {COPY}
     for query, part in answers.groupby("query_id"):
-        shown = SHOWN[int(query[1:])]
+        shown_names = SHOWN_NAMES[int(query[1:])]
         ordered = part.sort_values("rank")
         assert ordered["rank"].tolist() == list(range(1, 11))
-        assert set(ordered["prediction"].head(len(shown))) == set(shown)
+        assert set(ordered["prediction"].head(len(shown_names))) == set(shown_names)
 
 
 def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
@@ -176,5 +176,5 @@ def test_the_control_draws_by_seed_and_prompt_alone(tmp_path: Path) -> None:
 def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
     names = [f"{number:02d}" for number in range(len(scores))]
     expected = ranked(dict(zip(names, scores, strict=True)))
-    found = rank_of(np.array(scores), np.arange(len(scores)))
-    assert found.tolist() == [expected[name] for name in names]
+    ranks = rank_of(np.array(scores), np.arange(len(scores)))
+    assert ranks.tolist() == [expected[name] for name in names]

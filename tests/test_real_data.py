@@ -37,7 +37,9 @@ def released(folder: Path) -> Path:
         prompts += f"{relation},[X] {verb} [Y] .,[X] {verb} [Y] .\n"
         rows = [row(relation, *pair) for pair in zip(SUBJECTS, OBJECTS, strict=True)]
         hard = [
-            one for one in rows if max(float(one["avg_match"]), float(one["avg_rouge_l"])) < 0.1
+            released_row
+            for released_row in rows
+            if max(float(released_row["avg_match"]), float(released_row["avg_rouge_l"])) < 0.1
         ]
         for name, chosen in [
             (f"{relation}_{len(rows)}", rows),
@@ -87,9 +89,9 @@ def test_released_files_and_a_model_from_a_folder(
     project.works("medprobe", "import", "medlama", str(source))
     sentences(project.folder / "data/sentences/pubmed.txt")
     params = project.params()
-    kept = {name: params[name] for name in ("seed", "engine", "score", "track")}
+    kept_sections = {name: params[name] for name in ("seed", "engine", "score", "track")}
     project.write_params(
-        kept
+        kept_sections
         | {
             "folders": {"mine": str(tiny_model("bert"))},
             "models": {"masked": {"mine": {}}},
@@ -124,15 +126,15 @@ def the_day() -> tuple[list[str], dict[str, Any]]:
         block.partition("\n```")[0] for block in page.partition("five commands")[2].split("```")
     ]
     commands, settings = blocks[1].split("\n"), blocks[3].removeprefix("yaml\n")
-    return [one for one in commands if one], yaml.safe_load(settings)
+    return [command_words for command_words in commands if command_words], yaml.safe_load(settings)
 
 
 def begun(folder: Path, **sections: object) -> Project:
     """A project with these benchmarks or sentence sets, and nothing else."""
     project = Project(folder)
     params = project.params()
-    kept = {name: params[name] for name in NEEDED_SECTIONS}
-    project.write_params(kept | sections)
+    kept_sections = {name: params[name] for name in NEEDED_SECTIONS}
+    project.write_params(kept_sections | sections)
     return project
 
 
@@ -165,14 +167,14 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     (clone / "elicit_corpora").mkdir(parents=True)
     shutil.copytree(released, clone / "medlama")
     shutil.copy(released_data("sentences") / sentence_set, clone / "elicit_corpora")
-    said = ""
+    output = ""
     for command in commands:
         wide = {"COLUMNS": "200"} if "doctor" in command else {}
-        said += project.works(*command.replace("~", str(tmp_path)).split(), **wide)
-    assert said.count("True") == 2 * 19
-    assert "\nmissing:" not in said
-    assert "20 prompts, as the package has them" in said
-    assert f"rewiring on {sentence_set}" in said
+        output += project.works(*command.replace("~", str(tmp_path)).split(), **wide)
+    assert output.count("True") == 2 * 19
+    assert "\nmissing:" not in output
+    assert "20 prompts, as the package has them" in output
+    assert f"rewiring on {sentence_set}" in output
     outputs = project.folder / "outputs"
     for name in ("real", f"sentences/{sentence_set}"):
         assert (outputs / f"validation/{name}/passed").is_file()

@@ -47,9 +47,9 @@ class Recorder:
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    made = Recorder()
-    monkeypatch.setattr(repro, "_dvc", made)
-    return made
+    new_recorder = Recorder()
+    monkeypatch.setattr(repro, "_dvc", new_recorder)
+    return new_recorder
 
 
 @pytest.mark.parametrize("jobs", [2, 3])

@@ -80,8 +80,8 @@ def test_pairs_depend_on_the_seed_alone() -> None:
     assert make_pairs(SENTENCES, "[MASK]", settings, "1") == make_pairs(
         SENTENCES[:4], "[MASK]", settings, "1"
     )
-    made = [make_pairs(SENTENCES, "[MASK]", settings, str(seed)) for seed in range(5)]
-    assert any(pairs != made[0] for pairs in made)
+    pairs_by_seed = [make_pairs(SENTENCES, "[MASK]", settings, str(seed)) for seed in range(5)]
+    assert any(pairs != pairs_by_seed[0] for pairs in pairs_by_seed)
 
 
 def test_the_loss_is_that_of_each_text_against_all_others() -> None:
@@ -129,12 +129,12 @@ def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path
     loss.backward()
     adam.step()
     assert losses == [pytest.approx(loss.item(), abs=1e-5)]
-    found = load_file(tmp_path / "step-1" / "model.safetensors")
+    saved_weights = load_file(tmp_path / "step-1" / "model.safetensors")
     for name, weight in model.model.named_parameters():
         if name.endswith("key.bias"):
             continue  # its gradient is zero but for rounding
         # Adam's first step is lr times the gradient's sign, but for gradients near zero
-        assert ((found[name] - weight).abs() < 1e-5).float().mean() > 0.95, name
+        assert ((saved_weights[name] - weight).abs() < 1e-5).float().mean() > 0.95, name
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])
@@ -167,20 +167,22 @@ def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
 ) -> None:
     """Each text then goes through the network twice; the checkpoint is the same."""
     texts: list[int] = []
-    found = []
+    both_gradients = []
     for free in (2**40, 2**19):
         monkeypatch.setattr(gradients, "free_bytes", lambda device, free=free: free)
         model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=40))
         pairs = make_pairs(SENTENCES, "[MASK]", SETTINGS, "0")
         texts.clear()
         model.model.register_forward_hook(
-            lambda network, given, kwargs, out: texts.append(len(kwargs["input_ids"])),
+            lambda network, inputs, kwargs, out: texts.append(len(kwargs["input_ids"])),
             with_kwargs=True,
         )
         settings = SETTINGS.model_copy(update={"steps": 1})
         losses = train(model, pairs, settings, seed="0", folder=tmp_path / str(free))
-        found.append((sum(texts), losses, load_file(tmp_path / f"{free}/step-1/model.safetensors")))
-    (once, losses, weights), (twice, same, others) = found
+        both_gradients.append(
+            (sum(texts), losses, load_file(tmp_path / f"{free}/step-1/model.safetensors"))
+        )
+    (once, losses, weights), (twice, same, others) = both_gradients
     assert twice - 1 == 2 * (once - 1)  # one text tells what a token takes
     assert same == pytest.approx(losses, abs=1e-6)
     for name, weight in weights.items():
@@ -242,8 +244,8 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
         run("parts")
     assert not (tmp_path / "parts").exists()
     run("parts")
-    kept = stop if seconds < 0 else stop // 2 * 2
-    assert len(steps) == stop + 1 + 6 - kept
+    kept_step = stop if seconds < 0 else stop // 2 * 2
+    assert len(steps) == stop + 1 + 6 - kept_step
     files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
     assert files == sorted(
         path.relative_to(tmp_path / "parts") for path in (tmp_path / "parts").rglob("*")
@@ -306,11 +308,16 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
     for model in ("bert", "biobert"):
         for name in ("pubmed", "wiki"):
             rewire(model, name, params)
-    found = {
+    settings_by_set = {
         str(path.relative_to(places.REWIRED)): list(checkpoints(path))
         for path in places.REWIRED.glob("*/*")
     }
-    assert found == {"bert/wiki": [1], "bert/pubmed": [], "biobert/pubmed": [2], "biobert/wiki": []}
+    assert settings_by_set == {
+        "bert/wiki": [1],
+        "bert/pubmed": [],
+        "biobert/pubmed": [2],
+        "biobert/wiki": [],
+    }
     assert (places.LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
     rewire("biobert", "pubmed", params, ("temperature", "0.5"))
     plain, varied = (places.LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))

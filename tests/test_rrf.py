@@ -88,8 +88,8 @@ def test_a_file_in_parts_is_put_together_first(tmp_path: Path, suffix: str, comm
     for part in ("aa", "ab"):
         (tmp_path / f"MRREL.RRF.{part}{suffix}").touch()
     whole = tmp_path / "MRREL.RRF"
-    said = f"{whole}: exists only in 2 parts; join them: {command} {whole}.a* > {whole}"
-    with pytest.raises(BadInput, match=f"^{re.escape(said)}$"):
+    message = f"{whole}: exists only in 2 parts; join them: {command} {whole}.a* > {whole}"
+    with pytest.raises(BadInput, match=f"^{re.escape(message)}$"):
         rrf.read_mrrel(tmp_path, ["CUI1"])
 
 

@@ -58,9 +58,9 @@ def medprobe(command: str) -> tuple[int, str]:
 
 
 def works(command: str) -> str:
-    code, said = medprobe(command)
-    assert code == 0, said
-    return said
+    code, printed = medprobe(command)
+    assert code == 0, printed
+    return printed
 
 
 def test_run_gives_the_pipelines_numbers_and_records_nothing(project: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
 )
 @pytest.mark.usefixtures("project")
 def test_what_cannot_run_is_refused_in_a_line(command: str, says: str) -> None:
-    code, said = medprobe(command)
+    code, printed = medprobe(command)
     assert code == 2
-    assert says in said
-    assert len(said.strip().splitlines()) == 1
+    assert says in printed
+    assert len(printed.strip().splitlines()) == 1
 
 
 @pytest.mark.usefixtures("project")
@@ -122,9 +122,9 @@ def test_what_is_not_built_yet_says_how() -> None:
     for file in (places.BENCHMARKS / "drugs").iterdir():
         file.unlink()
     (places.BENCHMARKS / "drugs").rmdir()
-    code, said = medprobe("run mine --method mask_average --benchmark drugs")
+    code, printed = medprobe("run mine --method mask_average --benchmark drugs")
     assert code == 2
-    assert "dvc repro build-table@drugs" in said
+    assert "dvc repro build-table@drugs" in printed
 
 
 @pytest.mark.usefixtures("project")
@@ -142,8 +142,8 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     monkeypatch.chdir(tmp_path)
     Path("facts.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
-    told = f"run {tiny_model('bert')} --method mask_average --benchmark"
-    output = works(f"{told} facts.csv --prompts prompts.csv")
+    start = f"run {tiny_model('bert')} --method mask_average --benchmark"
+    output = works(f"{start} facts.csv --prompts prompts.csv")
     assert output.startswith("full: acc@1 100.0 %, queries: 1")
     assert "acc_at_10_by_answer" in output  # no name is cut
     assert "acc_at_1_tied" not in output
@@ -151,5 +151,5 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         "away/bert: no such folder"
         in medprobe("run away/bert --method fill_mask --benchmark facts.csv")[1]
     )
-    assert "no template for relation treats" in medprobe(f"{told} facts.csv")[1]
-    assert "params.yaml: no such file" in medprobe(f"{told} drugs")[1]
+    assert "no template for relation treats" in medprobe(f"{start} facts.csv")[1]
+    assert "params.yaml: no such file" in medprobe(f"{start} drugs")[1]

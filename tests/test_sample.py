@@ -102,7 +102,7 @@ def test_all_findings_of_a_probed_disease_are_of_one_system(world: World) -> Non
     for fact in world.facts:
         if fact.relation == context.RELATION:
             systems.setdefault(fact.subject, set()).add(places[fact.object])
-    assert all(len(some) == 1 for some in systems.values())
+    assert all(len(disease_systems) == 1 for disease_systems in systems.values())
     assert set.union(*systems.values()) == set(range(SYSTEMS))
 
 
@@ -155,15 +155,15 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
         (disease,) = (name for name in diseases if head.endswith(name))
         finding = findings[end.removesuffix(" .")]
         stated[finding.name] += 1
-        told = head.removesuffix(disease)
-        names = [name for name in (finding.name, *finding.synonyms) if name in told]
+        story = head.removesuffix(disease)
+        names = [name for name in (finding.name, *finding.synonyms) if name in story]
         untold += not names
         for wording in context.HAS_NOT:
-            assert not any(wording.format(name) in told for name in names), "that the patient has"
+            assert not any(wording.format(name) in story for name in names), "that the patient has"
         has = {finding}
         for other in findings.values():
             for called in (other.name, *other.synonyms):
-                if any(wording.format(called) in told for wording in context.HAS):
+                if any(wording.format(called) in story for wording in context.HAS):
                     has.add(other)
         several += len(has) > 1
         together += len(has) > 1 and any(has.issubset(system) for system in world.systems)

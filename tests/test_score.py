@@ -106,8 +106,8 @@ def test_of_each_variant_the_first_replicate_is_read_alone_where_that_is_enough(
     for piece, whole in zip(
         read_predictions(TABLE, first=True), read_predictions(TABLE), strict=True
     ):
-        own = whole[whole["replicate"] == whole["replicate"].min()]
-        pd.testing.assert_frame_equal(piece, own.reset_index(drop=True))
+        first_replicate = whole[whole["replicate"] == whole["replicate"].min()]
+        pd.testing.assert_frame_equal(piece, first_replicate.reset_index(drop=True))
     assert table["replicate"].nunique() > 1
 
 
@@ -124,18 +124,18 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     for variant, subsets in metrics.find("trust").score(table, folder, scoring).items():
         expected[variant].update(subsets)
     assert score_table(TABLE, folder, scoring) == expected
-    found = paired_table(TABLE, folder, scoring)
+    paired = paired_table(TABLE, folder, scoring)
     keys = ["variant", "replicate", "query_id"]
     expected = SCORER.paired(table, folder, scoring).sort_values(keys)
     expected = expected[expected["variant"].map(is_compared)].reset_index(drop=True)
-    assert {*found["variant"]} == {"", "original"}  # no steps of a sweep
-    pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), expected[[*found]])
+    assert {*paired["variant"]} == {"", "original"}  # no steps of a sweep
+    pd.testing.assert_frame_equal(paired.sort_values(keys, ignore_index=True), expected[[*paired]])
 
 
 def test_the_summary_holds_a_number_a_result() -> None:
     score(PARAMS)
-    made = {"taught": {"contrastive": 0.75}, "untaught": {"contrastive": 0.05}}
-    assert json.loads(SUMMARY.read_text()) == {"made_up": made}
+    expected_summary = {"taught": {"contrastive": 0.75}, "untaught": {"contrastive": 0.05}}
+    assert json.loads(SUMMARY.read_text()) == {"made_up": expected_summary}
     assert len(SUMMARY.read_text().splitlines()) <= 6
 
 
@@ -194,9 +194,9 @@ def test_a_table_is_scored_by_the_family_it_names() -> None:
     score(PARAMS)
     content = json.loads(SCORES.read_text())["made_up"]["default"]
     assert content["full"]["macro"]["perplexity"]["value"] == 7.5
-    one = table.assign(category="tests", target="C1", label=[1, 0] * 10, prediction="1")
-    one["query_id"] = [f"{number // 2}-{number % 2}" for number in range(20)]
-    write_predictions(one, TABLE, "f1")
+    f1_table = table.assign(category="tests", target="C1", label=[1, 0] * 10, prediction="1")
+    f1_table["query_id"] = [f"{number // 2}-{number % 2}" for number in range(20)]
+    write_predictions(f1_table, TABLE, "f1")
     score(PARAMS)
     content = json.loads(SCORES.read_text())["made_up"]["default"]
     assert content["tests"]["C1"]["f1"]["value"] == pytest.approx(2 / 3, abs=1e-6)
@@ -253,9 +253,9 @@ def test_a_baseline_is_named_with_its_benchmark() -> None:
         path = PREDICTIONS / f"baseline/prior/{benchmark}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TABLE, path)
-    found = [path.relative_to(PREDICTIONS) for path in prediction_tables(PREDICTIONS, PARAMS)]
-    assert found[0] == Path("baseline/prior/made_up.parquet")
-    assert len(found) == 3
+    table_paths = [path.relative_to(PREDICTIONS) for path in prediction_tables(PREDICTIONS, PARAMS)]
+    assert table_paths[0] == Path("baseline/prior/made_up.parquet")
+    assert len(table_paths) == 3
 
 
 def test_no_predictions_is_said() -> None:
@@ -286,17 +286,17 @@ def test_paired_tests_compare_systems_and_correct() -> None:
 
 def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
     tables = [
-        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=one)
-        for one in (in_this_process, run_remotely)
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=executor)
+        for executor in (in_this_process, run_remotely)
     ]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
 def test_paired_tests_compare_what_the_family_says() -> None:
-    for model, said in (("taught", "1"), ("untaught", "0")):
+    for model, label in (("taught", "1"), ("untaught", "0")):
         path = PREDICTIONS / model / "contrastive/made_up.parquet"
         table = read_table(path, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
-        table = table.assign(category="tests", target=["C1", "C2"] * 10, label=1, prediction=said)
+        table = table.assign(category="tests", target=["C1", "C2"] * 10, label=1, prediction=label)
         table["query_id"] = [f"{number}-0" for number in range(20)]
         write_predictions(table, path, "f1")
     whole, row = (

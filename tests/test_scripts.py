@@ -47,9 +47,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*arguments: str) -> Any:
     """The object that a command prints, which its schema allows."""
-    done = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    content = json.loads(done.stdout)
+    result = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
     Draft202012Validator(outputs.schema()[arguments[0]]).validate(content)
     return content
 
@@ -67,10 +67,10 @@ def test_commands_on_results_print_objects(home: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(home)
     names = [row["model"] for row in run("list", "models")["rows"]]
     assert names == ["taught", "untaught"]
-    shown = run("show", "made_up", "full-may_treat-3")
-    first = shown["systems"][0]
+    show_output = run("show", "made_up", "full-may_treat-3")
+    first = show_output["systems"][0]
     assert (first["model"], first["method"]) == ("taught", "contrastive")
-    assert shown["prompt"].startswith("drug 3")
+    assert show_output["prompt"].startswith("drug 3")
     difference = run("diff", "made_up", *SYSTEMS)["queries"]
     assert {row["system"] for row in difference} == {SYSTEMS[0]}
     moved = run("moved")
@@ -116,7 +116,7 @@ def test_the_state_of_a_project_is_an_object(
         "compare": Stage("after score", "medprobe compare", ("score",)),
     }
     monkeypatch.setattr(plan, "find_stale_stages", lambda: stages)
-    monkeypatch.setattr(plan, "order_by_first_result", lambda given: [*given])
+    monkeypatch.setattr(plan, "order_by_first_result", lambda stage_names: [*stage_names])
     assert [(row["stage"], row["after"]) for row in run("plan")["stages"]] == [
         ("score", None),
         ("compare", "score"),

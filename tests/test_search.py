@@ -21,12 +21,12 @@ def nearest(
 
 def slow(queries: Any, candidates: Any, names: list[str], k: int) -> list[list[str]]:
     """Every distance in double precision, sorted by distance and name."""
-    found = []
+    all_hits = []
     for query in queries.astype(np.float64):
         apart = [float(((query - candidate) ** 2).sum()) for candidate in candidates]
         order = sorted(range(len(names)), key=lambda i: (apart[i], names[i]))
-        found.append([names[i] for i in order[:k]])
-    return found
+        all_hits.append([names[i] for i in order[:k]])
+    return all_hits
 
 
 @given(st.integers(0, 10_000), st.integers(1, 60), st.integers(1, 12), st.integers(1, 3))
@@ -95,10 +95,10 @@ def test_some_names_of_an_index_that_grew_are_ranked_as_alone(
         index = NameIndex(distance)
         index.add(names[:cut], vectors[:cut])
         index.add(names[cut:], vectors[cut:])
-        some = sorted(draw.choice(count, int(draw.integers(1, count + 1)), replace=False))
-        among = [names[i] for i in some]
+        selected = sorted(draw.choice(count, int(draw.integers(1, count + 1)), replace=False))
+        among = [names[i] for i in selected]
         places, scores = index.nearest(queries, among, k)
-        alone, same = nearest(queries, vectors[some], among, k, distance)
+        alone, same = nearest(queries, vectors[selected], among, k, distance)
         assert [[index.names[i] for i in row] for row in places] == [
             [among[i] for i in row] for row in alone
         ]

@@ -51,8 +51,8 @@ def test_the_case_is_cut_outwards_from_the_target() -> None:
 
 def test_the_cases_inputs_grow_in_the_documents_order() -> None:
     parts = case(most=4)
-    shown = [[parts[n].mention.id for n in step] for step in layouts("real", parts, "")]
-    assert shown == [
+    mention_steps = [[parts[n].mention.id for n in step] for step in layouts("real", parts, "")]
+    assert mention_steps == [
         ["runny nose"],
         ["felt sick", "runny nose"],
         ["felt sick", "runny nose", "mucus in the throat"],
@@ -103,8 +103,8 @@ def test_segments_partition_a_window_with_one_entity_each(
     assert len(parts) == min(most, len(pool))
     assert parts[0].mention == centre
     ordered = sorted(parts)
-    for one, following in pairwise(ordered):
-        assert one.end == following.start
+    for segment, following in pairwise(ordered):
+        assert segment.end == following.start
     for part in parts:
         inside = [m for m in pool if part.start <= m.start and m.end <= part.end]
         assert inside == [part.mention]
@@ -118,9 +118,9 @@ def test_sides_alternate_until_one_is_exhausted(
 ) -> None:
     pool, centre, length = document
     parts = segments(pool, centre, length, most)
-    left, right = pool.index(centre), len(pool) - pool.index(centre) - 1
+    left_count, right = pool.index(centre), len(pool) - pool.index(centre) - 1
     turns = ["left" if part.mention < centre else "right" for part in parts[1:]]
-    both = 2 * min(left, right)
+    both = 2 * min(left_count, right)
     assert turns[:both] == (["left", "right"] * both)[: len(turns[:both])]
     assert len(set(turns[both:])) <= 1
 
@@ -151,6 +151,8 @@ def test_real_texts_are_nested_pieces_of_the_document(
     pool, centre, length = document
     words = "".join(chr(97 + n % 26) for n in range(length))
     parts = segments(pool, centre, length, 10)
-    shown = [text("real", [parts[n] for n in step], words) for step in layouts("real", parts, "")]
-    for before, after in zip(shown, [*shown[1:], words], strict=True):
+    step_texts = [
+        text("real", [parts[n] for n in step], words) for step in layouts("real", parts, "")
+    ]
+    for before, after in zip(step_texts, [*step_texts[1:], words], strict=True):
         assert before in after

@@ -42,37 +42,37 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
     rows = []
     for (model, method), table in systems.items():
         name, _, variant = method.partition(":")
-        found = summarise(table.assign(variant=variant), SCORING)
-        rows += list(to_rows({"facts": found}, model, name))
+        all_scores = summarise(table.assign(variant=variant), SCORING)
+        rows += list(to_rows({"facts": all_scores}, model, name))
     tables = {name: average_by_query(weighted(table)) for name, table in systems.items()}
     metadata = replace(METADATA, primary_metric=metric)
-    made = {
+    provenance = {
         "comparison": pd.DataFrame(rows, columns=COMPARISON),
         "significance": significance(tables, "facts", SCORING.params, 1),
         "benchmarks": {"facts": metadata},
     }
-    return Results(**{**made, **about})  # type: ignore[arg-type]
+    return Results(**{**provenance, **about})  # type: ignore[arg-type]
 
 
 def hits(right: int, of: int) -> list[float]:
     return [1.0] * right + [0.0] * (of - right)
 
 
-def best(found: Results, metric: str = "acc_at_1", subset: str = "full") -> Standing:
-    one = standing(found, "facts", subset, metric)
-    assert one
-    return one
+def best(page_results: Results, metric: str = "acc_at_1", subset: str = "full") -> Standing:
+    best_standing = standing(page_results, "facts", subset, metric)
+    assert best_standing
+    return best_standing
 
 
 def counted(answers: int) -> dict[str, pd.DataFrame]:
     """The statistics of a benchmark of ten queries with so many names."""
     names = [f"name {number}" for number in range(answers)]
-    asked = [
+    query_rows = [
         (f"q{n}", "facts", "may_treat", "s", f"S{n}", "[Y]", [names[n]], [""], "full")
         for n in range(10)
     ]
     benchmark = BenchmarkTables(
-        pd.DataFrame(asked, columns=QUERY_COLUMNS),
+        pd.DataFrame(query_rows, columns=QUERY_COLUMNS),
         pd.DataFrame([(name, "", "", "full") for name in names], columns=CANDIDATE_COLUMNS),
     )
     return {"facts": statistics(benchmark)}
@@ -94,16 +94,20 @@ def test_the_sections_of_a_benchmark() -> None:
         system: values(hits(n, 40), "acc_at_1").assign(acc_at_1_tied=hits(n + (n == 30), 40))
         for system, n in right.items()
     }
-    found = results(systems, "acc_at_1", statistics=counted(20))
+    page_results = results(systems, "acc_at_1", statistics=counted(20))
     sections = (models.section, sweeps.section, differences.section)
-    check_snapshot("facts", [part for one in sections for part in one(found, "facts")])
+    check_snapshot(
+        "facts", [part for section in sections for part in section(page_results, "facts")]
+    )
 
 
 def test_a_difference_of_few_queries_is_marked() -> None:
     systems = {("one", "x"): hits(5, 8), ("other", "x"): hits(3, 8)}
-    found = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
-    assert not best(found).clear
-    assert f"| +25.0 {MARK} (p = 0.5) |" in "".join(lines(standings.table("", [("", best(found))])))
+    page_results = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
+    assert not best(page_results).clear
+    assert f"| +25.0 {MARK} (p = 0.5) |" in "".join(
+        lines(standings.table("", [("", best(page_results))]))
+    )
 
 
 def test_ties_have_no_winner() -> None:
@@ -111,14 +115,16 @@ def test_ties_have_no_winner() -> None:
     same = {("one", "x"): swapped, ("other", "x"): swapped[::-1]}
     apart = {("one", "x"): hits(9, 20), ("other", "y"): hits(9, 20), ("other", "x"): hits(2, 20)}
     for systems in (same, apart):
-        found = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
-        assert best(found).shared
+        page_results = results(
+            {key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1"
+        )
+        assert best(page_results).shared
 
 
 def test_one_model_alone_is_compared_with_nobody() -> None:
-    found = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
-    assert not best(found).rivals
-    assert differences.section(found, "facts") == []
+    page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
+    assert not best(page_results).rivals
+    assert differences.section(page_results, "facts") == []
 
 
 def test_six_diseases_show_nothing_however_far_apart() -> None:
@@ -128,24 +134,26 @@ def test_six_diseases_show_nothing_however_far_apart() -> None:
         (model, "classifier"): values([*numbers], "f1")
         for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
     }
-    found = results(systems, "f1")
-    assert not best(found, "f1").clear
-    found.benchmarks["facts"] = replace(found.benchmarks["facts"], cluster="target")
-    shown = [line for part in differences.section(found, "facts") for line in lines(part)]
-    assert "| full | models under one method | 3 | 0 | ∞ |" in shown
-    assert any("with so few diseases" in line for line in shown)
+    page_results = results(systems, "f1")
+    assert not best(page_results, "f1").clear
+    page_results.benchmarks["facts"] = replace(page_results.benchmarks["facts"], cluster="target")
+    page_lines = [
+        line for part in differences.section(page_results, "facts") for line in lines(part)
+    ]
+    assert "| full | models under one method | 3 | 0 | ∞ |" in page_lines
+    assert any("with so few diseases" in line for line in page_lines)
 
 
 def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     """Answers are counted by the benchmark's rule; a relation ranks the names of its type."""
     names = [("Gout", "treats"), ("gout", "treats"), ("flu", "treats"), ("rash", "causes")]
-    asked = [
+    query_rows = [
         ("q0", "facts", "treats", "s", "S", "[Y]", ["the gout"], [""], "full"),
         ("q1", "facts", "causes", "s", "S", "[Y]", ["rash"], [""], "full"),
         ("q2", "facts", "causes", "s", "S", "[Y]", ["not among them"], [""], "full"),
     ]
     benchmark = BenchmarkTables(
-        pd.DataFrame(asked, columns=QUERY_COLUMNS),
+        pd.DataFrame(query_rows, columns=QUERY_COLUMNS),
         pd.DataFrame([(a, "", b, "full") for a, b in names], columns=CANDIDATE_COLUMNS),
         normalise="biolama",
     )
@@ -164,16 +172,18 @@ def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
         (model, "x"): values((draw.random(n) < share).astype(float) + 1, metric)
         for model, share in (("a", 0.2), ("b", 0.5), ("c", 0.9))
     }
-    found = results(systems, metric)
-    macro = found.comparison.query("relation == 'macro' and metric == @metric")
+    page_results = results(systems, metric)
+    macro = page_results.comparison.query("relation == 'macro' and metric == @metric")
     order = macro.sort_values("value", ascending=metric == "perplexity", kind="stable")
     first, second, _ = order["model"]
-    tests = found.significance
-    own = tests[(tests["model_a"] == first) | (tests["model_b"] == first)]
-    one = best(found, metric)
-    assert (one.best["model"], one.rivals[0][0]["model"]) == (first, second)
-    assert one.clear == (own["p_holm"] < 0.05).all()
-    assert ("†" in "".join(lines(standings.table("", [("", one)], caption="")))) != one.clear
+    tests = page_results.significance
+    own_tests = tests[(tests["model_a"] == first) | (tests["model_b"] == first)]
+    best_standing = best(page_results, metric)
+    assert (best_standing.best["model"], best_standing.rivals[0][0]["model"]) == (first, second)
+    assert best_standing.clear == (own_tests["p_holm"] < 0.05).all()
+    assert (
+        "†" in "".join(lines(standings.table("", [("", best_standing)], caption="")))
+    ) != best_standing.clear
 
 
 def test_what_is_no_common_quantity_is_not_compared() -> None:
@@ -184,10 +194,10 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
         *("facts", SCORING.params, 1),
         kinds=kinds,
     )
-    found = results(tables, "perplexity", significance=tested)
-    assert best(found, "perplexity").rivals == []
-    shown = [line for part in models.section(found, "facts") for line in lines(part)]
-    assert not any("best model" in line for line in shown)
+    page_results = results(tables, "perplexity", significance=tested)
+    assert best(page_results, "perplexity").rivals == []
+    page_lines = [line for part in models.section(page_results, "facts") for line in lines(part)]
+    assert not any("best model" in line for line in page_lines)
 
 
 def test_a_coin_is_chance_for_true_and_false() -> None:
@@ -211,10 +221,12 @@ def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
     )
     systems = {("mine", "contrastive"): sets}
     about = {"published": {"mine": "BioBERT"}, "builders": {"facts": "medlama"}}
-    found = results(systems, "acc_at_1", **about)
-    assert found.comparison["std"].iloc[0] == pytest.approx(np.std([0.02, 0.06], ddof=1), abs=1e-6)
-    assert "4.0 ± 2.8" in str(published.section(found, "facts"))
-    assert "4.0 ± 2.8  [" in str(models.section(found, "facts"))
+    page_results = results(systems, "acc_at_1", **about)
+    assert page_results.comparison["std"].iloc[0] == pytest.approx(
+        np.std([0.02, 0.06], ddof=1), abs=1e-6
+    )
+    assert "4.0 ± 2.8" in str(published.section(page_results, "facts"))
+    assert "4.0 ± 2.8  [" in str(models.section(page_results, "facts"))
 
 
 def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
@@ -226,29 +238,31 @@ def understood(target: Mapping[str, float], negative: Mapping[str, float], n: in
             rises = np.arange(n) < shares[model] * n
             table = values(rises.astype(float), "understand", centre)
             tables.append(table.assign(confuse=0.0, misunderstand=1.0 - rises))
-        asked = ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
-        systems[asked] = pd.concat(tables)
-    found = results(systems, "understand")
+        model_and_method = (
+            ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
+        )
+        systems[model_and_method] = pd.concat(tables)
+    page_results = results(systems, "understand")
     tested = significance(
         {name: average_by_query(weighted(table)) for name, table in systems.items()},
         *("facts", SCORING.params, 1),
         contrasts=[("target", "negative")],
     )
     about = {"facts": replace(context.METADATA, cluster="subject_id")}
-    return replace(found, significance=tested, benchmarks=about)
+    return replace(page_results, significance=tested, benchmarks=about)
 
 
 def test_around_a_negative_target_low_is_good() -> None:
-    found = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
-    assert best(found, "understand", "negative").best["model"] == "one"
-    assert best(found, "misunderstand", "negative").best["value"] == 0.9
-    assert best(found, "understand", "target").shared
+    page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
+    assert best(page_results, "understand", "negative").best["model"] == "one"
+    assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
+    assert best(page_results, "understand", "target").shared
 
 
 def test_the_negative_target_tells_a_model_from_copying() -> None:
     """`one` is a copier around targets alone."""
-    found = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
-    check_snapshot("understood", ucm.section(found, "facts"))
+    page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
+    check_snapshot("understood", ucm.section(page_results, "facts"))
 
 
 def test_of_four_models_no_rankings_are_compared() -> None:

@@ -1,23 +1,31 @@
 """A model behind a server gives the numbers of the same model in this process, or is refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import transformers
 
 import probing
-from medprobe.backends import RECORD, finder
+from medprobe.backends import RATES, RECORD, finder
+from medprobe.backends.base import Chat
 from medprobe.backends.client import TRIES, Client
+from medprobe.backends.proof import measure_rates
+from medprobe.commands import plan
+from medprobe.commands.stale_stages import Stage
+from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ServerParams, load_params
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.engine.writing import WritingSettings
 from medprobe.methods.answering import Answering
 from medprobe.methods.judgment import Judgment
 from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.perplexity import Perplexity
-from medprobe.stages.probe import prepare
+from medprobe.metrics.results import prediction_tables, refusals
+from medprobe.stages.probe import prepare, probe
 from medprobe.stages.prove import prove
 from medprobe.testing.server import serving
 
@@ -30,7 +38,8 @@ track: {}
 """
 ENGINE = EngineParams(device="cpu")
 NAMES = probing.NAMES[3:7]
-WORDS = [("Is it [1] or [2]?", "pain", "SNCA")]  # whole words of the tiny vocabulary
+WORDINGS = [("Is it [1] or [2]?", "x", "z")]  # letters that no other token begins with
+TEMPLATE = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +47,28 @@ def checkpoint(tiny_model):
     return tiny_model("gpt2")
 
 
+@pytest.fixture(scope="module")
+def chat_checkpoint(checkpoint, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "chat"
+    shutil.copytree(checkpoint, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch, checkpoint):
     """`project(url)` writes params.yaml with a server, and returns its model's folder."""
     monkeypatch.chdir(tmp_path)
 
-    def make(url: str, kind: str = "causal", **more: object) -> Path:
+    def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
         server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), **more}
         models = json.dumps({kind: {"llama": {}}})
-        methods = json.dumps({kind: {"fill": {}}})
+        benchmarks = json.dumps({"table": {"facts": {}}})
         text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"
-        Path("params.yaml").write_text(text + f"methods: {methods}\n")
+        text += f"methods: {json.dumps({kind: methods or {}})}\nbenchmarks: {benchmarks}\n"
+        Path("params.yaml").write_text(text)
         return Path("outputs/models/llama")
 
     return make
@@ -62,21 +82,69 @@ def record(folder):
     return json.loads((folder / RECORD).read_text())["proof"]
 
 
-@pytest.mark.parametrize("method", [Likelihood, Perplexity, Answering])
-def test_a_server_gives_the_numbers_of_the_model_in_this_process(method, project, checkpoint):
-    settings = {
-        Likelihood: {"per_token": True, "ranks": True},
-        Answering: {"forms": ["constrained"]},
-    }
-    chosen = method.Settings(**settings.get(method, {}))
-    task = probing.task(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES), 3)
+PASSES = {  # of a served model, by kind
+    Likelihood: {"causal": [""], "chat": [""]},
+    Perplexity: {"causal": [""], "chat": [""]},
+    Answering: {"causal": ["none-0-shot-constrained"], "chat": ["chat-0-shot-constrained"]},
+    Judgment: {"causal": ["none", "likelihood"], "chat": ["chat", "likelihood"]},
+}
+SETTINGS = {
+    Likelihood: {"per_token": True, "ranks": True},
+    Answering: {"forms": ["constrained"]},
+    Judgment: {"wordings": WORDINGS},
+}
+
+
+@pytest.mark.parametrize("kind", ["causal", "chat"])
+@pytest.mark.parametrize("method", PASSES)
+def test_a_server_gives_the_numbers_of_the_model_in_this_process(
+    method, kind, project, checkpoint, chat_checkpoint
+):
+    folder = chat_checkpoint if kind == "chat" else checkpoint
+    chosen = method.Settings(**SETTINGS.get(method, {}))
+    queries = probing.queries()
+    queries["answers"] = [[NAMES[number % 2]] for number in range(len(queries))]
+    queries["answer_ids"] = queries["answers"]
+    queries["subject"] = queries["subject_id"] = queries["query_id"]
+    tables = BenchmarkTables(queries, probing.candidates(NAMES))
+    with serving(folder) as (url, server):
+        server.top = 100_000  # all words are among the likeliest, so their numbers are exact
+        record = proved(project(url, kind, tokenizer=str(folder)))
+        served, local = method(record, chosen, ENGINE, 1), method(folder, chosen, ENGINE, 1)
+        assert served.passes() == PASSES[method][kind]
+        for task in local.tasks(tables, 3):
+            for pass_ in served.passes():
+                ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
+                pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_checkpoint):
+    chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
+    with serving(chat_checkpoint) as (url, server):
+        served = prove_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
+        [[(text, share)]] = served.write(
+            [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), ""
+        )
+        body = server.requests[-1]
+        assert [(m["role"], m["content"]) for m in body["messages"]] == [
+            ("user", "Aspirin treats ____ ."),
+            ("assistant", "pain"),
+            ("user", "Velotrine treats ____ ."),
+        ]
+        message = server.answer("chat/completions", body)["choices"][0]["message"]
+        first_line = message["content"].strip().partition("\n")[0]
+        assert (text, share) == (" ".join(first_line.split()), 1)
+
+
+def test_a_word_that_is_not_among_the_likeliest_has_the_last_of_them(project, checkpoint):
     with serving(checkpoint) as (url, _):
-        folder = proved(project(url))
-        served, local = method(folder, chosen, ENGINE, 1), method(checkpoint, chosen, ENGINE, 1)
-        assert served.passes() == local.passes()
-        for pass_ in local.passes():
-            ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
-            pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+        served = prove_and_open(project(url))
+        prompt = {"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}
+        [answer] = served.client.post_all("completions", [prompt])
+        top = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+        word = max(top, key=top.get).strip()
+        [scores] = served.word_log_probs(["Aspirin treats [Y]"], ["q"], [word, "nothing"], "\n")
+        assert scores == [max(top.values()), min(top.values())]
 
 
 def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
@@ -225,14 +293,89 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
         prepare("llama", "rank_change", "facts", load_params())
 
 
-def test_what_would_take_longer_than_allowed_is_refused(project, checkpoint):
-    with serving(checkpoint) as (url, served):
-        method = Likelihood(proved(project(url, hours=1e-5)), Likelihood.Settings(), ENGINE, 1)
+@pytest.mark.parametrize(
+    ("fault", "method", "reason"),
+    [
+        ("leaves out", "likelihood", "likelihood on llama: the server has not proved what the"),
+        ("leaves out", "rank_change", "weights: not by a server); choose one of: answering"),
+        ("other tokens", "answering", "answering on llama: the model's backend can give none"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
+    fault, method, reason, project, checkpoint
+):
+    """The stage ends well, so that others go on; nothing counts the table."""
+    with serving(checkpoint, fault) as (url, served):
+        proved(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
+        write_benchmark()
         count = len(served.requests)
-        task = probing.task(probing.queries(), probing.candidates(NAMES), 3)
-        with pytest.raises(BadInput, match=r"16 names to score take about .* hours: 1e-05 are"):
-            method.predict(task, "")
+        probe("llama", method, "facts", params := load_params())
         assert len(served.requests) == count
+    path = places.PREDICTIONS / f"llama/{method}/facts.parquet"
+    assert reason in read_refusal(path) and pd.read_parquet(path).empty
+    assert [*refusals(places.PREDICTIONS, params)] == [path]
+    with pytest.raises(BadInput, match="no predictions"):
+        prediction_tables(places.PREDICTIONS, params)
+
+
+def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
+    with serving(checkpoint, "leaves out") as (url, _):
+        method = Answering(proved(project(url)), Answering.Settings(), ENGINE, 1)
+        assert method.passes() == ["none-0-shot-free"]
+
+
+def plan_of(method):
+    command = f"medprobe probe --method {method} --model llama --benchmark facts"
+    stage = Stage("now", [command], ())
+    return plan.estimate_time(f"probe-{method}@llama-facts", stage, load_params())
+
+
+def test_requests_are_planned_and_what_would_take_too_long_is_not_begun(project, checkpoint):
+    methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
+    with serving(checkpoint) as (url, served):
+        folder = project(url, methods=methods, hours=1 / 3600)
+        assert plan_of("likelihood") is None  # before the proof
+        write_benchmark()
+        proved(folder)
+        rates = {"echo": 4.0, "top_logprobs": 9.0, "write": 2.0}
+        (places.RUNS / "llama" / RATES).write_text(json.dumps(rates))
+        note = "refused, hours: 0.000277778 is allowed"
+        # 4 queries of 4 prompts; 4 names
+        assert plan_of("likelihood") == plan.Time(4 * 4 / 4, False, note)
+        assert plan_of("answering") == plan.Time(4 * 4 / 4 + 4 / 2, False, note)
+        assert plan_of("perplexity") == plan.Time(1, False)
+        assert plan_of("rank_change").note.startswith("not asked: rank_change on llama")
+        count = len(served.requests)
+        probe("llama", "likelihood", "facts", load_params())
+        reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        assert "its requests take about 4 s at the rate of its proof, hours" in reason
+        assert len(served.requests) == count
+        proved(project(url, methods=methods, hours=1))  # what is allowed is no part of the record
+        probe("llama", "likelihood", "facts", load_params())
+        count = len(served.requests)
+        assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        proved(project(url, methods=methods, hours=2))
+        assert plan_of("likelihood") == plan.Time(0, False)
+        proofs = len(served.requests) - count
+        probe("llama", "likelihood", "facts", load_params())
+        assert len(served.requests) == count + proofs  # its parts are kept
+
+
+def test_rates_are_measured_with_all_requests_at_once(checkpoint):
+    with serving(checkpoint) as (url, served):
+        ticks = iter([100.0, 104.0, 200.0, 202.0])
+        params = ServerParams(url=url, model="tiny", tokenizer=checkpoint, requests=3)
+        timed = Client("llama", params, clock=lambda: next(ticks))
+        proof = {"echo": "proved", "top_logprobs": "refused", "write": "proved"}
+        assert measure_rates(timed, "causal", proof) == {"echo": 6 / 4, "write": 6 / 2}
+        assert len({json.dumps(body["prompt"]) for body in served.requests}) == 12
+
+
+def write_benchmark():
+    tables = BenchmarkTables(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES))
+    tables.write(places.BENCHMARKS / "facts")
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms="open")
+    about.write(places.ABOUT / "facts.json")
 
 
 def proved(folder):

@@ -36,8 +36,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         score(Params(score=ScoreParams(bootstrap=50), **NAMED))
         options = [word for form in FORMS for word in ("--format", form)]
         command = ["merge", ".", "--out", "shared", "--organization", "our-group", *options]
-        done = CliRunner().invoke(main, command)
-        assert done.exit_code == 0, done.output
+        outcome = CliRunner().invoke(main, command)
+        assert outcome.exit_code == 0, outcome.output
     return folder / "shared"
 
 
@@ -47,34 +47,34 @@ def records(out: Path) -> list[dict]:
 
 def test_records_have_every_mean_with_its_interval_and_queries(out: Path) -> None:
     file = shared.read(out)
-    found = records(out)
-    assert len(found) == len(file.results) == 2
-    for record, result in zip(found, file.results, strict=True):
+    records_by_name = records(out)
+    assert len(records_by_name) == len(file.results) == 2
+    for record, result in zip(records_by_name, file.results, strict=True):
         assert record["model_info"]["name"] == result.model
         listed = {
             (
-                one["metric_config"]["additional_details"]["variant"],
-                one["evaluation_name"].partition("/")[2],
-                one["metric_config"]["metric_id"].removeprefix("medprobe."),
-            ): one
-            for one in record["evaluation_results"]
+                metric_result["metric_config"]["additional_details"]["variant"],
+                metric_result["evaluation_name"].partition("/")[2],
+                metric_result["metric_config"]["metric_id"].removeprefix("medprobe."),
+            ): metric_result
+            for metric_result in record["evaluation_results"]
         }
-        known = {
+        expected_means = {
             (variant, subset, metric): numbers
             for variant, by_subset in result.scores.items()
             for subset, relations in by_subset.items()
             if "/" not in subset
             for metric, numbers in relations["macro"].items()
         }
-        assert listed.keys() == known.keys()
-        assert "low" in known["default", "full", "acc_at_1"]
-        for key, one in listed.items():
-            numbers, details = known[key], one["score_details"]
+        assert listed.keys() == expected_means.keys()
+        assert "low" in expected_means["default", "full", "acc_at_1"]
+        for key, metric_result in listed.items():
+            numbers, details = expected_means[key], metric_result["score_details"]
             assert details["score"] == numbers["value"]
             if "low" in numbers:
                 interval = details["uncertainty"]["confidence_interval"]
                 assert (interval["lower"], interval["upper"]) == (numbers["low"], numbers["high"])
-            hashes = one["source_data"]["additional_details"]
+            hashes = metric_result["source_data"]["additional_details"]
             assert hashes["queries_sha256"] == file.benchmarks["made_up"].queries["full"]
 
 
@@ -98,8 +98,8 @@ def test_the_hubs_own_library_reads_its_form(out: Path) -> None:
 
 def test_the_hubs_form_needs_an_account(out: Path, tmp_path: Path) -> None:
     command = ["merge", str(out), "--out", str(tmp_path / "x"), "--format", "eval-results"]
-    done = CliRunner().invoke(main, command)
-    assert done.exit_code == 2 and "--organization" in done.output
+    outcome = CliRunner().invoke(main, command)
+    assert outcome.exit_code == 2 and "--organization" in outcome.output
     assert not (tmp_path / "x").exists()
 
 

@@ -86,10 +86,10 @@ def released() -> None:
     negative."""
     with Path("data/diskne/annotation.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row["keep"] == "yes"]
-    one = rows[0]
-    other = next(row for row in rows if row["cui"] != one["cui"])
+    first_row = rows[0]
+    other = next(row for row in rows if row["cui"] != first_row["cui"])
     lines = ["pair_id,CUI,label,original_cui,start_index,end_index"]
-    for row, negative in ((one, other), (other, one)):
+    for row, negative in ((first_row, other), (other, first_row)):
         end = int(row["end"]) - 1
         lines.append(f"{row['pair_id']},{row['cui']},entailment,{row['cui']},{row['start']},{end}")
         cuis = f"{negative['cui']},non-entailment,{row['cui']}"
@@ -117,12 +117,19 @@ def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
     assert [p for p in inside if not any(p.is_relative_to(source) for source in sources)] == []
     files = {path for path in inside if (data / path).is_file()}
     assert [s for s in sources if not any(p.is_relative_to(s) for p in files)] == []
-    told = tables.others["sources"]
-    assert list(told.columns) == ["source", "what", "name", "rows"]
-    read_from = [Path(one) for one in told.loc[told["source"] != "", "source"]]
-    assert all(any(one.is_relative_to(source) for source in sources) for one in read_from)
-    assert {s for s in sources if any(one.is_relative_to(s) for one in read_from)} == {*sources}
-    assert (told["rows"] > 0).all()
+    source_counts = tables.others["sources"]
+    assert list(source_counts.columns) == ["source", "what", "name", "rows"]
+    read_from = [
+        Path(source_path)
+        for source_path in source_counts.loc[source_counts["source"] != "", "source"]
+    ]
+    assert all(
+        any(source_path.is_relative_to(source) for source in sources) for source_path in read_from
+    )
+    assert {
+        s for s in sources if any(source_path.is_relative_to(s) for source_path in read_from)
+    } == {*sources}
+    assert (source_counts["rows"] > 0).all()
     assert tables.builder == builder
     assert set(tables.queries["benchmark"]) == {"mine"}
 

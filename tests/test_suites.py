@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from broken_tables import MUTATIONS, drop
+from medprobe import benchmarks
 from medprobe.quality import gate, suites
 from medprobe.quality.suites import Suite
 from package_names import own_names
@@ -43,8 +44,15 @@ def test_sound_tables_pass_without_a_warning(
     built_tables: BuiltTables,
     loaded: dict[tuple[str, str], Suite],
     builder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tables, _ = built_tables[builder]
+    if builder in own_names("benchmarks"):  # the gate reads what dvc.yaml names, and no other file
+        for source in benchmarks.find(builder).gate_sources:
+            (tmp_path / "data" / source).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "data" / source).symlink_to(Path("data", source).resolve())
+        monkeypatch.chdir(tmp_path)
     chosen = [suite for (of, table), suite in loaded.items() if of == builder and table in tables]
     reports = gate.run(chosen, tables, text=True)
     failed = [check for report in reports for check in report["checks"] if not check["success"]]

@@ -12,30 +12,30 @@ RELATIONS = [f"relation_{number}" for number in range(12)]
 
 def rows(std: float | None = 0.02) -> pd.DataFrame:
     """A sweep over mask ratios: relation n has n per cent at 0.1, twice that at 0.5."""
-    found = []
+    sweep_rows = []
     for ratio, times in ((0.1, 1), (0.5, 2)):
         values = {name: number / 100 * times for number, name in enumerate(RELATIONS)}
         for relation, value in {**values, "macro": 0.05, "micro": 0.06}.items():
             numbers = {"value": value, "low": 0.0, "high": 0.9, "n": 10}
             keys = ("made_up", "full", relation, "taught", f"probe:mask_ratio-{ratio}", "acc_at_1")
             named = dict(zip(COMPARISON[:6], keys, strict=True)) | numbers
-            found.append(named | ({} if std is None else {"std": std}))
-    return pd.DataFrame(found)
+            sweep_rows.append(named | ({} if std is None else {"std": std}))
+    return pd.DataFrame(sweep_rows)
 
 
 def test_a_sweep_is_a_curve() -> None:
-    [one] = draw(rows(), METADATA)
-    assert one.caption == "acc@1 by mask ratio of probe (made_up, full)."
+    [drawing] = draw(rows(), METADATA)
+    assert drawing.caption == "acc@1 by mask ratio of probe (made_up, full)."
 
 
 def test_by_relation_the_highest_and_the_mean() -> None:
-    [one] = by_relation(rows(), METADATA)
-    assert one.file == "made_up-taught-probe-mask_ratio-relations.svg"
-    assert "acc@1 of taught by mask ratio of probe, by relation" in one.caption
-    assert one.caption.endswith("deviation over replicates.")
-    shown = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in one.svg]
-    assert shown == RELATIONS[3:]  # nine of twelve
-    assert ">micro<" in one.svg and ">macro<" not in one.svg
+    [drawing] = by_relation(rows(), METADATA)
+    assert drawing.file == "made_up-taught-probe-mask_ratio-relations.svg"
+    assert "acc@1 of taught by mask ratio of probe, by relation" in drawing.caption
+    assert drawing.caption.endswith("deviation over replicates.")
+    named_relations = [name for name in RELATIONS if f">{name.replace('_', ' ')}<" in drawing.svg]
+    assert named_relations == RELATIONS[3:]  # nine of twelve
+    assert ">micro<" in drawing.svg and ">macro<" not in drawing.svg
 
 
 def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

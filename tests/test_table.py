@@ -49,13 +49,13 @@ def build_benchmark(data: Path, settings: table.Settings) -> BenchmarkTables:
 
 
 def test_objects_of_a_subject_are_one_query_and_aliases_are_answers(tmp_path: Path) -> None:
-    found = build_benchmark(tmp_path, write(tmp_path, csv()))
-    first, second = found.queries.to_dict("records")
+    built = build_benchmark(tmp_path, write(tmp_path, csv()))
+    first, second = built.queries.to_dict("records")
     assert first["prompt"] == "stovumol is given for [Y] ."
     assert first["answers"] == ["Karsten syndrome", "KS", "Karsten's", "chronic pain"]
     assert first["answer_ids"] == ["Karsten syndrome"] * 3 + ["chronic pain"]
     assert (second["query_id"], second["answers"]) == ("treats/brenavir", ["flu"])
-    assert list(found.candidates["name"]) == ["Karsten syndrome", "chronic pain", "flu"]
+    assert list(built.candidates["name"]) == ["Karsten syndrome", "chronic pain", "flu"]
 
 
 def test_all_forms_give_the_same_benchmark(tmp_path: Path) -> None:
@@ -84,10 +84,10 @@ def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> N
     about = {name: {"templates": ["[X] has [Y] .", "[Y] is of [X] ."]} for name in ("P1", "P2")}
     (tmp_path / "tables/metadata_relations.json").write_text(json.dumps(about))
     prompts = Path("tables/metadata_relations.json")
-    found = build_benchmark(tmp_path, table.Settings(facts=Path("tables/BEAR"), prompts=prompts))
-    assert list(found.queries["relation"]) == ["P1", "P2"]
-    assert list(found.queries["prompt"]) == ["Norway has [Y] ."] * 2
-    assert list(found.candidates["id"]) == ["Q2", "Q2"]
+    built = build_benchmark(tmp_path, table.Settings(facts=Path("tables/BEAR"), prompts=prompts))
+    assert list(built.queries["relation"]) == ["P1", "P2"]
+    assert list(built.queries["prompt"]) == ["Norway has [Y] ."] * 2
+    assert list(built.candidates["id"]) == ["Q2", "Q2"]
 
 
 FAMILIES = AliasFamilies()
@@ -120,39 +120,77 @@ def write_bear(data: Path) -> table.Settings:
 
 
 def test_all_templates_and_the_answer_space_of_lm_pub_quiz_are_used(tmp_path: Path) -> None:
-    found = build_benchmark(tmp_path, write_bear(tmp_path))
-    own = found.queries[found.queries["subset"] == "full"]
-    family = found.queries[found.queries["family_id"] == "P1/Q-Norway"]
-    assert list(own["prompt"]) == ["Norway has [Y] .", "Swiss has [Y] .", "Norway pays in [Y] ."]
+    built = build_benchmark(tmp_path, write_bear(tmp_path))
+    own_queries = built.queries[built.queries["subset"] == "full"]
+    family = built.queries[built.queries["family_id"] == "P1/Q-Norway"]
+    assert list(own_queries["prompt"]) == [
+        "Norway has [Y] .",
+        "Swiss has [Y] .",
+        "Norway pays in [Y] .",
+    ]
     assert list(family["prompt"]) == ["Norway has [Y] .", "[Y] is of Norway ."]
     assert list(family["wording"]) == ["original", "2"]
-    assert set(found.queries["family_id"]) == {
+    assert set(built.queries["family_id"]) == {
         "",
         "P1/Q-Norway",
         "P1/Q-Swiss",
     }  # P2 has one wording
     ranked = {
         task.name: sorted(task.candidates["name"])
-        for task in object.__new__(MaskAverage).tasks(found, 10)
+        for task in object.__new__(MaskAverage).tasks(built, 10)
     }
     assert ranked["P1/families"] == ranked["P1/full"] == ["Bern", "Oslo", "Paris"]
     assert ranked["P2/full"] == ["Bern", "Oslo", "Paris", "crown"]
-    counts = benchmark_statistics.statistics(found).set_index(["subset", "relation"])
+    counts = benchmark_statistics.statistics(built).set_index(["subset", "relation"])
     assert counts.loc[("full", "P1"), "chance_at_1"] == pytest.approx(1 / 3)
+
+
+def test_an_object_is_what_the_answer_space_calls_it(tmp_path: Path) -> None:
+    settings = write_bear(tmp_path)
+    row = {"sub_id": "Q1", "sub_label": "Norway", "sub_aliases": ["Norge"], "answer_idx": 0}
+    row |= {"obj_id": "Q4", "obj_label": "Christiania"}
+    (tmp_path / "tables/BEAR/P1.jsonl").write_text(json.dumps(row))
+    tables = build_benchmark(tmp_path, settings)
+    query = tables.queries[tables.queries["relation"] == "P1"].iloc[0]
+    assert list(query["answers"]) == ["Oslo", "Christiania"]
+    assert list(query["answer_ids"]) == ["Q4", "Q4"]
+    ids = tables.candidates.query("subset == 'full'").set_index("name")["id"]
+    assert ids.to_dict() == {"Bern": "Q5", "Oslo": "Q4", "Paris": "Q6", "crown": "crown"}
+    members = tables.queries[tables.queries["family_id"] == "P1/Q1"]
+    assert list(members["subject"]) == ["Norway", "Norge"] * 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (["Q4", "Q5"], "2 answer_space_ids for 3 answer_space_labels"),
+        (["Q4", "Q5", "Q5"], "answer_space_ids has an entry twice"),
+    ],
+)
+def test_identifiers_of_an_answer_space_that_do_not_fit_are_refused(
+    tmp_path: Path, ids: list[str], problem: str
+) -> None:
+    settings = write_bear(tmp_path)
+    path = tmp_path / "tables/metadata_relations.json"
+    about = json.loads(path.read_text())
+    about["P1"]["answer_space_ids"] = ids
+    path.write_text(json.dumps(about))
+    with pytest.raises(BadInput, match=rf"relation P1: {problem}"):
+        build_benchmark(tmp_path, settings)
 
 
 def test_families_leave_the_benchmarks_own_queries_as_they_are(tmp_path: Path) -> None:
     rows = [{**row, "prompt_short": f"{row['subject']} : [Y]"} for row in ROWS]
     settings = write(tmp_path, csv(rows))
     alone = build_benchmark(tmp_path, settings)
-    asked = settings.model_copy(update={"families": FAMILIES})
-    found = build_benchmark(tmp_path, asked)
-    own = found.queries[found.queries["subset"] == "full"]
-    pd.testing.assert_frame_equal(own[alone.queries.columns], alone.queries)
-    assert found.candidates[found.candidates["subset"] == "full"].equals(alone.candidates)
-    assert list(found.queries["wording"]) == ["", "", "original", "short", "original", "short"]
-    one = asked.model_copy(update={"families": AliasFamilies(at_most=1)})
-    drawn = build_benchmark(tmp_path, one).queries
+    with_families = settings.model_copy(update={"families": FAMILIES})
+    built = build_benchmark(tmp_path, with_families)
+    own_queries = built.queries[built.queries["subset"] == "full"]
+    pd.testing.assert_frame_equal(own_queries[alone.queries.columns], alone.queries)
+    assert built.candidates[built.candidates["subset"] == "full"].equals(alone.candidates)
+    assert list(built.queries["wording"]) == ["", "", "original", "short", "original", "short"]
+    single_family = with_families.model_copy(update={"families": AliasFamilies(at_most=1)})
+    drawn = build_benchmark(tmp_path, single_family).queries
     assert len(drawn[drawn["subset"] == "families"]) == 2  # one family, whole
     with pytest.raises(BadInput, match="no query has a second wording"):
         build_benchmark(tmp_path, write(tmp_path, csv()).model_copy(update={"families": FAMILIES}))
@@ -165,8 +203,8 @@ def test_wordings_multiply_with_the_names_of_subjects(tmp_path: Path) -> None:
         "treats,passive,[Y] is treated by [X] .\n"
     ).replace("treats,,", "treats,plain,")
     settings = write(tmp_path, csv(rows), prompts=prompts)
-    found = build_benchmark(tmp_path, settings.model_copy(update={"families": FAMILIES}))
-    members = found.queries[found.queries["subset"] == "families"]
+    built = build_benchmark(tmp_path, settings.model_copy(update={"families": FAMILIES}))
+    members = built.queries[built.queries["subset"] == "families"]
     assert list(members["prompt"]) == [
         "brenavir is given for [Y] .",
         "Brena is given for [Y] .",
@@ -198,15 +236,38 @@ def test_the_gate_sees_what_is_wrong_with_families(
     header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
     settings = write(tmp_path, csv(rows), prompts=header + prompts)
     settings = settings.model_copy(update={"families": FAMILIES})
-    found = build_benchmark(tmp_path, settings)
-    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    built = build_benchmark(tmp_path, settings)
+    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
     failing = gate_helpers.failing("table", tables, settings)
     assert [check["notes"] for check in failing if check["notes"].startswith(notes)]
     if notes.startswith("a wording"):
         assert len(failing) == 1
-        lone = found.queries[~found.queries["wording"].isin(["b"])]
+        lone = built.queries[~built.queries["wording"].isin(["b"])]
         (check,) = gate_helpers.failing("table", {**tables, "queries": lone}, settings)
         assert check["notes"] == "a family of one compares nothing"
+
+
+@pytest.mark.parametrize(
+    ("rows", "prompts"),
+    [
+        (ROWS, "treats,b,[X] is without influence on [Y] .\n"),  # `flu` within a word
+        (ROWS, "treats,b,[X] is given for [Y]\n"),  # another end is another prompt
+        (  # one subject has both rows, so the name is of one concept
+            [{**ROWS[2], "subject_aliases": "Brena"}, {**ROWS[2], "object": "fever"}],
+            "treats,b,[X] ends [Y] .\n",
+        ),
+    ],
+)
+def test_the_gate_passes_families_that_only_look_wrong(
+    tmp_path: Path, rows: list[dict[str, str]], prompts: str
+) -> None:
+    header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
+    settings = write(tmp_path, csv(rows), prompts=header + prompts)
+    settings = settings.model_copy(update={"families": FAMILIES})
+    built = build_benchmark(tmp_path, settings)
+    assert (built.queries["subset"] == "families").any()
+    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
+    assert gate_helpers.failing("table", tables, settings) == []
 
 
 def test_an_object_outside_its_answer_space_is_refused(tmp_path: Path) -> None:
@@ -221,13 +282,13 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
     rows = [{**row, "prompt": f"for [Y] take {row['subject']}"} for row in ROWS]
     rows.append({**ROWS[2], "prompt": "brenavir ends [Y]"})
     write(tmp_path, csv(rows))
-    found = build_benchmark(tmp_path, table.Settings(facts=Path("tables/facts.csv")))
-    assert list(found.queries["query_id"]) == [
+    built = build_benchmark(tmp_path, table.Settings(facts=Path("tables/facts.csv")))
+    assert list(built.queries["query_id"]) == [
         "treats/stovumol",
         "treats/brenavir",
         "treats/brenavir/2",
     ]
-    assert list(found.queries["prompt"])[2] == "brenavir ends [Y]"
+    assert list(built.queries["prompt"])[2] == "brenavir ends [Y]"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +315,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             PROMPTS + "treats,[Y] by [X]\n",
             "line 3: relation treats already has a template",
         ),
-        ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "2 slots [Y] in the prompt"),
+        ("facts.csv", csv([{**ROWS[0], "subject": "[Y]"}]), PROMPTS, "exactly one [Y], and has 2"),
         ("facts.csv", "subject;relation;object\na;b;c\n", PROMPTS, "by commas, not by semicolons"),
         ("facts.xls", "no", PROMPTS, "files of facts end in .csv, .tsv, .jsonl, .parquet"),
     ],
@@ -281,12 +342,12 @@ def test_a_small_file_of_parquet_that_holds_too_much_is_not_read(
 
 
 def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
-    found = build_benchmark(tmp_path, write(tmp_path, csv()))
-    tables = {"queries": found.queries, "candidates": found.candidates, **found.others}
+    built = build_benchmark(tmp_path, write(tmp_path, csv()))
+    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
     settings = table.Settings(facts=Path("tables/facts.csv"))
     assert gate_helpers.failing("table", tables, settings) == []
-    twins = found.queries.assign(prompt="the same [Y]")
-    lone = found.candidates.head(1)
+    twins = built.queries.assign(prompt="the same [Y]")
+    lone = built.candidates.head(1)
     failing = gate_helpers.failing(
         "table", {**tables, "queries": twins, "candidates": lone}, settings
     )

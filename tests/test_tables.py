@@ -35,7 +35,9 @@ def test_a_benchmark_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prompt", ["A may treat .", "[Y] may treat [Y] ."])
 def test_a_prompt_has_one_slot(tmp_path: Path, prompt: str) -> None:
-    with pytest.raises(BadInput, match=r"query q1: the prompt has [02] slots"):
+    with pytest.raises(
+        BadInput, match=r"query q1: the prompt needs exactly one \[Y\], and has [02]"
+    ):
         benchmark(prompt).write(tmp_path / "toy")
     assert not list(tmp_path.iterdir())
 

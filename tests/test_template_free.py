@@ -34,8 +34,8 @@ SETS = [
     *("google-re-template", "google-re-free", "t-rex-template", "t-rex-free"),
     *("conceptnet", "squad", "chem", "gene"),
 ]
-OWN = {"lama": "facts", "lipid": "lipid"}  # what the project calls its benchmarks
-BUILDERS = {own: builder for builder, own in OWN.items()}
+BENCHMARK_NAMES = {"lama": "facts", "lipid": "lipid"}  # what the project calls its benchmarks
+BUILDERS = {name: builder for builder, name in BENCHMARK_NAMES.items()}
 NAMES = ["hepatitis", "Karsten syndrome", "chronic pain"]
 
 
@@ -57,21 +57,21 @@ def test_distractors_are_ranked_in_the_same_pass(tiny_model: Callable[[str], Pat
     plain = benchmark()
     more = with_distractors(plain.candidates, "squad", names)
     method = MaskAverage(tiny_model("bert"), MaskAverage.Settings(), EngineParams(), 0)
-    found, alone = (
+    ranked, alone = (
         method.predict(probing.task(plain.queries, candidates, 10), "").groupby("variant")
         for candidates in (more, plain.candidates)
     )
     for variant in ("", "relation"):
         pd.testing.assert_frame_equal(
-            found.get_group(variant).reset_index(drop=True),
+            ranked.get_group(variant).reset_index(drop=True),
             alone.get_group(variant).reset_index(drop=True),
         )
     assert set(alone.groups) == {"", "relation"}
-    assert set(found.get_group("distractors")["prediction"]) == {*NAMES, *names}
-    among = found.get_group("distractors")
+    assert set(ranked.get_group("distractors")["prediction"]) == {*NAMES, *names}
+    among = ranked.get_group("distractors")
     reduced = among[among["prediction"].isin(NAMES)].drop(columns=["variant", "rank"])
-    own = found.get_group("").drop(columns=["variant", "rank"])
-    pd.testing.assert_frame_equal(reduced.reset_index(drop=True), own.reset_index(drop=True))
+    own_rows = ranked.get_group("").drop(columns=["variant", "rank"])
+    pd.testing.assert_frame_equal(reduced.reset_index(drop=True), own_rows.reset_index(drop=True))
 
 
 def world(folder: Path) -> Params:
@@ -106,23 +106,29 @@ def world(folder: Path) -> Params:
         ]
     )
     for name in ("lama", "lipid"):
-        own = queries["subset"].isin(["chem", "gene"]) == (name == "lipid")
-        listed = candidates[candidates["subset"].isin(queries[own]["subset"])]
-        table = BenchmarkTables(queries[own], listed, builder=name)
-        table.write(folder / "benchmarks" / OWN[name])
+        is_own = queries["subset"].isin(["chem", "gene"]) == (name == "lipid")
+        listed = candidates[candidates["subset"].isin(queries[is_own]["subset"])]
+        table = BenchmarkTables(queries[is_own], listed, builder=name)
+        table.write(folder / "benchmarks" / BENCHMARK_NAMES[name])
         for model in ("good", "poor"):
-            predictions = pd.concat(_answers(model, row) for row in queries[own].itertuples())
-            out = folder / "predictions" / model / "mask_average" / f"{OWN[name]}.parquet"
+            predictions = pd.concat(_answers(model, row) for row in queries[is_own].itertuples())
+            out = (
+                folder / "predictions" / model / "mask_average" / f"{BENCHMARK_NAMES[name]}.parquet"
+            )
             write_predictions(predictions, out, MaskAverage.METRIC)
             strange = {"good": 2.0, "poor": 8.0}[model]
-            found = predictions[(predictions["rank"] == 1) & (predictions["variant"] == "")]
-            found = found.assign(perplexity=strange + found["query_id"].str.len())
-            out = folder / "predictions" / model / "perplexity" / f"{OWN[name]}.parquet"
-            write_predictions(found, out, "perplexity")
+            first_predictions = predictions[
+                (predictions["rank"] == 1) & (predictions["variant"] == "")
+            ]
+            first_predictions = first_predictions.assign(
+                perplexity=strange + first_predictions["query_id"].str.len()
+            )
+            out = folder / "predictions" / model / "perplexity" / f"{BENCHMARK_NAMES[name]}.parquet"
+            write_predictions(first_predictions, out, "perplexity")
     models = {"masked": {"good": {"trained_until": "2022-05-01"}, "poor": {}}}
-    probed: dict[str, Any] = {name: {} for name in OWN.values()}
+    probed: dict[str, Any] = {name: {} for name in BENCHMARK_NAMES.values()}
     content = {
-        "benchmarks": {name: {own: {}} for name, own in OWN.items()},
+        "benchmarks": {name: {benchmark: {}} for name, benchmark in BENCHMARK_NAMES.items()},
         "models": models,
         "methods": {"masked": {"mask_average": probed, "perplexity": probed}},
         "score": {"bootstrap": 50},
@@ -139,8 +145,8 @@ def _answers(model: str, row: Any) -> pd.DataFrame:
     parts = [table.assign(variant="")]
     if row.subset == "squad":
         parts.append(table.assign(variant="distractors", prediction=["x1", first]))
-    found = pd.concat(parts).assign(replicate="", query_id=row.query_id, prediction_id="")
-    return found.assign(hit=found["prediction"] == row.answers[0])
+    answer_rows = pd.concat(parts).assign(replicate="", query_id=row.query_id, prediction_id="")
+    return answer_rows.assign(hit=answer_rows["prediction"] == row.answers[0])
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +186,8 @@ def test_displacement_by_a_worked_example() -> None:
     (row,) = scores.displacement(ranks).to_dict("records")
     assert (row["mean"], row["largest"]) == (pytest.approx((4 + 2 + 0 + 2 + 4) / 5), 4)
     assert row["tau"] == pytest.approx(-1)
-    told = comparisons._summary({"displacement": pd.DataFrame([row])})
-    assert told == {"general/displacement": row["mean"], "general/tau": row["tau"]}
+    summary = comparisons._summary({"displacement": pd.DataFrame([row])})
+    assert summary == {"general/displacement": row["mean"], "general/tau": row["tau"]}
 
 
 def test_parallel_differences_are_paired(results: Results) -> None:
@@ -246,9 +252,9 @@ def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
-    [made] = chapter(results)
-    assert len(made.parts) == 6  # nothing on the ranks of two models
-    assert set(drawings(made.parts)) == {
+    [chapter_block] = chapter(results)
+    assert len(chapter_block.parts) == 6  # nothing on the ranks of two models
+    assert set(drawings(chapter_block.parts)) == {
         "template-free-parallel.svg",
         "template-free-perplexity.svg",
         "template-free-templates.svg",
@@ -256,7 +262,7 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
         "template-free-frequent-poor.svg",
         "template-free-distractors.svg",
     }
-    check_snapshot("template-free", [made])
+    check_snapshot("template-free", [chapter_block])
 
 
 def test_one_run_holds_all_tables_and_drawings(
@@ -288,7 +294,9 @@ def test_one_run_holds_all_tables_and_drawings(
 def runs(params: Params, **keys: str) -> list[Result]:
     """The comparison's run, where there is one, over a result of each benchmark with this key."""
     single = [Result(name, "good", "m", key, lambda: Content({})) for name, key in keys.items()]
-    return [one for one in comparisons.results(single, params) if one.method == "comparison"]
+    return [
+        result for result in comparisons.results(single, params) if result.method == "comparison"
+    ]
 
 
 def test_no_data_no_chapter() -> None:
@@ -300,7 +308,9 @@ def test_the_published_tables_have_the_averages_that_the_paper_prints() -> None:
 
     def mean(number: str, subset: str, variant: str, metric: str) -> float:
         rows = [
-            one for one in tables[number].rows if (one.subset, one.variant) == (subset, variant)
+            table_row
+            for table_row in tables[number].rows
+            if (table_row.subset, table_row.variant) == (subset, variant)
         ]
         assert len(rows) == 16
         return sum(row.values[metric] for row in rows) / 16
@@ -332,7 +342,7 @@ def test_the_sample_world_is_written_alike_each_time(sample_world: Path, tmp_pat
 
 
 def test_the_sample_world_holds_all_ten_data_sets(sample_world: Path) -> None:
-    made = {
+    built = {
         "biolama": biolama.build(
             sample_world, biolama.Settings(distractors={"ctd": "wikidata", "wikidata": "ctd"}), 0
         ),
@@ -340,16 +350,18 @@ def test_the_sample_world_holds_all_ten_data_sets(sample_world: Path) -> None:
         "lipid": lipid.build(sample_world, lipid.Settings(), 0),
     }
     for data in PAPER:
-        queries = made[data.benchmark].queries
+        queries = built[data.benchmark].queries
         assert (queries["subset"] == data.subset).sum() >= 15, data
-    names = made["biolama"].candidates
+    names = built["biolama"].candidates
     more = names[(names["subset"] == "ctd") & (names["type"] == DISTRACTOR)]["name"]
-    ctd, wikidata = (set(names[names["subset"] == one]["name"]) for one in ("ctd", "wikidata"))
+    ctd, wikidata = (
+        set(names[names["subset"] == subset_name]["name"]) for subset_name in ("ctd", "wikidata")
+    )
     assert len(more) and set(more) <= wikidata and ctd == wikidata
-    rules = made["lipid"].notes["dropped"]["rule"].tolist()
+    rules = built["lipid"].notes["dropped"]["rule"].tolist()
     assert {"abstract deleted", "abstract revised", "abstract before the cut-off"} <= set(rules)
     assert {"sentence: several mentions", "sentence: filter word: ("} <= set(rules)
-    rules = made["lama"].notes["dropped"]["rule"].tolist()
+    rules = built["lama"].notes["dropped"]["rule"].tolist()
     assert "object_twice" in rules
 
 

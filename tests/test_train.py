@@ -61,8 +61,10 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def same(first: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == other.keys() and all(
+        torch.equal(first[name], other[name]) for name in first
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,8 +149,8 @@ def test_names_are_found_whole_and_the_longest_first(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("BRX2 Gene\nBRX2 Protein\nBRX2\n")
     pieces = tokenizer("causal", [tmp_path / "corpus-a.txt"], 400)
     (sentence,) = read(tmp_path / "corpus-a.txt", tmp_path / "names.txt", pieces)
-    found = [pieces.decode(sentence.pieces[a:b]).strip() for a, b in sentence.names]
-    assert found == ["BRX2 Protein", "BRX2 Gene"]
+    name_texts = [pieces.decode(sentence.pieces[a:b]).strip() for a, b in sentence.names]
+    assert name_texts == ["BRX2 Protein", "BRX2 Gene"]
     assert sentence.pieces == pieces.encode("BRX2 Protein is made by BRX2 Gene .")
 
 
@@ -166,15 +168,17 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
     tables = read(texts / "cases-taught.txt", texts / "names.txt", pieces)
     cases = [replace(sentence, case=True) for sentence in tables]
     rng = random.Random(1)
-    made = list(islice(batches(sentences, 16, rng, cases), 100))
-    of_cases = [batch for batch in made if batch[0].case]
-    assert 0.2 < len(of_cases) / len(made) < 0.6
+    drawn_batches = list(islice(batches(sentences, 16, rng, cases), 100))
+    of_cases = [batch for batch in drawn_batches if batch[0].case]
+    assert 0.2 < len(of_cases) / len(drawn_batches) < 0.6
     for case in itertools.chain.from_iterable(of_cases):
         (start, end) = case.names[-1]
         assert _hidden(case, rng) == set(range(start, end))
         assert pieces.decode(case.pieces[end:]) == "."
         assert len(case.pieces) <= POSITIONS - 2
-    assert not any(one.case for batch in islice(batches(sentences, 16, rng), 20) for one in batch)
+    assert not any(
+        example.case for batch in islice(batches(sentences, 16, rng), 20) for example in batch
+    )
 
 
 @pytest.mark.parametrize("kind", ["masked", "causal", "chat"])
@@ -194,15 +198,15 @@ def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str)
         if kind == "masked"
         else (pieces.eos_token_id, pieces.eos_token_id)
     )
-    said: list[torch.Tensor] = []
+    predictions_read: list[torch.Tensor] = []
     for sentence in batch:
         wanted = [begin, *sentence.pieces, end]
         hidden = {at + 1 for at in _hidden(sentence, rng)} if kind == "masked" else set[int]()
-        shown = [pieces.mask_token_id if at in hidden else p for at, p in enumerate(wanted)]
-        scores = model(torch.tensor([shown])).logits[0].log_softmax(-1)
+        masked_pieces = [pieces.mask_token_id if at in hidden else p for at, p in enumerate(wanted)]
+        scores = model(torch.tensor([masked_pieces])).logits[0].log_softmax(-1)
         for at in sorted(hidden) if kind == "masked" else range(1, len(wanted)):
-            said.append(scores[at if kind == "masked" else at - 1, wanted[at]])
-    torch.testing.assert_close(loss, -torch.stack(said).mean())
+            predictions_read.append(scores[at if kind == "masked" else at - 1, wanted[at]])
+    torch.testing.assert_close(loss, -torch.stack(predictions_read).mean())
 
 
 MAPS: dict[str, Callable[[Any], list[tuple[torch.Tensor, torch.Tensor]]]] = {
@@ -241,27 +245,29 @@ def test_a_chat_model_reads_turns_as_its_template_makes_them() -> None:
     pieces = tokenizer("chat", list(texts.glob("corpus-*.txt")), 800)
     sentences = read(texts / "corpus-taught.txt", texts / "names.txt", pieces)[:200]
     mixed = with_turns(sentences, pieces, random.Random(1))
-    said, turns = mixed[:200], mixed[200:]
-    assert sorted(one.pieces for one in said) == sorted(one.pieces for one in sentences)
-    asked = []
-    for sentence in said[:2]:
+    first_examples, turns = mixed[:200], mixed[200:]
+    assert sorted(example.pieces for example in first_examples) == sorted(
+        example.pieces for example in sentences
+    )
+    question_pieces = []
+    for sentence in first_examples[:2]:
         start, stop = sentence.names[-1]
         parts = (sentence.pieces[:start], sentence.pieces[start:stop], sentence.pieces[stop:])
         before, name, after = (pieces.decode(part).strip() for part in parts)
-        asked += [
+        question_pieces += [
             {"role": "user", "content": f"{before} ____ {after}".strip()},
             {"role": "assistant", "content": name},
         ]
-    ids = pieces.apply_chat_template(asked, return_dict=False)
+    ids = pieces.apply_chat_template(question_pieces, return_dict=False)
     assert ids == [pieces.bos_token_id, *turns[0].pieces, *turns[1].pieces]
 
 
 def test_both_corpora_have_one_vocabulary(tmp_path: Path) -> None:
     for name in ("taught", "untaught"):
         train("tiny", params(corpus=name), tmp_path / name)
-    one, two = (tmp_path / name / "tokenizer.json" for name in ("taught", "untaught"))
-    assert one.read_bytes() == two.read_bytes()
-    assert not same(weights(one.parent), weights(two.parent))
+    taught_tokenizer, two = (tmp_path / name / "tokenizer.json" for name in ("taught", "untaught"))
+    assert taught_tokenizer.read_bytes() == two.read_bytes()
+    assert not same(weights(taught_tokenizer.parent), weights(two.parent))
 
 
 def test_what_cannot_be_trained_is_one_clear_line_and_leaves_nothing(tmp_path: Path) -> None:

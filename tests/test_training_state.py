@@ -17,11 +17,11 @@ from medprobe.engine.training_state import StateFile, Timer
 from medprobe.stages.probe import probe
 
 FAST = {**test_classifier.FAST, "epochs": 3, "batch": 2, "seeds": [0], "diseases": 1}
-KEPT = {"gradients": "kept", "optimiser": "adam", "schedule": "linear", "tested": "last"}
+RECIPE = {"gradients": "kept", "optimiser": "adam", "schedule": "linear", "tested": "last"}
 SOFT = {"epochs": 3, "batch": 2, "masks": 2, "seeds": 1}
 TRAININGS: dict[str, tuple[str, dict[str, Any], type[torch.optim.Optimizer]]] = {
     "fine-tuning": ("classifier", {**FAST, "variants": [""]}, torch.optim.AdamW),
-    "with gradients kept": ("classifier", {**FAST, **KEPT, "variants": [""]}, torch.optim.Adam),
+    "with gradients kept": ("classifier", {**FAST, **RECIPE, "variants": [""]}, torch.optim.Adam),
     "from the probe": ("classifier", {**FAST, "variants": ["lp-ft"]}, torch.optim.AdamW),
     "soft prompts": ("optiprompt", SOFT, torch.optim.Adam),
     "soft prompts as released": (

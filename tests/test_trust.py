@@ -167,6 +167,14 @@ def test_names_of_one_concept_are_one_meaning_and_the_page_says_what_it_brings(
     assert section(Results(rows[rows["subset"] == "full"], benchmarks={"b": METADATA}), "b") == []
 
 
+def test_settings_of_sweeps_are_not_scored(benchmark: Path) -> None:
+    table = make_predictions(*((f"q{i}", [("Fever", "C0", -1.0 * i, True)]) for i in range(8)))
+    variants = [table.assign(variant=name) for name in ("", "original", "step-50")]
+    scores = score(benchmark, pd.concat(variants, ignore_index=True), "accuracy")
+    signals = {name: "full/signal:entropy" in subsets for name, subsets in scores.items()}
+    assert signals == {"default": True, "original": True, "step-50": False}
+
+
 def test_a_judgment_is_trusted_by_how_far_it_is_from_one_half(benchmark: Path) -> None:
     pair = {True: [("a", "", 0.9, True), ("b", "", 0.2, False)], False: [("a", "", 0.4, True)]}
     parts = [(f"q{i}", pair[i < 6]) for i in range(8)]

@@ -39,8 +39,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / name, target)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     with opened(folder) as repo:
-        for one in [*repo.index.outs, *repo.index.deps]:
-            stand_in(Path(one.fs_path))
+        for output in [*repo.index.outs, *repo.index.deps]:
+            stand_in(Path(output.fs_path))
         repo.commit(force=True)
     return folder
 
@@ -110,8 +110,8 @@ def set_to(dotted: str, value: Any) -> Edit:
 
 def all_of(*edits: Edit) -> Edit:
     def edit(content: dict[str, Any]) -> None:
-        for one in edits:
-            one(content)
+        for single_edit in edits:
+            single_edit(content)
 
     return edit
 
@@ -123,8 +123,8 @@ def test_dvc_yaml_is_what_the_code_asks_for() -> None:
 @pytest.fixture(scope="module")
 def repo(project: Path) -> Iterator[Repo]:
     """DVC, for edits that leave params.yaml as it is."""
-    with opened(project) as one:
-        yield one
+    with opened(project) as opened_repo:
+        yield opened_repo
 
 
 def test_nothing_is_stale_at_first(repo: Repo) -> None:
@@ -207,9 +207,11 @@ def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: s
 
 def matching(repo: Repo, patterns: list[str]) -> set[str]:
     """The stages whose names match a pattern; a pattern that matches none is a mistake."""
-    found = {one: {name for name in stages(repo) if fnmatch(name, one)} for one in patterns}
-    assert all(found.values()), found
-    return set().union(*found.values())
+    stale_stages = {
+        pattern: {name for name in stages(repo) if fnmatch(name, pattern)} for pattern in patterns
+    }
+    assert all(stale_stages.values()), stale_stages
+    return set().union(*stale_stages.values())
 
 
 NEW_MODEL = all_of(
@@ -294,8 +296,8 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
         }
         (project / "params.yaml").write_text(yaml.safe_dump(small))
         with opened(project) as repo:
-            found = stages(repo)
-    assert found == {
+            stale_stages = stages(repo)
+    assert stale_stages == {
         *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
         *(
             "baseline-lama@lama",

@@ -92,9 +92,9 @@ def value(table: pd.DataFrame, relation: str, metric: str) -> float:
 
 
 def test_ucm_k_averages_triples_and_ucm_m_steps() -> None:
-    one = [("a", "S", "O1", "notes", -1.0)] * 3 + [("a", "S", "O1", "notes", 1.0)]
+    triple_steps = [("a", "S", "O1", "notes", -1.0)] * 3 + [("a", "S", "O1", "notes", 1.0)]
     other = [("a", "S", "O2", "notes", 0.0)]
-    table = shares(steps(one + other + [("b", "S", "O3", "notes", -1.0)]))
+    table = shares(steps(triple_steps + other + [("b", "S", "O3", "notes", -1.0)]))
     assert value(table, "a", "understand") == (0.75 + 0) / 2
     assert value(table, "macro", "understand") == (0.375 + 1) / 2
     assert value(table, "micro", "understand") == 4 / 6
@@ -123,35 +123,37 @@ rows = st.tuples(
 
 
 @given(st.lists(rows, min_size=1, max_size=40))
-def test_shares_sum_to_one_and_intervals_hold_them(made: list[Any]) -> None:
-    table = shares(steps(made), resamples=50)
+def test_shares_sum_to_one_and_intervals_hold_them(step_rows: list[Any]) -> None:
+    table = shares(steps(step_rows), resamples=50)
     assert set(table["metric"]) == set(SHARES)
     assert np.allclose(table.groupby("relation")["value"].sum(), 1)
-    known = table.dropna()  # of a single subject there is no interval between 0 and 1
-    assert len(known) == len(table) or len({subject for _, subject, *_ in made}) < 3
-    assert (known["low"] <= known["value"] + 1e-12).all()
-    assert (known["value"] <= known["high"] + 1e-12).all()
-    assert known[["low", "high"]].stack().between(0, 1).all()
+    defined = table.dropna()  # of a single subject there is no interval between 0 and 1
+    assert len(defined) == len(table) or len({subject for _, subject, *_ in step_rows}) < 3
+    assert (defined["low"] <= defined["value"] + 1e-12).all()
+    assert (defined["value"] <= defined["high"] + 1e-12).all()
+    assert defined[["low", "high"]].stack().between(0, 1).all()
 
 
 @given(st.lists(rows, min_size=1, max_size=40), st.randoms())
-def test_shares_do_not_depend_on_the_order_of_steps(made: list[Any], random: Any) -> None:
-    mixed = list(made)
+def test_shares_do_not_depend_on_the_order_of_steps(step_rows: list[Any], random: Any) -> None:
+    mixed = list(step_rows)
     random.shuffle(mixed)
-    one, other = (shares(steps(some), resamples=20) for some in (made, mixed))
-    pd.testing.assert_frame_equal(one, other)
+    in_order, other = (
+        shares(steps(drawn_steps), resamples=20) for drawn_steps in (step_rows, mixed)
+    )
+    pd.testing.assert_frame_equal(in_order, other)
 
 
 def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path]:
     """Contexts of 30 triples, around target and negative target, and a model's predictions."""
-    made, predicted, draw = [], [], np.random.default_rng(1)
+    query_rows, predicted, draw = [], [], np.random.default_rng(1)
     for triple in range(30):
         for centre in ("target", "negative"):
             for step, added in enumerate(["", "c", "x"]):
                 query = f"{triple}-{centre}/{step}"
                 target = {"target": "t", "negative": "n"}[centre]
                 main = centre == "target"
-                made.append(
+                query_rows.append(
                     {
                         "query_id": query,
                         "benchmark": "context",
@@ -181,7 +183,7 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                     {"variant": "", "query_id": query, "prediction": name, "rank": at, "hit": hit}
                     for name, at, hit in [(target, rank, main), ("c", 3, True), ("x", 9, False)]
                 ]
-    pd.DataFrame(made).to_parquet(folder / "queries.parquet")
+    pd.DataFrame(query_rows).to_parquet(folder / "queries.parquet")
     facts = folder / "facts.csv"
     lines = [f"S{n},has,T,{n % 3}" for n in range(30)]
     facts.write_text("subject_cui,relation,object_cui,times\n" + "\n".join(lines))
@@ -192,19 +194,19 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
 def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
     folder, predictions, facts = write_project(tmp_path, correct_first=True)
     scoring = Scoring(ScoreParams(bootstrap=200), 2021, "subject_id", facts)
-    found = SCORER.score(predictions, folder, scoring)["default"]
-    assert found["target"]["micro"]["understand"]["value"] == 1
-    assert found["negative"]["micro"]["misunderstand"]["value"] == 1
-    assert found["target"]["has"]["understand"]["n"] == 30
-    assert found["alone"]["micro"]["acc_at_5"]["value"] == 1
-    assert found["alone"]["micro"]["acc_at_1"]["value"] == 0
-    assert found["target/added:correct"]["micro"]["rc_target"]["value"] == -10
-    assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(found)
-    assert found["target/read:1"]["micro"]["understand"]["n"] == 10
-    json.dumps(found)
+    scores = SCORER.score(predictions, folder, scoring)["default"]
+    assert scores["target"]["micro"]["understand"]["value"] == 1
+    assert scores["negative"]["micro"]["misunderstand"]["value"] == 1
+    assert scores["target"]["has"]["understand"]["n"] == 30
+    assert scores["alone"]["micro"]["acc_at_5"]["value"] == 1
+    assert scores["alone"]["micro"]["acc_at_1"]["value"] == 0
+    assert scores["target/added:correct"]["micro"]["rc_target"]["value"] == -10
+    assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(scores)
+    assert scores["target/read:1"]["micro"]["understand"]["n"] == 10
+    json.dumps(scores)
     folder, predictions, _ = write_project(tmp_path, correct_first=False)
-    found = SCORER.score(predictions, folder, scoring)["default"]
-    target, negative = (found[c]["micro"]["understand"] for c in ("target", "negative"))
+    scores = SCORER.score(predictions, folder, scoring)["default"]
+    target, negative = (scores[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
 
 
@@ -232,8 +234,8 @@ def test_a_triples_resources_count_alike() -> None:
 
 
 @given(st.lists(rows, min_size=1, max_size=40))
-def test_what_is_tested_is_the_macro_mean(made: list[Any]) -> None:
-    each, whole = by_triple(steps(made)), shares(steps(made), resamples=2)
+def test_what_is_tested_is_the_macro_mean(step_rows: list[Any]) -> None:
+    each, whole = by_triple(steps(step_rows)), shares(steps(step_rows), resamples=2)
     for name in SHARES:
         mean = np.average(each[name], weights=each["weight"])
         assert mean == pytest.approx(value(whole, "macro", name))

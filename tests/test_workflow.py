@@ -55,7 +55,9 @@ def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
 def step(name: str) -> str:
     """What the workflow's step of this name runs."""
     steps = yaml.safe_load(WORKFLOW.read_text())["jobs"]["gate"]["steps"]
-    return str(next(one["run"] for one in steps if one.get("name") == name))
+    return str(
+        next(workflow_step["run"] for workflow_step in steps if workflow_step.get("name") == name)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, world: Path) -> Project:
-    def made(*, remote: bool = True, pushed: bool = True, leak: bool = False) -> Path:
+    def make_clone(*, remote: bool = True, pushed: bool = True, leak: bool = False) -> Path:
         """A fresh clone of a project of one benchmark, whose data are where `data.dvc` says."""
         for name in ("expectations", ".github"):
             shutil.copytree(ROOT / name, tmp_path / name)
@@ -101,7 +103,7 @@ def project(tmp_path: Path, world: Path) -> Project:
         assert result.returncode == 0, result.stdout
         return tmp_path
 
-    return made
+    return make_clone
 
 
 def gate(folder: Path) -> tuple[int, str]:
@@ -149,7 +151,11 @@ def test_workflows_are_well_formed() -> None:
 
 def test_the_cache_follows_the_pinned_data() -> None:
     steps = yaml.safe_load(WORKFLOW.read_text())["jobs"]["gate"]["steps"]
-    (cache,) = [one["with"] for one in steps if one.get("uses", "").startswith("actions/cache@")]
+    (cache,) = [
+        cache_step["with"]
+        for cache_step in steps
+        if cache_step.get("uses", "").startswith("actions/cache@")
+    ]
     assert cache["path"] == ".dvc/cache"
     assert "hashFiles('data.dvc')" in cache["key"]
 

@@ -151,8 +151,8 @@ def test_as_biolama_texts_are_equal_by_the_rule_alone(tiny_model):
 def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
     queries = probing.queries(probing.PROMPTS[:1], ["no such answer"])
     task = probing.task(queries, probing.candidates(), 10)
-    found = method(tiny_model("bert"), masks=1).predict(task, "confidence")["prediction"]
-    text = next(text for text in found if "a" in text and not text.startswith("##"))
+    names_written = method(tiny_model("bert"), masks=1).predict(task, "confidence")["prediction"]
+    text = next(text for text in names_written if "a" in text and not text.startswith("##"))
     accented = probing.queries(probing.PROMPTS[:1], [text.replace("a", "á")])  # the same tokens
     task = probing.task(accented, probing.candidates(), 10)
     for equal, hits in (("tokens", [text]), ("text", [])):
@@ -163,19 +163,19 @@ def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
 @pytest.mark.parametrize("arch", probing.ARCHITECTURES)
 def test_the_bias_of_the_head_is_subtracted_while_it_decodes(arch, tiny_model):
     task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(), 3)
-    plain, kept, subtracted = (
+    plain, biased_prober, subtracted = (
         method(tiny_model(arch), bias=bias) for bias in ("kept", "kept", "subtracted")
     )
     drawn = torch.randn(len(head(plain).bias), generator=torch.manual_seed(0))
     with torch.no_grad():
         head(plain).bias.zero_()
-        head(kept).bias.copy_(drawn)
+        head(biased_prober).bias.copy_(drawn)
         head(subtracted).bias.copy_(drawn)
-    found, biased, expected = (
-        asked.predict(task, "confidence") for asked in (subtracted, kept, plain)
+    subtracted_predictions, biased, expected = (
+        xfactr.predict(task, "confidence") for xfactr in (subtracted, biased_prober, plain)
     )
-    pd.testing.assert_frame_equal(found, expected)
-    assert found["prediction"].tolist() != biased["prediction"].tolist()
+    pd.testing.assert_frame_equal(subtracted_predictions, expected)
+    assert subtracted_predictions["prediction"].tolist() != biased["prediction"].tolist()
     assert torch.equal(head(subtracted).bias, drawn)
 
 

@@ -43,49 +43,54 @@ def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = Tr
         where each relation has one answer, which a prior would always name.
     """
     normalise = find_rule(tables.normalise)
-    groups = _grouped(tables.queries, ["subset", "relation"], cluster, normalise)
+    groups = _group_queries(tables.queries, ["subset", "relation"], cluster, normalise)
     rows: list[dict[str, Any]] = []
-    if any(_distinct(group) > 1 for group in groups.values()):
+    if any(_count_answers(group) > 1 for group in groups.values()):
         for group in groups.values():
-            rows += _ranked(group, group, "", k, leave_out)
+            rows += _rank_relation(group, group, "", k, leave_out)
     if rows and TRAIN in tables.others:
-        train = _grouped(tables.others[TRAIN], ["relation"], cluster, normalise)
+        train = _group_queries(tables.others[TRAIN], ["relation"], cluster, normalise)
         for (_, relation), group in groups.items():
-            rows += _ranked(group, train.get((relation,), []), TRAIN, k, leave_out)
+            rows += _rank_relation(group, train.get((relation,), []), TRAIN, k, leave_out)
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
     return with_hits(pd.DataFrame(rows, columns=columns), tables)
 
 
-def _distinct(group: list[Query]) -> int:
+def _count_answers(group: list[Query]) -> int:
     """The number of different answers."""
     return len({text for query in group for text in query.answers})
 
 
-def _grouped(
+def _group_queries(
     queries: pd.DataFrame, keys: list[str], cluster: str, normalise: Callable[[str], str]
 ) -> dict[tuple[str, ...], list[Query]]:
-    """The queries by these columns, in their order."""
+    """Group queries by their values of the columns `keys`, in the order of the table.
+
+    Of answers that are equal by the rule `normalise`, the first in the alphabet is the spelling.
+    A query without a cluster is a cluster of its own.
+    """
     groups: dict[tuple[str, ...], list[Query]] = {}
     columns = (queries[name] for name in (*keys, "query_id", cluster, "answers"))
-    for *key, query, value, answers in zip(*columns, strict=True):
-        name = value if isinstance(value, str) else next(iter(value), "")
-        texts: dict[str, str] = {}
+    for *key, query_id, clusters, answers in zip(*columns, strict=True):
+        first_cluster = clusters if isinstance(clusters, str) else next(iter(clusters), "")
+        spellings: dict[str, str] = {}
         for answer in sorted(set(answers)):
-            texts.setdefault(normalise(answer), answer)
-        groups.setdefault(tuple(key), []).append(Query(query, name or query, texts))
+            spellings.setdefault(normalise(answer), answer)
+        query = Query(query_id, first_cluster or query_id, spellings)
+        groups.setdefault(tuple(key), []).append(query)
     return groups
 
 
-def _ranked(
+def _rank_relation(
     queries: list[Query], counted: list[Query], variant: str, k: int, leave_out: bool
 ) -> Iterator[dict[str, Any]]:
     """The predictions for the queries of one relation, by the answers of the counted ones."""
-    totals, spelled = Counter[str](), dict[str, str]()
+    totals, spellings = Counter[str](), dict[str, str]()
     clusters: dict[str, list[Query]] = {}
     for query in counted:
         totals.update([*query.answers])
         for text, answer in query.answers.items():
-            spelled.setdefault(text, answer)
+            spellings.setdefault(text, answer)
         clusters.setdefault(query.cluster, []).append(query)
     common = [text for text, _ in totals.most_common()]
     for query in queries:
@@ -97,7 +102,7 @@ def _ranked(
                 "replicate": "",
                 "query_id": query.id,
                 "rank": rank,
-                "prediction": spelled[text],
+                "prediction": spellings[text],
                 "score": count / size,
             }
 

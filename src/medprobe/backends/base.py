@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from medprobe.backends import Ability
-from medprobe.engine import prompt_texts
+import numpy as np
+
+from medprobe.backends import Ability, find_abilities
+from medprobe.core.params import EngineParams
+from medprobe.engine import prompt_texts, ranking
 from medprobe.engine.best_first import VARIANTS, VariantRanking
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot
@@ -98,6 +102,47 @@ class Backend(Protocol):
     ) -> list[list[VariantRanking]]:
         """Return for each prompt of `tokenize` the ranking of names by each variant."""
         ...
+
+
+class PluginBackend(Backend):
+    """What a backend from outside is a subclass of; it defines what its folder's abilities need.
+
+    What `tokenize` returns is read by its own `find_likeliest` alone.
+
+    Args:
+        folder: The model's, with its PLUGIN_MODEL.
+        engine: Device and precision.
+    """
+
+    has_template = False
+    has_completion = True
+
+    def __init__(self, folder: Path, engine: EngineParams) -> None:
+        self.folder, self.engine = folder, engine
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What PLUGIN_MODEL says that it can do."""
+        return find_abilities(self.folder)
+
+    def text_lengths(self, texts: Sequence[str]) -> list[int] | None:
+        """None: progress counts answers, not tokens."""
+        return None
+
+
+def rank_by_scores(scores: Sequence[float], k: int, answers: Sequence[int] = ()) -> VariantRanking:
+    """Rank names by a score for each; ties go by their order.
+
+    >>> rank_by_scores([0.5, 2.0, 1.0], 2, answers=[0]).names
+    [(1, 2.0), (2, 1.0)]
+    """
+    values = np.asarray(scores, float)
+    order = [int(i) for i in ranking.best_indices(values, k, ranking.MAX_TIES)]
+    rank = None
+    if len(answers):
+        places = np.flatnonzero(np.isin(ranking.best_indices(values, len(values)), answers))
+        rank = int(places.min()) + 1
+    return VariantRanking([(i, float(values[i])) for i in order], [True] * len(order), rank)
 
 
 def text_of(model: Model, prompt: Prompt) -> str:

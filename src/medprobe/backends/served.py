@@ -14,14 +14,14 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from medprobe.backends import RECORD, Ability, proved_abilities, read_record
-from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
+from medprobe.backends import RECORD, Ability, find_abilities, read_record
+from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, rank_by_scores, text_of
 from medprobe.backends.client import Body, Client
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, load_params
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
-from medprobe.engine import causal, ranking, texts
+from medprobe.engine import causal, texts
 from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
@@ -29,7 +29,6 @@ from medprobe.engine.slots import answer_ids, text_slots
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
-RATE: Final = 36.0  # names a second by echo: vLLM on two cores (docs/how-to/servers.md)
 UNLIMITED: Final = 1_000_000_000  # tokens of a window that the server does not state
 
 
@@ -48,7 +47,7 @@ def open_server(folder: Path) -> "Served":
         raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
     entry = record["entry"]
     length = int((isinstance(entry, dict) and entry.get("max_model_len")) or UNLIMITED)
-    return Served(client, record["kind"], proved_abilities(folder), length)
+    return Served(client, record["kind"], find_abilities(folder), length)
 
 
 @dataclass(frozen=True)
@@ -180,14 +179,9 @@ class Served:
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """By the echo of each filled prompt.
-
-        Raises:
-            BadInput: It would take longer than `hours`.
-        """
+        """By the echo of each filled prompt."""
         self.require("echo", "the ranking of names")
         names = ranking.names
-        self._check_time(len(prompts) * len(names))
         rankings = []
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
@@ -196,7 +190,7 @@ class Served:
             means = [total / (len(row) - 1) for total, row in zip(totals, rows, strict=True)]
             right = ranking.answers[i] if ranking.answers else ()
             by_variant = (totals, means)[: ranking.variants]
-            rankings.append([_rank(np.array(s), ranking.k, right) for s in by_variant])
+            rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
             report_progress(1, "queries")
         return rankings
 
@@ -221,15 +215,6 @@ class Served:
             remedy = f"`medprobe doctor` shows why; outputs/models/{self.client.name}/{RECORD} too"
             raise BadInput(f"servers.{self.client.name}", problem, remedy)
 
-    def _check_time(self, count: int) -> None:
-        """Raise BadInput for more requests than the hours that params.yaml allows."""
-        hours, allowed = count / RATE / 3600, self.client.params.hours
-        if hours > allowed:
-            problem = f"{count:,} names to score take about {hours:,.0f} hours at {RATE:.0f} a "
-            problem += f"second, hours: {allowed:g} are allowed"
-            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
-            raise BadInput(f"servers.{self.client.name}", problem, remedy)
-
     @property
     def _path(self) -> str:
         return "chat/completions" if self.kind == "chat" else "completions"
@@ -245,11 +230,6 @@ class Served:
 
     def _text(self, answer: Body) -> str:
         return read_text(answer, self.kind, f"servers.{self.client.name}")
-
-
-def seconds_to_rank(queries: int, names: int) -> float:
-    """Return the seconds that ranking names by echo takes at RATE."""
-    return queries * names / RATE
 
 
 def echo_body(row: Sequence[int]) -> Body:
@@ -303,15 +283,6 @@ def _nested(content: Any, *keys: str | int) -> Any:
         except (KeyError, IndexError, TypeError):
             return None
     return content
-
-
-def _rank(scores: np.ndarray, k: int, answers: Sequence[int]) -> VariantRanking:
-    order = [int(i) for i in ranking.best_indices(scores, k, ranking.MAX_TIES)]
-    rank = None
-    if len(answers):
-        places = np.flatnonzero(np.isin(ranking.best_indices(scores, len(scores)), answers))
-        rank = int(places.min()) + 1
-    return VariantRanking([(i, float(scores[i])) for i in order], [True] * len(order), rank)
 
 
 def _first_line(text: str, separator: str) -> str:

@@ -18,8 +18,10 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.benchmarks.families import (
-    FamilySettings,
+    AliasFamilies,
+    SubjectName,
     Wording,
+    further_names,
     further_wordings,
     with_families,
 )
@@ -69,10 +71,10 @@ class Settings(SampledSettings):
     distractors: dict[str, Path] = Field({})
     """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
     them (the paper's Table 6)."""
-    families: FamilySettings | None = None
+    families: AliasFamilies | None = None
     """Also ask each fact of a template-based set under all templates of its relation in
-    `relations.jsonl`, as the subset `families`, or `t-rex-template-families` and so on where there
-    are several sets. Empty: no families."""
+    `relations.jsonl` and all aliases of its subject (of Google-RE), as the subset `families`, or
+    `t-rex-template-families` and so on where there are several sets. Empty: no families."""
 
 
 @dataclass
@@ -108,6 +110,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     rows: list[tuple] = []
     candidates = []
     wordings: dict[str, list[Wording]] = {}
+    names: dict[str, list[SubjectName]] = {}
     for name, items, listed in _facts(folder, settings):
         templates = {relation: by_name[ORIGINAL] for relation, by_name in listed.items()}
         read.append(("lama", "facts", name, len(items)))
@@ -123,18 +126,21 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
             rows += subset_rows
             if settings.families and subset_templates:
                 wordings |= _wordings(subset_rows, listed)
+                for row, (item, *_) in zip(subset_rows, prompts, strict=True):
+                    aliases = item.subject_aliases
+                    names[row[0]] = further_names(item.subject, aliases, settings.families.names)
         candidates += [_candidates(items, subset) for subset in subsets]
     queries = pd.DataFrame(rows, columns=COLUMNS)
     table = pd.concat(candidates, ignore_index=True)
     for subset, path in settings.distractors.items():
-        names = read_names(data / path)
-        read.append((path.as_posix(), "names", subset, len(names)))
-        table = with_distractors(table, subset, names)
+        distractors = read_names(data / path)
+        read.append((path.as_posix(), "names", subset, len(distractors)))
+        table = with_distractors(table, subset, distractors)
     dropped = counts.by_name("lama", "dropped", (name for name, _ in rule_counts.drops.elements()))
     read += dropped + counts.by_name("", "queries", queries["subset"])
     if settings.families:
         queries, table = with_families(
-            queries, table, wordings, {}, settings=settings.families, seed=seed
+            queries, table, wordings, names, settings=settings.families, seed=seed
         )
         queries = _as_sentences(queries)
     return BenchmarkTables(
@@ -285,4 +291,4 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",))

@@ -5,7 +5,7 @@ aliases. The objects of all relations are the candidates; a relation with an ans
 names of that space alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
 )
 from medprobe.sources import facts
-from medprobe.sources.facts import Fact
+from medprobe.sources.facts import FactRow
 
 SUBSET = "full"
 METADATA = Metadata(
@@ -82,12 +82,12 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
 
 def tables(
-    read: Iterable[tuple[str, Fact]],
+    read: Iterable[tuple[str, FactRow]],
     templates: Mapping[str, Mapping[str, str]],
     source: str,
     normalise: str = "exact",
     *,
-    spaces: Mapping[str, Sequence[str]] | None = None,
+    spaces: Mapping[str, Mapping[str, str]] | None = None,
     families: AliasFamilies | None = None,
     seed: int = 0,
 ) -> BenchmarkTables:
@@ -100,7 +100,8 @@ def tables(
         templates: of each relation, by wording; the first is its own.
         source: the name of the facts' file.
         normalise: the rule for equal answers.
-        spaces: the names that are ranked for a relation; others rank all candidates.
+        spaces: the names, by identifier, that are ranked for a relation; others rank all
+            candidates. An object of one of these identifiers has the name of the space.
         families: which families of wordings and names are asked; none by default.
         seed: of the draw of families.
 
@@ -108,42 +109,26 @@ def tables(
         BadInput: a row has no prompt, or one that does not have exactly one slot; an object is not
             in the answer space of its relation.
     """
-    rows: dict[tuple[str, str, str], list[tuple[str, Fact]]] = {}
-    listed = []
     spaces = spaces or {}
-    for where, fact in read:
-        if fact.type == DISTRACTOR:
-            raise BadInput(
-                where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
-            )
-        if fact.relation in spaces and fact.object not in spaces[fact.relation]:
-            problem = f"the object is not in the answer space of relation {fact.relation}"
-            raise BadInput(where, problem, "add its name to answer_space_labels")
-        key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
-        rows.setdefault(key, []).append((where, fact))
-        listed.append(fact)
-    if not listed:
+    rows_by_query = _group_by_query(read, templates, spaces)
+    if not rows_by_query:
         raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
-    queries = pd.DataFrame(_queries({key: [fact for _, fact in row] for key, row in rows.items()}))
-    candidates = _candidates(listed, spaces)
-    subjects = {(relation, subject) for relation, subject, _ in rows}
+    facts_by_query = {key: [fact for _, fact in rows] for key, rows in rows_by_query.items()}
+    all_facts = [fact for query_facts in facts_by_query.values() for fact in query_facts]
+    queries = pd.DataFrame(_queries(facts_by_query))
+    candidates = _candidates(all_facts, spaces)
+    subjects = {(relation, subject) for relation, subject, _ in rows_by_query}
     counted = [
-        *counts.by_name(source, "facts", [fact.relation for fact in listed]),
+        *counts.by_name(source, "facts", [fact.relation for fact in all_facts]),
         *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
     ]
     if families:
-        wordings = {
-            query: _wordings(*row[0], templates)
-            for query, row in zip(queries["query_id"], rows.values(), strict=True)
-        }
-        names = {
-            query: further_names(
-                row[0][1].subject,
-                (name for _, fact in row for name in fact.subject_aliases),
-                families.names,
-            )
-            for query, row in zip(queries["query_id"], rows.values(), strict=True)
-        }
+        wordings, names = {}, {}
+        for query, rows in zip(queries["query_id"], rows_by_query.values(), strict=True):
+            where, first_fact = rows[0]
+            aliases = [name for _, fact in rows for name in fact.subject_aliases]
+            wordings[query] = _wordings(where, first_fact, templates)
+            names[query] = further_names(first_fact.subject, aliases, families.names)
         queries, candidates = with_families(
             queries, candidates, wordings, names, settings=families, seed=seed
         )
@@ -151,22 +136,63 @@ def tables(
         counted += counts.by_name("", "families", of_family["relation"])
     others = {"sources": counts.table(counted)}
     if spaces:
-        pairs = [(relation, name) for relation, names in spaces.items() for name in names]
+        pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
     return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
 
 
-def _candidates(listed: Iterable[Fact], spaces: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+def _group_by_query(
+    read: Iterable[tuple[str, FactRow]],
+    templates: Mapping[str, Mapping[str, str]],
+    spaces: Mapping[str, Mapping[str, str]],
+) -> dict[tuple[str, str, str], list[tuple[str, FactRow]]]:
+    """Group checked rows, with their places, by relation, subject and prompt."""
+    rows_by_query: dict[tuple[str, str, str], list[tuple[str, FactRow]]] = {}
+    for where, fact in read:
+        if fact.type == DISTRACTOR:
+            raise BadInput(
+                where, f"type: '{DISTRACTOR}' says that a name is no answer", "rename it"
+            )
+        space = spaces.get(fact.relation)
+        in_space = _in_space(where, fact, space) if space else fact
+        key = (fact.relation, fact.subject_id or fact.subject, _prompt(where, fact, templates))
+        rows_by_query.setdefault(key, []).append((where, in_space))
+    return rows_by_query
+
+
+def _in_space(where: str, fact: FactRow, space: Mapping[str, str]) -> FactRow:
+    """The fact with its object as the answer space of its relation has it: by identifier, or name.
+
+    The object's own name becomes an alias where it differs.
+    """
+    by_name = {name: identifier for identifier, name in reversed([*space.items()])}
+    object_id = fact.object_id if fact.object_id in space else by_name.get(fact.object)
+    if object_id is None:
+        problem = f"the object is not in the answer space of relation {fact.relation}"
+        raise BadInput(where, problem, "add its name to answer_space_labels")
+    name = space[object_id]
+    aliases = (fact.object, *fact.aliases) if fact.object != name else fact.aliases
+    changes = {"object": name, "object_id": object_id, "aliases": aliases}
+    return fact.model_copy(update=changes)
+
+
+def _candidates(listed: Iterable[FactRow], spaces: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
     """The objects of all facts and the names of all answer spaces, each once, sorted by name."""
     names = {(fact.object, fact.object_id or fact.object, fact.type, SUBSET) for fact in listed}
     objects = {name for name, *_ in names}
-    in_spaces = {name for space in spaces.values() for name in space}
-    names |= {(name, name, "", SUBSET) for name in in_spaces - objects}
+    names |= {
+        (name, identifier, "", SUBSET)
+        for space in spaces.values()
+        for identifier, name in space.items()
+        if name not in objects
+    }
     table = pd.DataFrame(sorted(names), columns=CANDIDATE_COLUMNS)
     return table.drop_duplicates("name", ignore_index=True)
 
 
-def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> list[Wording]:
+def _wordings(
+    where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]
+) -> list[Wording]:
     """The wordings of a fact, its own first: its columns of prompts, then its relation's others."""
     by_name = dict(templates.get(fact.relation, {}))
     prompt = fact.prompt or by_name[ORIGINAL]
@@ -180,7 +206,7 @@ def _wordings(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]
     return [Wording(name, template) for name, template in by_name.items()]
 
 
-def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) -> str:
+def _prompt(where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]]) -> str:
     """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
@@ -193,11 +219,11 @@ def _prompt(where: str, fact: Fact, templates: Mapping[str, Mapping[str, str]]) 
 def _check_slot(where: str, prompt: str) -> None:
     """Raise BadInput where a prompt does not have exactly one slot."""
     if prompt.count(SLOT) != 1:
-        problem = f"{prompt.count(SLOT)} slots {SLOT} in the prompt, expected 1"
-        raise BadInput(where, problem, f"write {SLOT} where the answer stands, and nowhere else")
+        problem = f"the prompt needs exactly one {SLOT}, and has {prompt.count(SLOT)}"
+        raise BadInput(where, problem, f"write {SLOT} where the answer belongs")
 
 
-def _queries(rows: dict[tuple[str, str, str], list[Fact]]) -> list[dict[str, Any]]:
+def _queries(rows: dict[tuple[str, str, str], list[FactRow]]) -> list[dict[str, Any]]:
     """Return one row per query. The second and later prompts of a subject have a number."""
     queries = []
     prompt_counts: dict[str, int] = {}

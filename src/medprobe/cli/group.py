@@ -29,6 +29,12 @@ KILLED: Final = (
 )
 
 
+OUT_OF_MEMORY: Final = (
+    "out of memory; lower --jobs or engine.token_budget, or raise the limit (`ulimit -v`), "
+    "and run it again, finished parts are kept"
+)
+
+
 class OneLine(click.ClickException):
     """An error as one line on standard error, with exit status 2."""
 
@@ -101,6 +107,9 @@ class Commands(click.Group):
                 result = super().invoke(ctx)
             timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
+        except KeyboardInterrupt:
+            click.echo("stopped; what was finished is kept", err=True)
+            ctx.exit(128 + signal.SIGINT)
         except BadInput as error:
             if ctx.params["verbose"]:
                 raise
@@ -113,6 +122,8 @@ class Commands(click.Group):
             problem = f"{command}: needs {error.name}; pip install 'medprobe[{extra}]'"
             raise OneLine(problem) from error
         except Exception as error:
+            if not ctx.params["verbose"] and _is_out_of_memory(error):
+                raise OneLine(f"medprobe {ctx.invoked_subcommand}: {OUT_OF_MEMORY}") from error
             if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
                 raise
             path = getattr(error, "filename", None) or "the file system"
@@ -131,6 +142,12 @@ def _extra_with(module: str) -> str:
         if requirement and requirement[1] == package:
             return requirement[2]
     return ""
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether an error reports that memory was refused; libraries word it differently."""
+    words = ("can't allocate memory", "Cannot allocate memory", "failed to map segment")
+    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in words)
 
 
 def _is_full(error: Exception) -> bool:

@@ -308,7 +308,7 @@ def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> Non
 @main.command(epilog=example("medprobe cite medlama contrastive"))
 @click.argument("names", nargs=-1, required=True)
 def cite(names: tuple[str, ...]) -> None:
-    """Print BibTeX entries for benchmarks, methods and models.
+    """Print BibTeX entries for benchmarks, methods, families of metrics and models.
 
     \b
     NAMES  names of params.yaml, of `medprobe list` or of the hub

@@ -92,6 +92,8 @@ def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
         "device": f"server {record['host']}",
         "server.model": record["model"],
         "server.weights": record["weights"],
+        "server.tokenizer": record["tokenizer"],
+        **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
         "server.own": server.own,
         "server.zero_retention": server.zero_retention,
     }
@@ -217,6 +219,7 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
     from medprobe import check
+    from medprobe.core.tables import read_refusal
     from medprobe.stages.probe import probe as run
     from medprobe.tracking import lineage
 
@@ -230,6 +233,11 @@ def probe(model: str, method: str, benchmark: str) -> None:
         record |= lineage_of(executor, engine)
         if model in params.servers:
             record |= lineage_of_server(model, params)
+        if reason := read_refusal(out):
+            record["not_asked"] = reason
+    if reason:
+        click.echo(f"not asked: {reason}", err=True)
+        return
     from medprobe.stages.track import track_one  # whose libraries probing does not need
 
     track_one(model, method, benchmark, params)

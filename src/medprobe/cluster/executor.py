@@ -6,6 +6,8 @@ results into the project (`run`).
 
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -66,24 +68,30 @@ class Cluster:
             raise BadInput("engine.executor: ray", "Ray is not installed", remedy) from None
         if ray.is_initialized():
             return
+        address = self.engine.address
         try:
-            address = self.engine.address
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as problem:
+            where = f"engine.address: {address}"
+            if _token_is_refused(address):
+                remedy = (
+                    "set RAY_AUTH_MODE and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes"
+                )
+                raise BadInput(where, "that cluster refuses the token", remedy) from None
             remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
-            where = f"engine.address: {self.engine.address}"
             reason = str(problem).partition("\n")[0] or type(problem).__name__
             raise BadInput(where, f"no Ray cluster ({reason})", remedy) from None
 
     def _dismiss(self) -> None:
         """Let all workers go."""
         self.work = None
-        if not self.staff.active:
-            return
-        import ray
-
-        departures = [worker.actor.leave.remote() for worker in self.staff.active if worker.since]
-        if departures:
-            ray.wait(departures, num_returns=len(departures), timeout=2)
         for worker in [*self.staff.active]:
             self.staff.end(worker)
+
+
+def _token_is_refused(address: str) -> bool:
+    """Whether a cluster is there, but for another token. The error of `ray.init` is the same."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check"]
+    command += [] if address == "auto" else ["--address", address]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "AuthenticationError" in check.stderr

@@ -6,36 +6,27 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from medprobe.cluster.files import pack, unpack
+from medprobe.cluster.nodes import NODE_ID, Needs, Nodes
 from medprobe.cluster.staff import Staff, WorkerState
-from medprobe.cluster.worker import Answer, Worker, libraries, versions
+from medprobe.cluster.worker import Answer, Hello, Worker, libraries, versions
 from medprobe.core import errors
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job
-from medprobe.core.files import size
+from medprobe.core.files import disk_full_error, size
 from medprobe.core.params import EngineParams
 from medprobe.core.parts import fingerprint
+from medprobe.core.progress import duration, print_above
 
 TRIES: Final = 3  # of a part, before it is given up
 AHEAD: Final = 2  # jobs that a worker has at a time: the next one is there when the first ends
 PATIENCE: Final = 120  # seconds without any worker, before a run is given up
+SILENCE: Final = 60  # seconds at a part, after which a free worker takes what waits behind it
+HEAD_SILENCE: Final = (10, 45)  # seconds: after the first it is said, after the second the run ends
 GIB: Final = 2**30
 WEIGHTS: Final = 4  # memory of a worker: its checkpoint's size so often, as training takes
-
-
-class Needs(NamedTuple):
-    """What a worker asks of its node."""
-
-    cpus: int
-    gpus: int
-    memory: int  # bytes
-
-    def fit(self, node: dict[str, float]) -> int:
-        """How many such workers a node of these resources holds."""
-        amounts = {"CPU": self.cpus, "GPU": self.gpus, "memory": self.memory}
-        return min(int(node.get(name, 0) // most) for name, most in amounts.items() if most)
 
 
 class Run:
@@ -57,7 +48,8 @@ class Run:
         self.remaining = len(jobs)  # waiting
         self.tries: Counter[int] = Counter()  # that failed
         self.losses: Counter[int] = Counter()  # of workers, by the jobs that they were at
-        self.failed_starts = 0
+        self.reported: set[tuple[WorkerState, int]] = set()  # parts that were waited for
+        self.head_reported = False
         self.alive = time.monotonic()
         self.running: dict[Any, tuple[WorkerState, int | None]] = {
             worker.hello: (worker, None) for worker in staff.active if not worker.since
@@ -68,7 +60,8 @@ class Run:
         self.work = ray.put(pickle.dumps(work))
         self.versions = versions(libraries())
         self.needs = self._needs()
-        if not self._room():
+        self.nodes = Nodes(self.needs)
+        if not self.nodes.room():
             problem = f"no node has {self.needs.cpus} CPUs, {self.needs.gpus} GPUs and"
             problem += f" {self.needs.memory / GIB:.1f} GiB for a worker"
             raise BadInput("Ray cluster", problem, "lower OMP_NUM_THREADS, or add a larger node")
@@ -85,31 +78,48 @@ class Run:
         largest = max((size(path) for path in self.stamps), default=0)
         return Needs(threads, gpus, GIB + WEIGHTS * largest)
 
-    def _room(self) -> int:
-        """How many workers the cluster holds."""
-        nodes = (node["Resources"] for node in self.ray.nodes() if node["Alive"])
-        return sum(self.needs.fit(node) for node in nodes)
-
     def results(self) -> Iterator[tuple[int, Any]]:
         """The results, as they come."""
-        hired = 0.0
-        while self.remaining or any(worker.queue for worker in self.staff.active):
-            if time.monotonic() - hired > 1:  # nodes come and go
-                self._hire()
-                hired = time.monotonic()
-            self._employ()
-            results = [result for reference in self._wait() for result in self._settle(reference)]
-            self._employ()
-            yield from results
+        with self.nodes:
+            while self.remaining or any(worker.queue for worker in self.staff.active):
+                if not self._head_is_silent() and self.nodes.are_current:
+                    self._hire()
+                self._employ()
+                results = [result for ref in self._wait() for result in self._settle(ref)]
+                self._relieve()
+                self._employ()
+                yield from results
+
+    def _head_is_silent(self) -> bool:
+        """Whether the head is lost, which ends the process: Ray does so after a minute.
+
+        Until then results of workers still come.
+        """
+        first, last = HEAD_SILENCE
+        if self.nodes.silence < first:
+            return False
+        problem, promise = "the head does not answer", "finished parts are kept"
+        if not self.head_reported:
+            print_above(f"Ray cluster: {problem}; results are still taken, and {promise}")
+            self.head_reported = True
+        if self.nodes.silence > last:
+            remedy = f"start a cluster and run the command again: {promise}"
+            raise BadInput("Ray cluster", problem, remedy)
+        return True
 
     def _hire(self) -> None:
         """Ask for workers, as many as there is room and work for; those at work are counted."""
+        if not self.staff.active:
+            self.nodes.check_starts()
         at_work = sum(bool(worker.queue) for worker in self.staff.active)
+        wanted = max(0, at_work + self.remaining - len(self.staff.active))
         cpus, gpus, memory = self.needs
-        kind = self.ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, memory=memory)
-        for _ in range(min(self._room(), at_work + self.remaining) - len(self.staff.active)):
-            actor: Any = kind.remote(os.getcwd(), cpus, errors.quoting.get())
-            worker = WorkerState(actor, actor.hello.remote(self.versions, self.work))
+        kind = self.ray.remote(Worker)
+        for node in self.nodes.places(self.staff.active)[:wanted]:
+            label = {"label_selector": {NODE_ID: node}} if node else {}
+            options = kind.options(num_cpus=cpus, num_gpus=gpus, memory=memory, **label)
+            actor: Any = options.remote(os.getcwd(), cpus, errors.quoting.get())
+            worker = WorkerState(actor, actor.hello.remote(self.versions, self.work), node)
             self.staff.active.append(worker)
             self.running[worker.hello] = worker, None
 
@@ -166,6 +176,8 @@ class Run:
             job._replace(retry_arguments=()), stamps, lacks, *contents
         )
         self.running[reference] = worker, number
+        if not worker.queue:
+            worker.heard = time.monotonic()
         worker.queue.append(number)
 
     def _wait(self) -> list[Any]:
@@ -185,32 +197,64 @@ class Run:
     def _settle(self, reference: Any) -> list[tuple[int, Any]]:
         """Take what a worker says: a result, if that is what it is."""
         worker, number = self.running.pop(reference)
+        exceptions = self.ray.exceptions
         try:
             answer = self.ray.get(reference)
-        except self.ray.exceptions.RayError as lost:
+        except (exceptions.RayActorError, exceptions.OutOfMemoryError) as lost:
             self._lose(worker, number, lost)
             return []
+        except exceptions.RayError as error:  # such as a result that cannot be pickled
+            if number is None:
+                self._lose(worker, number, error)
+                return []
+            answer = Answer(error=getattr(error, "cause", None) or error)
+        worker.heard = time.monotonic()
         if number is None:
-            self._welcome(worker, *answer)
+            self._welcome(worker, answer)
             return []
         worker.queue.remove(number)
         if answer.lacks:
             self._order(worker, number, answer.lacks)
         elif answer.error:
-            self._fail(number, answer.error)
+            self._fail(worker, number, answer.error)
         else:
             return [(number, self._received(worker, number, answer))]
         return []
 
-    def _welcome(
-        self, worker: WorkerState, installed: dict[str, str], device: str, machine: str
-    ) -> None:
+    def _relieve(self) -> None:
+        """Put back what waits behind a silent worker while another is free, and print for what.
+
+        A part has no time limit: nothing shows from outside whether its worker hangs.
+        """
+        workers = [worker for worker in self.staff.active if worker.since]
+        if self.remaining or all(worker.queue for worker in workers):
+            return
+        for worker in workers:
+            seconds = time.monotonic() - worker.heard
+            if not worker.queue or seconds < SILENCE:
+                continue
+            first, *others = worker.queue
+            for reference, (holder, number) in [*self.running.items()]:
+                if holder is worker and number in others:
+                    del self.running[reference]
+                    self.ray.cancel(reference)
+                    worker.queue.remove(number)
+                    self._back(number)
+            if (worker, first) not in self.reported:
+                self.reported.add((worker, first))
+                place = f"process {worker.process} on {worker.machine}"
+                line = f"waiting for {self.jobs[first].name}, for {duration(seconds)} at {place}"
+                print_above(f"{line}; if that hangs, end it, and the part is done again")
+
+    def _welcome(self, worker: WorkerState, hello: Hello) -> None:
         """A worker is there. Raises BadInput where it is of another version."""
+        installed = hello.versions
         if installed != self.versions:
             name = next(key for key in self.versions if installed.get(key) != self.versions[key])
             problem = f"{name} is {installed.get(name)}, and {self.versions[name]} here"
-            raise BadInput(f"a worker on {machine}", problem, "install the same on all nodes")
-        worker.device, worker.machine, worker.since = device, machine, time.monotonic()
+            raise BadInput(f"a worker on {hello.machine}", problem, "install the same on all nodes")
+        worker.device, worker.machine, worker.process = hello.device, hello.machine, hello.process
+        worker.node, worker.since = hello.node, time.monotonic()
 
     def _received(self, worker: WorkerState, number: int, answer: Answer) -> Any:
         job = self.jobs[number]
@@ -226,32 +270,37 @@ class Run:
         self.waiting.setdefault(self.jobs[number].reads, deque()).appendleft(number)
         self.remaining += 1
 
-    def _again(self, number: int, why: BaseException, problem: str, remedy: str) -> None:
-        """Put a job back that was begun, or give up."""
+    def _again(
+        self, worker: WorkerState, number: int, why: BaseException, problem: str, remedy: str
+    ) -> None:
+        """Put a job back that was begun, and print that; or give up."""
         self.tries[number] += 1
+        name = self.jobs[number].name
         if self.tries[number] >= TRIES:
-            raise BadInput(self.jobs[number].name, f"{problem} {TRIES} times", remedy) from why
+            problem = f"{problem} {TRIES} times, at last on {worker.machine}"
+            raise BadInput(name, problem, remedy) from why
+        print_above(f"{name}: {problem} on {worker.machine}; this part is done again")
         self._back(number)
 
-    def _fail(self, number: int, error: Exception) -> None:
+    def _fail(self, worker: WorkerState, number: int, error: Exception) -> None:
         if isinstance(error, BadInput):
             raise error
         quotation = f": {error}" if errors.quoting.get() else ""  # which may quote the data
-        problem = f"failed ({type(error).__name__}{quotation})"
-        self._again(number, error, problem, "see -v for the traceback")
+        problem, remedy = f"failed ({type(error).__name__}{quotation})", "see -v for the traceback"
+        if disk_full_error(error):
+            problem, remedy = "the disk was full", "make room there, where temporary files are"
+        self._again(worker, number, error, problem, remedy)
 
     def _lose(self, worker: WorkerState, number: int | None, why: Exception) -> None:
         """A worker is gone, with its process or its node. Of its jobs the first was begun."""
         if worker in self.staff.active:
             self.staff.end(worker)
+        self.nodes.refresh()
         if number is None:
-            self.failed_starts += 1
-            if self.failed_starts >= TRIES and not any(other.since for other in self.staff.active):
-                reason = str(why).strip().splitlines()[-1]
-                raise BadInput("Ray cluster", f"no worker starts ({reason})") from why
+            self.nodes.record_failure(worker, str(why).strip().splitlines()[-1].strip())
         elif number == worker.queue[0]:
             self.losses[number] += 1
             remedy = "where its memory did not suffice, add a larger node"
-            self._again(number, why, "its worker was lost", remedy)
+            self._again(worker, number, why, "its worker was lost", remedy)
         else:
             self._back(number)

@@ -13,9 +13,12 @@ class WorkerState:
 
     actor: Any
     hello: Any  # where it says that it is ready
+    node: str = ""  # its id; "" until the worker is ready, if Ray chose it
     device: str = ""
     machine: str = ""
+    process: int = 0
     since: float = 0.0  # when it was ready; 0 before
+    heard: float = 0.0  # when it last answered, or got a job while it had none
     ended: float = 0.0  # and when it was let go or lost; 0 before
     reads: tuple[Path, ...] = ()  # of the job it was given last: what it has loaded then
     queue: deque[int] = field(default_factory=deque)  # jobs that it was given: it is at the first

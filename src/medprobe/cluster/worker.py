@@ -7,19 +7,20 @@ folder, where the worker's machine has that with the same contents, and else sen
 import os
 import pickle
 import platform
-import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from medprobe.cluster.files import Files, clear, link, pack, unpack
 from medprobe.core import errors
 from medprobe.core.code import ROOT
 from medprobe.core.executor import Job
+from medprobe.core.files import disk_full_error
 from medprobe.core.parts import LIBRARIES, fingerprint
 
 PYTHON_AND_CODE: Final = ("Python", "medprobe's code")  # the versions that are no library's
@@ -36,6 +37,16 @@ class Answer(NamedTuple):
     tokens: int = 0
 
 
+class Hello(NamedTuple):
+    """What a worker says of itself."""
+
+    versions: dict[str, str]
+    device: str
+    machine: str
+    process: int
+    node: str = ""  # its id in the cluster
+
+
 class Worker:
     """What Ray makes an actor of. `home` is the project's folder, as its own machine calls it."""
 
@@ -43,47 +54,46 @@ class Worker:
         os.environ["OMP_NUM_THREADS"] = str(threads)
         errors.quoting.set(quotes)
         self.home = Path(home)
-        self.folder = Path(tempfile.mkdtemp(prefix="medprobe-"))
         self.placed: dict[str, str] = {}  # paths of the folder, with their fingerprints
         self.work: Callable[[Any], Any] | None = None
 
-    def hello(self, expected: dict[str, str], work: bytes) -> tuple[dict[str, str], str, str]:
-        """Return this worker's versions, its device and its machine.
+    def hello(self, expected: dict[str, str], work: bytes) -> Hello:
+        """Return what this worker is.
 
-        If its versions are the `expected` ones, it takes up the pickled work.
+        If its versions are the `expected` ones, it makes its folder and takes up the pickled work.
         """
         installed = versions([*expected][len(PYTHON_AND_CODE) :])
+        machine, process = platform.node(), os.getpid()
         if installed != expected:
-            return installed, "", platform.node()
+            return Hello(installed, "", machine, process)
+        self.folder, self.guard = _guarded_folder()
         os.chdir(self.folder)
         self.work = pickle.loads(work)
-        return installed, _device(), platform.node()
+        return Hello(installed, _device(), machine, process, _node())
 
     def do(
         self, job: Job, stamps: dict[str, str], sent: Sequence[str] = (), *contents: Files
     ) -> Answer:
         """Do a job whose inputs have these fingerprints; `contents` is what was sent of them."""
-        assert self.work is not None
-        for path, files in zip(sent, contents, strict=True):
-            clear(self.folder / path)
-            unpack(files, self.folder / path)
-            self.placed[path] = stamps[path]
-        if lacks := tuple(path for path in stamps if not self._has(path, stamps[path])):
-            return Answer(lacks=lacks)
-        begin, tokens = time.monotonic(), _tokens()
         try:
-            result = self.work(job.argument)
+            for path, files in zip(sent, contents, strict=True):
+                clear(self.folder / path)
+                unpack(files, self.folder / path)
+                self.placed[path] = stamps[path]
+            if lacks := tuple(path for path in stamps if not self._has(path, stamps[path])):
+                return Answer(lacks=lacks)
+            return self._do(job)
         except Exception as error:
-            return Answer(error=_portable(error), seconds=time.monotonic() - begin)
+            return Answer(error=_portable(disk_full_error(error) or error))
+
+    def _do(self, job: Job) -> Answer:
+        assert self.work is not None
+        begin, tokens = time.monotonic(), _tokens()
+        result = self.work(job.argument)
         seconds, tokens = time.monotonic() - begin, _tokens() - tokens
         wrote = tuple(pack(path) for path in job.writes)
         self.placed |= {path.as_posix(): fingerprint([path]) for path in job.writes}
         return Answer(result, wrote=wrote, seconds=seconds, tokens=tokens)
-
-    def leave(self) -> None:
-        """Remove this worker's folder."""
-        os.chdir("/")
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _has(self, path: str, stamp: str) -> bool:
         """Is this in the folder, or can it be linked from the project's?"""
@@ -97,6 +107,27 @@ class Worker:
             link(source, target)
         self.placed[path] = stamp
         return True
+
+
+def _guarded_folder() -> tuple[Path, IO[bytes]]:
+    """Make a folder, and start a shell that removes it when this process ends, in whatever way.
+
+    The shell waits for the end of a pipe whose other end this process alone holds. It is no child
+    of this process, since Ray stops the children of a worker with it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="medprobe-"))
+    script = 'exec 3<&0; { read -r line <&3; cd / && rm -rf -- "$1"; } > /dev/null 2>&1 &'
+    command = ["sh", "-c", script, "sh", str(folder)]
+    shell = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    shell.wait()
+    assert shell.stdin is not None
+    return folder, shell.stdin
+
+
+def _node() -> str:
+    """The id of this process's node; "" outside of a cluster."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""
 
 
 def versions(libraries: Sequence[str]) -> dict[str, str]:

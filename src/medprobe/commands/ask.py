@@ -88,8 +88,8 @@ def ask(
     columns = ["rank", "answer", "score", *(["right"] if has_hits else [])]
     table = terminal.table(*columns, title=f"{prompt} ({method})")
     for row in best.to_dict("records"):
-        hit = ["yes" if row["hit"] else "no"] if has_hits else []
-        table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *hit)
+        right = ["yes" if row["hit"] else "no"] if has_hits else []
+        table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *right)
     terminal.console().print(table)
 
 
@@ -150,19 +150,13 @@ def run(
         limit: the number of queries to draw by the seed, evenly over relations and subsets.
         out: a parquet file for the predictions.
         every: print the parts of subsets and the means over queries as well.
-        as_json: print one object, `outputs.Run`.
+        as_json: print one object, `outputs.RunMeans`.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
     """
     model = _model(name, params)
-    if Path(benchmark).suffix and not Path(benchmark).exists():
-        raise BadInput(benchmark, "no such file", "give a file of facts, or a benchmark")
-    if Path(benchmark).is_file():
-        tables, metadata = to_tables(benchmark, prompts), METADATA
-    else:
-        tables = _tables(benchmark, params)
-        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+    tables, metadata = _tables_of(benchmark, prompts, params)
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
@@ -175,9 +169,25 @@ def run(
     if not every:
         rows, prior_rows = _main(rows), _main(prior_rows)
     if as_json:
-        outputs.Run(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
+        outputs.RunMeans(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
         return
     terminal.console().print(headline)
+    _print_rows(rows)
+
+
+def _tables_of(
+    benchmark: str, prompts: Path | None, params: Params
+) -> tuple[BenchmarkTables, Metadata]:
+    """Read a benchmark of params.yaml, or a file of facts with the templates in `prompts`."""
+    if Path(benchmark).suffix and not Path(benchmark).exists():
+        raise BadInput(benchmark, "no such file", "give a file of facts, or a benchmark")
+    if Path(benchmark).is_file():
+        return to_tables(benchmark, prompts), METADATA
+    return _tables(benchmark, params), Metadata.read(places.ABOUT / f"{benchmark}.json")
+
+
+def _print_rows(rows: pd.DataFrame) -> None:
+    """Print rows of the comparison as a table."""
     columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
     table = terminal.table(*columns)
     for row in rows.itertuples():

@@ -1,4 +1,4 @@
-"""`medprobe cite`: the BibTeX entries of benchmarks, methods and models.
+"""`medprobe cite`: the BibTeX entries of benchmarks, methods, families of metrics and models.
 
 The entries are in `papers/references.bib`; their `keywords` list what each entry is cited for.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from medprobe import benchmarks, methods, papers
+from medprobe import benchmarks, methods, metrics, papers
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 
@@ -20,8 +20,8 @@ def cite(names: Iterable[str], params: Params) -> str:
     """Format the entries for some names, each entry once.
 
     Args:
-        names: benchmarks, builders, methods, models of params.yaml or of a paper, or names on the
-            hub. A name without an entry becomes a comment.
+        names: benchmarks, builders, methods, families of metrics, models of params.yaml or of a
+            paper, or names on the hub. A name without an entry becomes a comment.
         params: the project's.
 
     Raises:
@@ -48,7 +48,7 @@ def references() -> list[tuple[str, list[str]]]:
 def _citation_key(name: str, params: Params) -> str:
     """Return the keyword of the entries for a name.
 
-    It is `benchmark:…`, `method:…`, or `model:…` with the name on the hub.
+    It is `benchmark:…`, `method:…`, `metric:…`, or `model:…` with the name on the hub.
 
     The first word of a benchmark's builder counts: `medlama_released` is cited as `medlama`.
     """
@@ -59,12 +59,15 @@ def _citation_key(name: str, params: Params) -> str:
         return f"benchmark:{builders[name].partition('_')[0]}"
     if name in methods.list_names():
         return f"method:{name}"
+    if name in metrics.list_names():
+        return f"metric:{name}"
     hub_names: dict[str, str] = {}
     for paper in papers.papers().values():
         hub_names |= {model: origin.hub or "" for model, origin in paper.models.items()}
     hub_names |= dict.fromkeys(params.models.all(), "")
     hub_names |= {model: origin.hub for model, origin in params.fetch.items()}
     if name not in hub_names and "/" not in name:
-        hint = nearest(name, [*builders, *methods.list_names(), *hub_names])
+        listed = [*builders, *methods.list_names(), *metrics.list_names(), *hub_names]
+        hint = nearest(name, listed)
         raise BadInput("cite", f"unknown name '{name}'{hint}", "`medprobe list` shows the names")
     return f"model:{hub_names.get(name, name)}"

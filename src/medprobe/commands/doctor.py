@@ -11,13 +11,13 @@ from typing import Final
 from rich.filesize import decimal
 from rich.table import Table
 
-from medprobe import backends, benchmarks
+from medprobe import backends, benchmarks, methods
 from medprobe.backends.client import Client
 from medprobe.commands import clean, outputs, pipeline, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
-from medprobe.core.params import IMPORTED, HubModel, Params
+from medprobe.core.params import IMPORTED, HubModel, ModelKind, Params
 from medprobe.core.plugins import KINDS, Plugin, find_plugins
 from medprobe.engine.inspection import inspect
 
@@ -155,7 +155,17 @@ def plugins_table(plugins: list[Plugin]) -> Table:
 def _models(params: Params) -> Iterator[tuple[str, str, str, str]]:
     for kind, models in params.models.by_kind().items():
         for name in models:
-            yield name, kind, _origin(name, params), _state(places.MODELS / name)
+            state = "; ".join([_state(places.MODELS / name), *_not_asked(name, kind, params)])
+            yield name, kind, _origin(name, params), state
+
+
+def _not_asked(name: str, kind: ModelKind, params: Params) -> list[str]:
+    """Name the methods of params.yaml for which the model's backend lacks all abilities."""
+    abilities = backends.find_abilities(places.MODELS / name)
+    names = [
+        name for name in params.methods.get(kind, {}) if not methods.find(name).NEEDS & abilities
+    ]
+    return [f"not asked by {', '.join(names)}"] if names else []
 
 
 def _origin(name: str, params: Params) -> str:
@@ -195,6 +205,8 @@ def _state(folder: Path) -> str:
     if backends.is_served(folder):
         proof = backends.read_record(folder)["proof"]
         return "; ".join(f"{ability}: {result}" for ability, result in proof.items())
+    if model := backends.read_plugin_model(folder):
+        return f"backend {model.backend}, can {', '.join(model.abilities)}"
     checkpoint = inspect(folder)
     missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
     return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

@@ -292,11 +292,11 @@ def _csv(columns: list[Column], note: str) -> str:
 
 
 def _json(columns: list[Column], note: str) -> str:
-    names = [*outputs.Cell.model_fields]
+    names = [*outputs.ExportedCell.model_fields]
     tables = [
-        outputs.Column(
+        outputs.ExportedColumn(
             head=column.head,
-            cells=[outputs.Cell(**row) for row in column.rows[names].to_dict("records")],
+            cells=[outputs.ExportedCell(**row) for row in column.rows[names].to_dict("records")],
         )
         for column in columns
     ]

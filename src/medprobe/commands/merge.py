@@ -49,7 +49,7 @@ def merge(
         raise BadInput(out, "already exists", "choose another folder")
     files = {path: shared.read(path) for path in paths}
     merged = shared.merge({str(path): file for path, file in files.items()})
-    units: dict[Path, pd.DataFrame] = {}  # by `Result.table`
+    units: dict[Path, pd.DataFrame] = {}  # by `ResultRecord.table`
     for path, file in files.items():
         for result in file.results:
             table = units.get(result.table)

@@ -22,7 +22,7 @@ class Listed(Output):
     """One per model, method, builder or paper; the keys are the heads of the table."""
 
 
-class Stage(Output):
+class PlannedStage(Output):
     """A stage that would run."""
 
     stage: str
@@ -37,7 +37,7 @@ class Stage(Output):
 class Plan(Output):
     """`medprobe plan`: the stages that would run, in their order."""
 
-    stages: list[Stage]
+    stages: list[PlannedStage]
 
 
 class Source(Output):
@@ -80,7 +80,7 @@ class Doctor(Output):
     """Paths that no name of params.yaml accounts for."""
 
 
-class Answer(Output):
+class ShownAnswer(Output):
     """An answer of a system to a query."""
 
     answer: str
@@ -94,7 +94,7 @@ class SystemAnswers(Output):
 
     model: str
     method: str
-    answers: list[Answer]
+    answers: list[ShownAnswer]
 
 
 class Show(Output):
@@ -107,7 +107,7 @@ class Show(Output):
     systems: list[SystemAnswers]
 
 
-class Difference(Output):
+class QueryDifference(Output):
     """A query that one of two systems answers correctly."""
 
     query: str
@@ -120,7 +120,7 @@ class Difference(Output):
 class Diff(Output):
     """`medprobe diff`: the queries that exactly one of two systems answers correctly."""
 
-    queries: list[Difference]
+    queries: list[QueryDifference]
 
 
 class Change(Output):
@@ -168,7 +168,7 @@ class Number(Output):
     """The queries behind it."""
 
 
-class Run(Output):
+class RunMeans(Output):
     """`medprobe run`: the means of a model, and those of the prior, which asks no model."""
 
     numbers: list[Number]
@@ -193,7 +193,7 @@ class Ask(Output):
     answers: list[Ranked]
 
 
-class Cell(Number):
+class ExportedCell(Number):
     """A cell of an exported table."""
 
     best: bool
@@ -203,17 +203,17 @@ class Cell(Number):
     """Not shown to beat the strongest of the prior and the method's controls."""
 
 
-class Column(Output):
+class ExportedColumn(Output):
     """A column of an exported table."""
 
     head: str
-    cells: list[Cell]
+    cells: list[ExportedCell]
 
 
 class Export(Output):
     """`medprobe export`: a table of results."""
 
-    columns: list[Column]
+    columns: list[ExportedColumn]
     note: str
 
 
@@ -225,7 +225,7 @@ OUTPUTS: Final[dict[str, type[Output]]] = {
     "list": Listed,
     "moved": Moved,
     "plan": Plan,
-    "run": Run,
+    "run": RunMeans,
     "show": Show,
 }
 

@@ -18,7 +18,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import PACKAGE, ROOT, closure, closure_candidates, plugin_files
+from medprobe.core.code import (
+    PACKAGE,
+    ROOT,
+    closure,
+    closure_candidates,
+    module_file,
+    plugin_files,
+)
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
@@ -144,8 +151,8 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
 
 def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
     """The locks of the installed plugins among these files: all of a kind, or those used."""
-    for kind in KINDS:
-        plugins = find_plugins(kind) if ROOT / kind / "__init__.py" in files else {}
+    for kind, finder in KINDS.items():
+        plugins = find_plugins(kind) if module_file(finder) in files else {}
         for name, plugin in plugins.items():
             if plugin.lock and name in used.get(kind, [name]):
                 yield plugin.lock.as_posix()

@@ -13,6 +13,7 @@ from medprobe.commands import outputs, timings
 from medprobe.commands.repair import check_lock, repair
 from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
+from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
 from medprobe.core.progress import duration
 
@@ -25,6 +26,7 @@ class Time(NamedTuple):
 
     seconds: float
     measured: bool = True  # in a run of the stage itself, not in runs of others
+    note: str = ""
 
 
 def plan(params: Params, *, as_json: bool = False) -> None:
@@ -54,13 +56,19 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             print(title)
             for name in names:
                 print(format_line(name.ljust(width), times[name], stages[name].reason))
-            print(f"{summary([times[name] for name in names], verb)}\n")
+            print(summary([times[name] for name in names], verb))
+            benchmarks = {stages[name].options.get("benchmark", "") for name in names}
+            for benchmark in sorted(benchmarks):
+                if size := _queries(benchmark, families=True):
+                    total = _queries(benchmark)
+                    print(f"{size:,} of the {total:,} queries of {benchmark} are of families.")
+            print()
     if not stages:
         print("All stages are up to date.")
 
 
-def _output(name: str, reason: str, time: Time | None) -> outputs.Stage:
-    return outputs.Stage(
+def _output(name: str, reason: str, time: Time | None) -> outputs.PlannedStage:
+    return outputs.PlannedStage(
         stage=name,
         after=None if reason == "now" else reason.removeprefix("after "),
         seconds=time.seconds if time else None,
@@ -88,39 +96,36 @@ def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
     Returns:
         The time of its last run here. For a probing stage that never ran, the method's time per
         query with this model, otherwise with all models, times the queries. None without any run.
+        For a model behind a server, the requests that are left, at the rates of its proof.
     """
+    options = stage.options
+    if options[""] == "probe" and options["model"] in params.servers:
+        return _time_of_requests(options["model"], options["method"], options["benchmark"], params)
     if (seconds := timings.read_seconds(name)) is not None:
         return Time(seconds)
-    options = stage.options
     if options[""] != "probe":
         return None
     model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
     if record := _record(places.RUNS / model / method / f"{benchmark}.json"):
         return Time(float(str(record["seconds"])))
-    if model in params.servers:
-        return _time_to_rank(method, benchmark, params.choices(model, method, benchmark))
     rates = _rates(_device(params.engine.device)) if (queries := _queries(benchmark)) else {}
     rate = rates.get((model, method)) or rates.get(("", method))
     return Time(rate * queries, measured=False) if rate else None
 
 
-def _time_to_rank(method: str, benchmark: str, choices: Mapping[str, object]) -> Time | None:
-    """The time that ranking all names behind a server takes; None where none are ranked."""
-    from medprobe.backends.served import seconds_to_rank
-    from medprobe.core.tables import BenchmarkTables
+def _time_of_requests(model: str, method: str, benchmark: str, params: Params) -> Time | None:
+    """The time of the requests to a server that are left; None before its proof."""
+    from medprobe.stages.probe import estimate_seconds, open_probing
 
-    folder = places.BENCHMARKS / benchmark
-    forms = choices.get("forms", ["constrained"])
-    ranks = method == "likelihood" or (
-        method == "answering" and isinstance(forms, list) and "constrained" in forms
-    )
-    if not ranks or not folder.is_dir():
+    if not (places.MODELS / model).is_dir() or not (places.BENCHMARKS / benchmark).is_dir():
         return None
-    tables = BenchmarkTables.read(folder)
-    sizes = tables.queries.groupby("subset").size()
-    counts = {subset: len(set(names["name"])) for subset, _, names in tables.subsets()}
-    seconds = sum(seconds_to_rank(int(sizes[subset]), counts[subset]) for subset in sizes.index)
-    return Time(seconds, measured=False)
+    try:
+        seconds = estimate_seconds(open_probing(model, method, benchmark, params))
+    except NotAsked as error:
+        return Time(0.0, measured=False, note=f"not asked: {error}")
+    hours = params.servers[model].hours
+    note = f"refused, hours: {hours:g} is allowed" if seconds > 3600 * hours else ""
+    return Time(seconds, measured=False, note=note)
 
 
 @cache
@@ -134,7 +139,7 @@ def _rates(device: str) -> Mapping[tuple[str, str], float]:
     for path in places.RUNS.glob("*/*/*.json"):
         method, model = path.parent.name, path.parent.parent.name
         record, size = _record(path), _queries(path.stem)
-        if size and record.get("device") == device:
+        if size and record.get("device") == device and "not_asked" not in record:
             for key in ((model, method), ("", method)):
                 seconds[key] = seconds.get(key, 0.0) + float(str(record["seconds"]))
                 queries[key] = queries.get(key, 0) + size
@@ -150,10 +155,17 @@ def _record(path: Path) -> dict[str, object]:
 
 
 @cache
-def _queries(benchmark: str) -> int:
-    """The number of queries of a benchmark; 0 before it is built."""
+def _queries(benchmark: str, *, families: bool = False) -> int:
+    """The number of queries of a benchmark, or of those of families; 0 before it is built."""
     path = places.BENCHMARKS / benchmark / "queries.parquet"
-    return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
+    if not path.is_file():
+        return 0
+    if not families:
+        return int(pq.read_metadata(path).num_rows)
+    if "family_id" not in pq.read_schema(path).names:
+        return 0
+    ids = pq.read_table(path, columns=["family_id"])["family_id"].to_pylist()
+    return sum(bool(name) for name in ids)
 
 
 @cache
@@ -172,7 +184,8 @@ def format_line(name: str, time: Time | None, reason: str) -> str:
     """
     clock = duration(time.seconds) if time else "unknown"
     estimate = clock if not time or time.measured else f"about {clock}"
-    return f"{name} {estimate:>15}  {reason if reason != 'now' else ''}".rstrip()
+    notes = [reason if reason != "now" else "", time.note if time else ""]
+    return f"{name} {estimate:>15}  {'; '.join(filter(None, notes))}".rstrip()
 
 
 def summary(times: Sequence[Time | None], verb: str) -> str:

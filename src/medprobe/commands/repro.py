@@ -36,7 +36,7 @@ def repro(jobs: int) -> None:
     Raises:
         BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
-    with exclusive_lock(), process_group() as group:
+    with process_group() as group, exclusive_lock():
         repair()
         remove_filter()
         stages = find_stale_stages()

@@ -40,7 +40,7 @@ def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -
     ):
         names = [answers.names[place] for place in ranked if place >= 0]
         system_answers = [
-            outputs.Answer(answer=name, head=str(head), right=bool(hit))
+            outputs.ShownAnswer(answer=name, head=str(head), right=bool(hit))
             for head, name, hit in zip(heads, names, hits, strict=False)
         ]
         if system_answers:
@@ -94,7 +94,7 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
             system = a if rank_a == "1" else b
             names = [*map(str, right_answers)]
             differences.append(
-                outputs.Difference(query=query, prompt=prompt, right=names, system=system)
+                outputs.QueryDifference(query=query, prompt=prompt, right=names, system=system)
             )
     if as_json:
         outputs.Diff(queries=differences).print()

@@ -27,10 +27,11 @@ def closure(
 
     All imports count, also those inside functions, except under `if TYPE_CHECKING`. A package that
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
-    them and all plugins of its kind from outside, or with those that `plugins` lists for it. The
-    files of a plugin's own package count like ours. Data files of a package (templates, YAML) count
-    with the package. Three kinds of file do not count: a file with nothing but a docstring, the
-    package's own `__init__`, which only re-exports names for notebooks, and `MESSAGE_MODULES`.
+    them, and what finds plugins from outside (`plugins.KINDS`) with these; or with those that
+    `plugins` lists for it. The files of a plugin's own package count like ours. Data files of a
+    package (templates, YAML) count with the package. Three kinds of file do not count: a file with
+    nothing but a docstring, the package's own `__init__`, which only re-exports names for
+    notebooks, and `MESSAGE_MODULES`.
 
     Args:
         modules: Full names, such as `medprobe.stages.probe`.
@@ -47,6 +48,7 @@ def closure(
     ['answers.py', 'files.py', 'tables.py']
     """
     plugin_names = dict(plugins or {})
+    kinds = {finder: kind for kind, finder in KINDS.items()}
     folders = {**source_folders(), PACKAGE: root}
     files: dict[Path, None] = {}
     queue = list(modules)
@@ -60,24 +62,30 @@ def closure(
         if parent and _file(folders, parent).is_file():
             queue.append(parent)
         queue += _imports(folders, name, path)
+        is_registry = _imports_by_name(path)
+        kind = kinds.get(name, name.removeprefix(f"{PACKAGE}."))
+        outside = find_plugins(kind) if name in kinds else {}
+        built_in = _modules_below(path.parent) if is_registry else []
+        for plugin in plugin_names.get(kind, [*built_in, *outside]):
+            if plugin in outside:
+                queue.append(outside[plugin].module)
+            elif is_registry:
+                queue.append(f"{name}.{plugin}")
         if path.name == "__init__.py":
-            if _imports_by_name(path):
-                package = name.removeprefix(f"{PACKAGE}.")
-                outside = find_plugins(package) if package in KINDS else {}
-                submodules = plugin_names.get(package, [*_modules_below(path.parent), *outside])
-                queue += [
-                    outside[module].module if module in outside else f"{name}.{module}"
-                    for module in submodules
-                ]
             files.update(dict.fromkeys(_data(path.parent)))
     return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
 
 
 def closure_candidates(folder: Path) -> set[Path]:
     """Return the files of a folder of the package that `closure` can return."""
-    messages = {_file({PACKAGE: ROOT}, name) for name in MESSAGE_MODULES}
+    messages = {module_file(name) for name in MESSAGE_MODULES}
     files = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     return {path for path in files - messages if path.suffix != ".py" or _has_code(path)}
+
+
+def module_file(name: str) -> Path:
+    """Return the file of a module of this package."""
+    return _file({PACKAGE: ROOT}, name)
 
 
 def plugin_files(plugin: Plugin) -> list[Path]:
@@ -143,8 +151,8 @@ def _imports(folders: Mapping[str, Path], module: str, path: Path) -> Iterator[s
 
 
 def _imports_by_name(path: Path) -> bool:
-    """Return whether a file calls `import_module`."""
-    return any(
+    """Return whether a file is the `__init__` of a package that imports its modules by name."""
+    return path.name == "__init__.py" and any(
         isinstance(node, ast.Attribute) and node.attr == "import_module"
         for node in _nodes(path, path.stat().st_mtime_ns)
     )

@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-# May errors quote text of the data? On the command line only if `track.text` is true. A context
-# variable, since readers deep below a command raise the errors.
+# May errors quote text of the data? On the command line only if `track.text` is true. This is a
+# context variable, since the readers that raise errors are far below the command that knows the
+# answer: as an argument it would pass through each reader, builder, validator and worker between.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
+LONGEST: Final = 1_000  # characters of a problem: foreign files can hold much
 
 
 class BadInput(Exception):  # noqa: N818 - a name that messages and documents use
@@ -28,11 +30,17 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
     """
 
     def __init__(self, where: object, problem: str, remedy: str = "") -> None:
+        if len(problem) > LONGEST:
+            problem = f"{problem[:LONGEST]}…"
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
         super().__init__(" ".join(line.split()))
 
     def __reduce__(self) -> Any:
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class NotAsked(BadInput):
+    """A model that cannot be asked by a method on a benchmark; other results are not concerned."""
 
 
 def quote(value: object) -> str:

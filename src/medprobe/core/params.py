@@ -123,7 +123,7 @@ class ServerParams(Section):
     timeout: float = Field(300, gt=0)
     """Seconds until a request counts as failed. It is then sent again."""
     hours: float = Field(24, gt=0)
-    """The most hours that ranking the names of a relation is estimated to take. More is refused."""
+    """The most hours that one method on one benchmark is estimated to take. More is refused."""
     own: bool = False
     """The server is under your control. Otherwise, and unless it is on this machine, it gets no
     prompt of a benchmark whose terms forbid to share it."""

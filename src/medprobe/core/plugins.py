@@ -1,7 +1,7 @@
 """Plugins from outside the package: of installed packages, and of the project's folder `plugins/`.
 
 An installed package names its plugins as entry points of the groups `medprobe.methods`,
-`medprobe.benchmarks` and `medprobe.metrics`. A project has them in
+`medprobe.benchmarks`, `medprobe.metrics` and `medprobe.backends`. A project has them in
 `plugins/<kind>/<name>.py` or `plugins/<kind>/<name>/__init__.py`; a name that begins with `_` is no
 plugin. They are listed without importing anything.
 """
@@ -21,7 +21,12 @@ from typing import Any, Final
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS, PLUGINS
 
-KINDS: Final = ("methods", "benchmarks", "metrics")
+KINDS: Final = {  # of plugins: the module that finds them
+    "methods": "medprobe.methods",
+    "benchmarks": "medprobe.benchmarks",
+    "metrics": "medprobe.metrics",
+    "backends": "medprobe.backends.finder",
+}
 PROJECT: Final = "medprobe_plugins"  # the package as which `plugins/` is imported
 
 
@@ -54,6 +59,15 @@ class Plugin:
     def lock(self) -> Path | None:
         """The file that stands for an installed plugin's code as a dependency of DVC."""
         return None if self.file else PLUGINS / self.kind / f"{self.name}.lock"
+
+
+def class_name(name: str) -> str:
+    """Return the name of the class that a plugin's file defines.
+
+    >>> class_name("mask_average")
+    'MaskAverage'
+    """
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def find_plugins(kind: str, built_in: Collection[str] = ()) -> dict[str, Plugin]:

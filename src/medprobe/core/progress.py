@@ -131,6 +131,12 @@ def show_progress(title: str, total: int | None = None, unit: str = "parts") -> 
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
+def print_above(line: str) -> None:
+    """Print a line on standard error, above the line of progress that a terminal shows."""
+    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    print(f"{clear}{line}", file=sys.stderr, flush=True)
+
+
 def repeat_until(wait_for_end: Callable[[], bool], action: Callable[[], None]) -> None:
     """Call `action` whenever `wait_for_end` returns False, until it returns True."""
     while not wait_for_end():

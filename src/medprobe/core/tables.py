@@ -25,6 +25,7 @@ BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
 Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
 FAMILY: Final = b"medprobe.metric"  # key in a prediction table's file: the family that scores it
+REFUSAL: Final = b"medprobe.not_asked"  # key in one without rows: why the model was not asked
 
 QUERY_COLUMNS: Final = [
     "query_id",
@@ -223,7 +224,7 @@ def check_prompts(queries: pd.DataFrame) -> None:
     slots = queries["prompt"].str.count(re.escape(SLOT))
     for row in queries[slots != 1].head(1).itertuples():
         count = int(slots[row.Index])
-        problem = f"the prompt has {count} slots {SLOT}, expected 1"
+        problem = f"the prompt needs exactly one {SLOT}, and has {count}"
         raise BadInput(f"query {row.query_id}", problem, f"put {SLOT} where the answer belongs")
 
 
@@ -326,6 +327,25 @@ def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
     about = {**(content.schema.metadata or {}), FAMILY: metric.encode()}
     with replacing(path) as scratch:
         pq.write_table(content.replace_schema_metadata(about), scratch)
+
+
+def write_refusal(path: Path, reason: str) -> None:
+    """Write a prediction table without rows, of a model that was not asked.
+
+    Args:
+        path: The parquet file.
+        reason: Why it was not asked.
+    """
+    content = pa.Table.from_pandas(pd.DataFrame(columns=PREDICTION_COLUMNS), preserve_index=False)
+    with replacing(path) as scratch:
+        pq.write_table(content.replace_schema_metadata({REFUSAL: reason.encode()}), scratch)
+
+
+def read_refusal(path: Path) -> str:
+    """Return why a model was not asked; empty if it was, or if there is no such table."""
+    if not path.is_file():
+        return ""
+    return (pq.read_schema(path).metadata or {}).get(REFUSAL, b"").decode()
 
 
 def metric_of_predictions(path: Path) -> str:

@@ -82,64 +82,97 @@ def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
         The leaves that were scored, as the generator's return value.
     """
     lengths = before + after + trie.max_depths
-    costs = trie.edge_lengths + after * trie.is_leaf
     slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])[: aim.variants]
     answer_nodes = np.array(
         sorted({node for leaf in aim.answers for node in trie.path(leaf)}), dtype=int
     )
     [(start, firsts)] = yield [(ROOT, ROOT)]
-    nodes, sums = trie.children[ROOT], start + firsts
-    tops = nodes
-    leaves, totals = np.empty(0, dtype=int), np.empty(0)
-    opened, tokens_read, by_name = 0, 0, False
+    state = _SearchState(trie, after, start + firsts)
     while True:
-        complete = trie.is_leaf[nodes] & (
-            trie.max_depths[nodes] - trie.starts[tops] + after <= 1
-        )  # known
-        leaves, totals = np.append(leaves, nodes[complete]), np.append(totals, sums[complete])
-        nodes, tops, sums = nodes[~complete], tops[~complete], sums[~complete]
-        scores = np.stack([totals, totals / lengths[leaves]][: aim.variants])
-        bounds = np.stack([sums, sums / lengths[nodes]][: aim.variants])
-        can_improve = bounds >= (_threshold(trie, leaves, scores, aim) - slack)[:, None]
-        needed = np.isin(nodes, answer_nodes)
+        state.close_complete()
+        scores = np.stack([state.totals, state.totals / lengths[state.leaves]][: aim.variants])
+        bounds = np.stack([state.sums, state.sums / lengths[state.nodes]][: aim.variants])
+        can_improve = bounds >= (_threshold(trie, state.leaves, scores, aim) - slack)[:, None]
+        needed = np.isin(state.nodes, answer_nodes)
         unpruned = can_improve.any(0) | needed
-        nodes, tops, sums, needed = (
-            nodes[unpruned],
-            tops[unpruned],
-            sums[unpruned],
-            needed[unpruned],
-        )
+        state.keep(unpruned)
         bounds, can_improve = bounds[:, unpruned], can_improve[:, unpruned]
-        exhausted = aim.max_nodes and opened >= aim.max_nodes and len(leaves) and not needed.any()
-        if exhausted or not len(nodes):
+        needed = needed[unpruned]
+        at_limit = aim.max_nodes and state.opened >= aim.max_nodes
+        if not len(state.nodes) or (at_limit and len(state.leaves) and not needed.any()):
             break
-        if not by_name and tokens_read > READ_ALL_SHARE * (trie.size + after * trie.is_leaf.sum()):
-            leaves_below = [trie.leaves(node) for node in nodes]
-            counts = [len(nodes_below) for nodes_below in leaves_below]
-            nodes, tops, sums = (
-                np.concatenate(leaves_below),
-                tops.repeat(counts),
-                sums.repeat(counts),
-            )
-            by_name = True
+        if not state.by_name and state.tokens_read > READ_ALL_SHARE * state.all_tokens:
+            state.split_into_leaves()
             continue
-        opening = needed | _widest(bounds, can_improve, max(WIDTH, int(SHARE * opened)))
-        reads = yield list(zip(tops[opening].tolist(), nodes[opening].tolist(), strict=True))
-        opened, tokens_read = opened + len(reads), tokens_read + int(costs[nodes[opening]].sum())
-        leaf_mask = trie.is_leaf[nodes[opening]]
-        sums_read = sums[opening] + [spent for spent, _ in reads]
-        leaves, totals = (
-            np.append(leaves, nodes[opening][leaf_mask]),
-            np.append(totals, sums_read[leaf_mask]),
-        )
-        inner = np.flatnonzero(~leaf_mask)
-        children = np.concatenate(
-            [nodes[:0], *(trie.children[n] for n in nodes[opening][~leaf_mask])]
-        )
-        nodes, tops = np.append(nodes[~opening], children), np.append(tops[~opening], children)
-        sums = np.concatenate([sums[~opening], *(sums_read[i] + reads[i][1] for i in inner)])
+        opening = needed | _widest(bounds, can_improve, max(WIDTH, int(SHARE * state.opened)))
+        state.open(opening, (yield state.requests(opening)))
     bounds_left = np.where(can_improve, bounds, -np.inf).max(1, initial=-np.inf)
-    return SearchResult(leaves, scores, slack, bounds_left, opened)
+    return SearchResult(state.leaves, scores, slack, bounds_left, state.opened)
+
+
+class _SearchState:
+    """The scored leaves, and the open nodes, which can still be read.
+
+    Attributes:
+        nodes: The open nodes.
+        tops: For each of them the node from whose first token on it is to be read.
+        sums: For each of them the log-probability of what is read of it.
+        leaves: The leaves that are read to their ends.
+        totals: For each of them its log-probability.
+        opened: How many nodes were read.
+        tokens_read: How many tokens these have.
+        by_name: Whether the open nodes are leaves only.
+    """
+
+    def __init__(self, trie: Trie, after: int, sums: np.ndarray) -> None:
+        self.trie, self.after = trie, after
+        self.costs = trie.edge_lengths + after * trie.is_leaf
+        self.all_tokens = trie.size + after * trie.is_leaf.sum()
+        self.nodes = self.tops = trie.children[ROOT]
+        self.sums = sums
+        self.leaves, self.totals = np.empty(0, dtype=int), np.empty(0)
+        self.opened = self.tokens_read = 0
+        self.by_name = False
+
+    def close_complete(self) -> None:
+        """Close the open leaves that have no token left to read: their sums are their scores."""
+        depths = self.trie.max_depths[self.nodes] - self.trie.starts[self.tops]
+        complete = self.trie.is_leaf[self.nodes] & (depths + self.after <= 1)
+        self._score(self.nodes[complete], self.sums[complete])
+        self.keep(~complete)
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Drop the open nodes outside the mask."""
+        self.nodes, self.tops, self.sums = self.nodes[mask], self.tops[mask], self.sums[mask]
+
+    def split_into_leaves(self) -> None:
+        """Replace each open node by the leaves below it."""
+        leaves_below = [self.trie.leaves(node) for node in self.nodes]
+        counts = [len(leaves) for leaves in leaves_below]
+        self.nodes = np.concatenate(leaves_below)
+        self.tops, self.sums = self.tops.repeat(counts), self.sums.repeat(counts)
+        self.by_name = True
+
+    def requests(self, opening: np.ndarray) -> list[NodeRequest]:
+        """Return what to read for the open nodes of the mask `opening`."""
+        return list(zip(self.tops[opening].tolist(), self.nodes[opening].tolist(), strict=True))
+
+    def open(self, opening: np.ndarray, reads: list[NodeScores]) -> None:
+        """Replace the open nodes of a mask, by what was read, by their children or their scores."""
+        nodes = self.nodes[opening]
+        sums = self.sums[opening] + [log_prob for log_prob, _ in reads]
+        is_leaf = self.trie.is_leaf[nodes]
+        self._score(nodes[is_leaf], sums[is_leaf])
+        self.opened += len(reads)
+        self.tokens_read += int(self.costs[nodes].sum())
+        self.keep(~opening)
+        inner = np.flatnonzero(~is_leaf)
+        children = np.concatenate([nodes[:0], *(self.trie.children[nodes[i]] for i in inner)])
+        self.nodes, self.tops = np.append(self.nodes, children), np.append(self.tops, children)
+        self.sums = np.concatenate([self.sums, *(sums[i] + reads[i][1] for i in inner)])
+
+    def _score(self, leaves: np.ndarray, totals: np.ndarray) -> None:
+        self.leaves, self.totals = np.append(self.leaves, leaves), np.append(self.totals, totals)
 
 
 def _threshold(trie: Trie, leaves: np.ndarray, scores: np.ndarray, aim: SearchGoal) -> np.ndarray:

@@ -77,12 +77,11 @@ def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) ->
     def compute(batch: list[int]) -> list[list[float]]:
         sums = []
         for part in split_by_logits(batch, counts, model.config.vocab_size):
-            targets = [
-                (row, len(reads[i]) - len(end) + offset, token)
-                for row, i in enumerate(part)
-                for end in endings_of[i]
-                for offset, token in enumerate(end)
-            ]
+            targets = []
+            for row, i in enumerate(part):
+                for end in endings_of[i]:
+                    begin = len(reads[i]) - len(end)
+                    targets += [(row, begin + offset, token) for offset, token in enumerate(end)]
             scores = iter(_token_log_probs(model, [reads[i] for i in part], targets))
             sums += [[sum(islice(scores, len(end))) for end in endings_of[i]] for i in part]
         return sums

@@ -67,6 +67,8 @@ def _group_memory(folder: Path = Path("/sys/fs/cgroup")) -> int:
 def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capacity: int) -> float:
     """Add the gradients of a loss to those of the weights.
 
+    Texts that exceed `capacity` are read twice, as the module says.
+
     Args:
         model: An encoder.
         rows: Token ids of each text; texts of similar length run together.

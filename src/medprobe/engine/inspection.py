@@ -146,19 +146,22 @@ def read_model(
             trust_remote_code=False,
             **placement,
         )
+    except MemoryError:
+        raise
     except Exception as error:  # of transformers' many models, and of the loaders of weights
         reason = first_line(error)
         if isinstance(error, pickle.UnpicklingError):
             reason = "its files hold other things than weights, or code, which is never run"
         problem = f"the model cannot be loaded: {reason}"
         raise BadInput(folder, problem, "fetch the checkpoint again") from error
-    body = f"{model.base_model_prefix}." if head == "classifier" else ""
+    # The head of a classifier is new by design, so that the files need to fit the body alone.
+    required = f"{model.base_model_prefix}." if head == "classifier" else ""
     for name, shape, expected in sorted(info["mismatched_keys"]):
-        if name.startswith(body):
+        if name.startswith(required):
             problem = f"{name} is of shape {tuple(shape)}, config.json says {tuple(expected)}"
             raise BadInput(folder, problem, "fetch the checkpoint again")
     missing = sorted(info["missing_keys"])
-    return model, tuple(n for n in missing if n.startswith(body) and "pooler." not in n)
+    return model, tuple(n for n in missing if n.startswith(required) and "pooler." not in n)
 
 
 def load_tokenizer(folder: Path, config: Any) -> Any:

@@ -111,9 +111,14 @@ def _check_window(prompt: TriePrompt, window: int, where: str, names: Sequence[s
 
 
 def _search(reader: Reader, aims: Sequence[SearchGoal]) -> list[SearchResult]:
-    """Run the searches of all prompts, as many at a time as there is room for."""
+    """Run the searches of all prompts, as many at a time as there is room for.
+
+    Nodes share a batch where what was read before them has one length, so prompts of similar length
+    are searched together.
+    """
     results: list[SearchResult | None] = [None] * len(aims)
-    queue = list(range(len(aims)))[::-1]
+    lengths = [len(prompt.slot.before) for prompt in reader.prompts]
+    queue = sorted(range(len(aims)), key=lambda i: (lengths[i], i))[::-1]
     requests: dict[int, list[NodeRequest]] = {}
     searches: dict[int, SearchSteps] = {}
     while queue or requests:

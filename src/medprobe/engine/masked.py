@@ -154,10 +154,11 @@ def masked_groups(word: Word, masking: Masking) -> list[tuple[int, ...]]:
 
 def distinct_groups(words: Sequence[Word], maskings: Sequence[Masking]) -> list[tuple[int, ...]]:
     """Return the groups of positions to mask in a text. The model reads the text once per group."""
-    groups = [
-        group for masking in maskings for word in words for group in masked_groups(word, masking)
-    ]
-    return list(dict.fromkeys(groups))
+    groups: dict[tuple[int, ...], None] = {}
+    for masking in maskings:
+        for word in words:
+            groups |= dict.fromkeys(masked_groups(word, masking))
+    return [*groups]
 
 
 def token_log_probs(

@@ -47,7 +47,7 @@ def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
     """
     parts = prompt.split(SLOT)
     if len(parts) != 2:
-        raise BadInput(where, f"the prompt has {len(parts) - 1} slots {SLOT}, expected 1")
+        raise BadInput(where, f"the prompt needs exactly one {SLOT}, and has {len(parts) - 1}")
     return parts[0], parts[1]
 
 

@@ -24,6 +24,7 @@ LINES: Final = ["-", "--", ":"]
 
 ROW: Final = 0.16  # inches from one point of `intervals` to the next below it
 LETTERS: Final = 22  # in one line of a label
+ENTRY: Final = 60  # letters in one line of the legend
 TICKS: Final = 60  # letters below an axis, side by side
 WHOLE: Final = 4  # an axis that reaches so far needs no fractions
 
@@ -70,7 +71,7 @@ def intervals(
     """
     rows = _scaled(rows, percent)
     looks = _looks(rows[series], order)
-    places, middles, height = _places(rows, by, series, [*looks])
+    places, middles, height = _places(rows, by, series)
     with drawing(0.6 + ROW * height) as (axes, finish):
         for name, index in looks.items():
             part = rows[rows[series] == name]
@@ -78,7 +79,7 @@ def intervals(
             colour, mark = _colour(index), _mark(index)
             ends = part["low"], part["high"]
             axes.hlines(at, *ends, color=colour, linewidth=1.6, gid=f"{SERIES}: {name}")
-            style = {"markersize": 5, "label": name, "gid": f"{VALUES}: {name}"}
+            style = {"markersize": 5, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
             axes.plot(part["value"], at, mark, color=colour, **style)
         axes.set_yticks([*middles.values()], map(wrapped, middles))
         axes.set_ylim(height, 0)
@@ -92,7 +93,7 @@ def intervals(
 
 
 def _places(
-    rows: pd.DataFrame, by: str, series: str, order: list[str]
+    rows: pd.DataFrame, by: str, series: str
 ) -> tuple[dict[tuple[str, str], float], dict[str, float], float]:
     """Return where points stand, one below another in steps of `ROW`.
 
@@ -103,7 +104,7 @@ def _places(
     middles: dict[str, float] = {}
     height = 0.0
     for line, part in rows.groupby(by, sort=False):
-        names = sorted(set(part[series]), key=order.index)
+        names = list(dict.fromkeys(part[series]))
         room = 0.8 + max(len(names), 1 + wrapped(line).count("\n"))
         first = height + (room - len(names) + 1) / 2
         places |= {(line, name): first + place for place, name in enumerate(names)}
@@ -149,7 +150,8 @@ def curves(
     ticks = list(dict.fromkeys(rows[x])) if words else []
     rows = _scaled(rows if words else rows.sort_values(x, kind="stable"), percent)
     with drawing(2.8) as (axes, finish):
-        for name, index in _looks(rows[series], order).items():
+        by_mean = rows.groupby(series, sort=False)["value"].mean().sort_values(ascending=False)
+        for name, index in _looks(by_mean.index, order or [*rows[series]]).items():
             part = rows[rows[series] == name]
             at = [ticks.index(value) for value in part[x]] if words else part[x].tolist()
             colour, ends = _colour(index), (part["low"], part["high"])
@@ -157,7 +159,7 @@ def curves(
                 band = {"alpha": 0.16, "linewidth": 0, "gid": f"{SERIES}: {name}"}
                 axes.fill_between(at, *ends, color=colour, **band)
             line = LINES[index // len(COLOURS) % len(LINES)] + _mark(index)
-            style = {"markersize": 5, "label": name, "gid": f"{VALUES}: {name}"}
+            style = {"markersize": 5, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
             axes.plot(at, part["value"], line, color=colour, **style)
         if words:
             letters = TICKS // len(ticks)
@@ -230,20 +232,23 @@ def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
 
 def stacked(shares: pd.DataFrame, label: str) -> str:
     """Draw one bar per row, named by its index, of the row's shares, one colour per column."""
-    lines = range(len(shares))
+    names = [wrapped(str(name)) for name in shares.index]
+    rooms = pd.Series([max(2.25, 1.5 + name.count("\n")) for name in names])
+    ends = rooms.cumsum()
+    middles, height = ends - rooms / 2, ends.max()
     texts = {}
-    with drawing(0.7 + 0.36 * max(1, len(shares))) as (axes, finish):
+    with drawing(0.7 + ROW * height) as (axes, finish):
         start = 0 * shares.iloc[:, 0].to_numpy(float)
         for index, name in enumerate(shares):
             width = 100 * shares[name].to_numpy(float)
-            bars = axes.barh(lines, width, 0.7, start, color=_colour(index), label=name)
+            bars = axes.barh(middles, width, 1.6, start, color=_colour(index), label=name)
             for bar in bars:
                 bar.set_gid(f"{VALUES}: {name}")
             pairs = zip(shares.index, width, strict=True)
             texts[str(name)] = [f"{name}\n{line}\n{share:.1f}" for line, share in pairs]
             start = start + width
-        axes.set_yticks(lines, map(wrapped, shares.index))
-        axes.set_ylim(len(shares) - 0.5, -0.5)
+        axes.set_yticks(middles, names)
+        axes.set_ylim(height, 0)
         axes.set_xlim(0, 100)
         axes.grid(False, axis="y")
         axes.set_xlabel(label)
@@ -276,14 +281,14 @@ def _texts(rows: pd.DataFrame, at: str, series: str, percent: bool) -> dict[str,
 
 
 def _looks(names: Iterable[str], order: Sequence[str]) -> dict[str, int]:
-    """Return the place of each series' colour and mark.
+    """Return the place of each series' colour and mark, in the order of the names.
 
     >>> _looks(["c", "b"], ["a", "b", "c"]), _looks(["c", "b"], [])
-    ({'b': 1, 'c': 2}, {'c': 0, 'b': 1})
+    ({'c': 2, 'b': 1}, {'c': 0, 'b': 1})
     """
-    names = [*names]
-    places = enumerate(dict.fromkeys([*order, *names]))
-    return {name: place for place, name in places if name in names}
+    names = list(dict.fromkeys(names))
+    places = {name: place for place, name in enumerate(dict.fromkeys([*order, *names]))}
+    return {name: places[name] for name in names}
 
 
 def _colour(index: int) -> str:

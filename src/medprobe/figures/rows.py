@@ -44,9 +44,10 @@ def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_value(rows: pd.DataFrame, column: str, *, lower: bool) -> pd.DataFrame:
-    """Sort rows by the best value of each name in a column, the best name first."""
+    """Sort rows by the best value of each name in a column, then by value, the best first."""
     values = rows.groupby(column)["value"].agg("min" if lower else "max")
     order = values.sort_values(ascending=lower, kind="stable").index
+    rows = rows.sort_values("value", ascending=lower, kind="stable")
     return rows.sort_values(column, key=lambda names: names.map(order.get_loc), kind="stable")
 
 

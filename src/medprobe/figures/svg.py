@@ -13,6 +13,8 @@ from typing import Any, Final
 from lxml import etree
 
 LEGEND: Final = 0.2  # inches: a line of it
+LETTERS: Final = 64  # in a line of the legend
+SWATCH: Final = 7  # letters that the colour of a series takes in it
 WIDTH: Final = 5.6  # inches: the text stays readable where a phone shows the whole drawing
 INK: Final = "#123456"  # stands for the page's own text colour until the drawing is finished
 SERIES: Final = "series"  # begins the identifier of what belongs to a series: bands, bars
@@ -54,12 +56,22 @@ STYLE: Any = {
 
 @contextmanager
 def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
-    """Return axes to draw on, and the function that ends the drawing.
+    """Begin a drawing: yield matplotlib's axes, and a function that finishes it as SVG.
 
-    The axes are `height` inches high without the legend.
+    Args:
+        height: of the axes in inches, without the legend.
 
-    This function takes a text for each mark of each series (see `compact`), and optionally what is
-    drawn last, because it must know the places of all else. It returns SVG.
+    Yields:
+        `axes`, and `finish(values, last)`. `values` has a text for each mark of each series (see
+        `compact`). `last` draws what must know the places of everything else, such as labels that
+        may not cover one another.
+
+    Example:
+        >>> with drawing(2.8) as (axes, finish):
+        ...     _ = axes.plot([1, 2], [30, 50], "o", gid="values: taught")
+        ...     svg = finish({"taught": ["acc@1 30 %", "acc@1 50 %"]})
+        >>> svg[:4]
+        '<svg'
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -71,9 +83,7 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
             values: Mapping[str, Sequence[str]], last: Callable[[], None] | None = None
         ) -> str:
             if len(values) > 1:
-                columns = min(len(values), max(1, 64 // (max(map(len, values)) + 7)))
-                figure.legend(loc="outside upper left", ncols=columns)
-                figure.set_figheight(height + LEGEND * ceil(len(values) / columns))
+                _add_legend(figure, height, [*values])
             if last is not None:
                 figure.draw_without_rendering()
                 last()
@@ -82,6 +92,14 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
             return compact(stream.getvalue(), values)
 
         yield figure.subplots(), finish
+
+
+def _add_legend(figure: Any, height: float, names: Sequence[str]) -> None:
+    """Add a legend above the axes, and make the figure higher by its lines."""
+    columns = min(len(names), max(1, LETTERS // (max(map(len, names)) + SWATCH)))
+    legend = figure.legend(loc="outside upper left", ncols=columns)
+    breaks = sum(text.get_text().count("\n") for text in legend.get_texts())
+    figure.set_figheight(height + LEGEND * (ceil(len(names) / columns) + breaks))
 
 
 def compact(svg: str, values: Mapping[str, Sequence[str]]) -> str:

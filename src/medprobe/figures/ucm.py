@@ -48,12 +48,12 @@ def micro(rows: pd.DataFrame) -> pd.DataFrame:
 def label_columns(rows: pd.DataFrame) -> pd.DataFrame:
     """Select acc@k without and with context and UCM_k from the rows of `select_variants`.
 
-    They are in this order, each with its label in the column `what`.
+    They are in this order, the highest value first, each with its label in the column `what`.
     """
     keys = zip(rows["subset"], rows["relation"], rows["metric"], strict=True)
     named = rows.assign(what=[COLUMNS.get(key, "") for key in keys])
     place = {name: number for number, name in enumerate(COLUMNS.values())}
-    named = named[named["what"] != ""]
+    named = named[named["what"] != ""].sort_values("value", ascending=False, kind="stable")
     return named.sort_values("what", key=lambda what: what.map(place), kind="stable")
 
 
@@ -63,6 +63,7 @@ def draw_shares(rows: pd.DataFrame) -> list[Drawing]:
         return []
     wide = chosen.pivot(index=["model", "subset"], columns="metric", values="value")[SHARES]
     wide = wide.sort_index(level=["model", "subset"], ascending=[True, False])
+    wide = wide.loc[[*dict.fromkeys(chosen["model"])]]
     bars = wide.set_axis([f"{model} · {subset}" for model, subset in wide.index])
     plot = plots.stacked(bars, "share of steps, per cent")
     caption = "Understand, confuse and misunderstand, by model and centre."

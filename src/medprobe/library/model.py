@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from medprobe import methods
+from medprobe.backends.finder import find_kinds
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, parse_section
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, check_prompts
-from medprobe.engine.load import inspect
 from medprobe.methods import K, Method
 from medprobe.sources import hub
 
@@ -202,7 +202,7 @@ def load(
 
     Example:
         >>> load("bert-base-uncased").methods  # doctest: +SKIP
-        ['contrastive', 'fill_mask', 'judgment', 'likelihood', 'mask_average', ...]
+        ['contrastive', 'fill_mask', 'inside', 'judgment', 'likelihood', ...]
         >>> load(model=model, tokenizer=tokenizer).methods  # doctest: +SKIP
     """
     engine = EngineParams(device=device, precision=precision, offline=offline)
@@ -215,12 +215,12 @@ def load(
         tokenizer.save_pretrained(copy.name)
         folder = Path(copy.name)
         name = model.config.name_or_path or type(model).__name__
-        return Model(name, folder, inspect(folder).kinds, engine, seed, _copy=copy)
+        return Model(name, folder, find_kinds(folder), engine, seed, _copy=copy)
     assert path_or_hub is not None
     folder = Path(path_or_hub)
     if not folder.is_dir():
         folder = hub.fetch_snapshot(HubModel(hub=str(path_or_hub), revision=revision), offline)
-    return Model(str(path_or_hub), folder, inspect(folder).kinds, engine, seed)
+    return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed)
 
 
 def find_answering(kinds: Iterable[str]) -> list[str]:

@@ -47,7 +47,7 @@ def callback(
     """
     from transformers import TrainerCallback
 
-    class Probing(TrainerCallback):
+    class ProbeCallback(TrainerCallback):
         def __init__(self) -> None:
             self.history: list[dict[str, float]] = []
 
@@ -59,7 +59,7 @@ def callback(
                 self.history.append(line)
                 state.log_history.append(line)
 
-    return Probing()
+    return ProbeCallback()
 
 
 def _means(scores: pd.DataFrame, metrics: Sequence[str]) -> Mapping[str, float]:

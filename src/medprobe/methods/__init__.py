@@ -211,6 +211,18 @@ class Method(Protocol):
         """
         return None
 
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int] | None:
+        """Count the requests to a server, for estimates of the running time.
+
+        Args:
+            task: one of `tasks()`.
+            pass_: one of `passes()`.
+
+        Returns:
+            The ability that the requests use, and their number; None if the method asks no server.
+        """
+        return None
+
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Separate the prediction table from tables for people.
 
@@ -250,7 +262,7 @@ def find(name: str) -> type[Method]:
     if name not in list_names():
         problem = f"no method '{name}'{nearest(name, list_names())}"
         raise BadInput("methods", problem, f"one of {', '.join(list_names())}")
-    attribute = "".join(part.capitalize() for part in name.split("_"))
+    attribute = plugins.class_name(name)
     if outside := plugins.find_plugins("methods").get(name):
         external: type[Method] = plugins.load(outside, attribute, Method, NEEDED, is_class=True)
         return external

@@ -8,13 +8,14 @@ same relation may come before. See `engine.prompt_texts`, and `engine.writing` f
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
 from pydantic import Field, StringConstraints
 
-from medprobe.backends import base, finder
+from medprobe.backends import Ability, base, finder
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
@@ -29,6 +30,7 @@ TRAIN: Final = "train"  # a benchmark's table of facts that are never asked
 
 Template = Literal["none", "chat"]
 Form = Literal["constrained", "free"]
+FORM_NEEDS: Final[dict[Form, Ability]] = {"constrained": "echo", "free": "write"}
 
 
 class Answering(Method):
@@ -39,7 +41,7 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
-    NEEDS = frozenset({"write", "echo"})
+    NEEDS = frozenset(FORM_NEEDS.values())
     SELECTING = frozenset({"templates", "shots", "forms"})
 
     class Settings(Section):
@@ -85,17 +87,14 @@ class Answering(Method):
         self.seed = seed
 
     def passes(self) -> list[str]:
-        """A pass a variant."""
-        settings = self.settings
+        """A pass a variant, of the forms that the backend is able to give."""
+        settings, abilities = self.settings, self.backend.abilities
         templates: list[Template] = ["chat"] if self.backend.has_template else []
         if self.backend.has_completion:
             templates.append("none")
-        return [
-            f"{template}-{shots}-shot-{form}"
-            for template in settings.templates or templates
-            for shots in settings.shots
-            for form in settings.forms
-        ]
+        forms = [form for form in settings.forms if FORM_NEEDS[form] in abilities]
+        choices = product(settings.templates or templates, settings.shots, forms)
+        return [f"{template}-{shots}-shot-{form}" for template, shots, form in choices]
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with the facts that may be shown."""
@@ -132,6 +131,12 @@ class Answering(Method):
             for row in ranking.prediction_rows(str(query.query_id), ranked_texts, pass_):
                 rows.append({**row, "hit": rule(row["prediction"]) in right_answers})
         return pd.DataFrame(rows)
+
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+        """One for each query and name (`constrained`) or text (`free`)."""
+        if pass_.endswith("free"):
+            return "write", len(task.queries) * (self.settings.samples or 1)
+        return "echo", len(task.queries) * task.benchmark_candidates["name"].nunique()
 
     def _rank_candidates(
         self, task: Task, prompts: list[base.Prompt], names: list[str]

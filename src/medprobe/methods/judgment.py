@@ -18,10 +18,11 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit
 
-from medprobe.backends import base, finder
+from medprobe.backends import Ability, base, finder
+from medprobe.core.answers import collect_facts, list_wrong_answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
-from medprobe.core.tables import QUERY_COLUMNS, SLOT, BenchmarkTables
+from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking
@@ -89,10 +90,7 @@ class Judgment(Method):
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with all that the benchmark says of the relation."""
-        fact_tables = [t for t in tables.others.values() if {*QUERY_COLUMNS} <= {*t}]
-        facts = pd.concat(
-            [t[QUERY_COLUMNS] for t in (tables.queries, *fact_tables)], ignore_index=True
-        )
+        facts = collect_facts(tables)
         return [
             replace(task, tables={FACTS: facts[facts["relation"] == relation]})
             for task in super().tasks(tables, k)
@@ -140,6 +138,13 @@ class Judgment(Method):
         ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
         return rows.assign(rank=ranks.astype(int))
 
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+        """One for each statement, and in words one for each wording and order of its words."""
+        statements = 2 * len(task.queries)
+        if pass_ == LIKELIHOOD:
+            return "echo", statements
+        return "top_logprobs", statements * 2 * len(self.settings.wordings)
+
     def _compare_likelihoods(
         self, statements: list[str], labels: list[str], masking: Masking
     ) -> list[float]:
@@ -176,28 +181,11 @@ class Judgment(Method):
 
 def draw_wrong_answers(task: Task, seed: int) -> list[str]:
     """For each query a name that is no answer; see `Judgment.predict`."""
-    facts = task.tables[FACTS]
-    types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
-    names: dict[str, str] = {}  # of the relation's answers, the first name of each
-    for row in task.queries.itertuples():
-        for identifier, name in zip(row.answer_ids, row.answers, strict=True):
-            names.setdefault(identifier, name)
+    pools = list_wrong_answers(task.queries, task.tables[FACTS], task.candidates, task.normalise)
     drawn_names = []
-    for row, label in zip(task.queries.itertuples(), task.query_labels, strict=True):
-        same = (facts["subject_id"] == row.subject_id) | (facts["subject"] == row.subject)
-        ids = {identifier for row_ids in facts.loc[same, "answer_ids"] for identifier in row_ids}
-        right_names = {
-            task.normalise(name) for row_names in facts.loc[same, "answers"] for name in row_names
-        }
-        pool = [
-            name
-            for identifier, name in sorted(names.items())
-            if identifier not in ids
-            and task.normalise(name) not in right_names
-            and types.get(name) == types.get(row.answers[0])
-        ]
+    for prompt, label, pool in zip(task.queries["prompt"], task.query_labels, pools, strict=True):
         if not pool:
             problem = "every answer of its relation and type is right for it"
             raise BadInput(label, problem, "leave the relation out")
-        drawn_names.append(random.Random(f"{seed} {row.prompt}").choice(pool))
+        drawn_names.append(random.Random(f"{seed} {prompt}").choice(pool))
     return drawn_names

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.backends import finder
+from medprobe.backends import Ability, finder
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import SLOT
 from medprobe.engine import texts
@@ -69,6 +69,10 @@ class Perplexity(Method):
             ],
             ignore_index=True,
         )
+
+    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+        """One for each sentence."""
+        return "echo", len(task.queries)
 
     def reads(self, task: Task, pass_: str) -> list[int] | None:
         """Of masked models a copy of each sentence per group of tokens to mask."""

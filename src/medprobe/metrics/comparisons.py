@@ -113,36 +113,6 @@ def difference_interval(
     return float(np.minimum(low, mean)[0]), float(np.maximum(high, mean)[0])
 
 
-def stratified(
-    hits: np.ndarray, sizes: np.ndarray, part_hits: np.ndarray, part_sizes: np.ndarray
-) -> float:
-    """Two-sided p that a part of the queries has another accuracy than the rest of them.
-
-    Each relation is a stratum, and its queries are drawn independently. Source: Mantel and
-    Haenszel 1959, without correction for continuity.
-
-    Args:
-        hits: right answers, also fractions of them, [relations].
-        sizes: queries, [relations].
-        part_hits: right answers in the part, [relations].
-        part_sizes: queries of the part, [relations].
-
-    Returns:
-        The p; NaN where no relation has queries in the part, queries outside it, and answers of
-        both kinds.
-
-    >>> counts = np.array([50.0]), np.array([100]), np.array([10.0]), np.array([50])
-    >>> stratified(*counts) < 1e-8, round(stratified(*counts[:2], np.array([25.0]), counts[3]), 2)
-    (True, 1.0)
-    """
-    rate = hits / sizes
-    spread = part_sizes * (sizes - part_sizes) * rate * (1 - rate) / np.maximum(sizes - 1, 1)
-    if not spread.sum() > 0:
-        return float("nan")
-    z = (part_hits - part_sizes * rate).sum() / np.sqrt(spread.sum())
-    return float(2 * NormalDist().cdf(-abs(z)))
-
-
 def holm(chances: np.ndarray) -> np.ndarray:
     """p-values corrected for their number (Holm 1979), in the order given.
 

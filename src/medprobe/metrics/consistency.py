@@ -18,7 +18,9 @@ import pandas as pd
 from medprobe.core.answers import find_rule
 from medprobe.core.tables import ORIGINAL, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
+from medprobe.metrics.comparisons import holm, permutation
+from medprobe.metrics.summary import DIGITS, KEYS, read_queries, summarise, weighted
+from medprobe.metrics.two_way import paired_test
 
 RUN: Final = ["variant", "replicate"]
 FAMILY: Final = [*RUN, "family_id"]
@@ -26,7 +28,10 @@ ABOUT: Final = ["subset", "relation", "cluster", "answer"]  # the same for all q
 _PAIRS: Final = "Elazar et al. 2021, section 3: equal first answers, over the pairs of a family"
 _SHARE: Final = "after Elazar et al. 2021, section 3 (consistent and accurate), over all members"
 _CHOSEN: Final = "ours: the wording best on one half of the clusters, scored on the other half"
+_GAIN: Final = "ours: acc@1 under that wording less that under the original, within families"
 _CHANGE: Final = "after Gallifant et al. 2024: acc@1 less that of the original, within families"
+_P: Final = "two-sided p of the change, for the relation; Fisher 1935, Cameron et al. 2011"
+_HOLM: Final = "Holm 1979, over the wordings and kinds of name of one system"
 
 
 class Consistency(Scorer):
@@ -39,7 +44,10 @@ class Consistency(Scorer):
         Metric("right_under_most", "right under most", "higher", 0.0, 1.0, _SHARE),
         Metric("right_under_any", "right under any", "higher", 0.0, 1.0, _SHARE),
         Metric("acc_at_1_best_wording", "acc@1, best wording", "higher", 0.0, 1.0, _CHOSEN),
+        Metric("best_wording_gain", "gain of the best wording", "neither", -1.0, 1.0, _GAIN),
         Metric("acc_at_1_change", "change of acc@1", "neither", -1.0, 1.0, _CHANGE),
+        Metric("acc_at_1_change_p", "p of the change", "neither", 0.0, 1.0, _P),
+        Metric("acc_at_1_change_p_holm", "corrected p of the change", "neither", 0, 1, _HOLM),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -55,9 +63,14 @@ class Consistency(Scorer):
         if members.empty:
             return {}
         scores = summarise(by_family(members), scoring, self.METRICS)
-        for part in (by_change(members), by_column(members)):
+        columns = by_column(members)
+        for part in (by_change(members), columns):
             for variant, subsets in summarise(part, scoring, self.METRICS).items():
                 scores[variant].update(subsets)
+        for row in change_tests(columns, scoring).itertuples():
+            numbers = scores[row.variant or "default"][row.subset]["micro"]
+            for name in ("acc_at_1_change_p", "acc_at_1_change_p_holm"):
+                numbers[name] = {"value": round(getattr(row, name), DIGITS), "n": row.n}
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
@@ -121,7 +134,10 @@ def by_family(members: pd.DataFrame) -> pd.DataFrame:
     rows["right_under_most"] = (share > 0.5).astype(float)
     rows["right_under_any"] = (share > 0).astype(float)
     if members["wording"].nunique() > 1:
-        rows["acc_at_1_best_wording"] = _best_wording(members).reindex(rows.index)
+        best = _best_wording(members).reindex(rows.index)
+        is_own = (members["wording"] == ORIGINAL) & (members["name_kind"] == ORIGINAL)
+        original = members[is_own].set_index(FAMILY)["hit"].reindex(rows.index)
+        rows["acc_at_1_best_wording"], rows["best_wording_gain"] = best, best - original
     return _as_queries(rows)
 
 
@@ -177,6 +193,39 @@ def by_column(members: pd.DataFrame) -> pd.DataFrame:
             means = groups[ABOUT].first().join(groups[numbers].mean())
             tables.append(_as_queries(means, f"/{part}:{name}"))
     return pd.concat(tables, ignore_index=True)
+
+
+def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """Test whether a wording or kind of name changes accuracy, within families.
+
+    The p is the larger one of two paired tests, as between systems: that which turns round whole
+    clusters, and that which also draws answers. Replicates are averaged.
+
+    Args:
+        columns: as `by_column` gives them.
+        scoring: the confidence.
+
+    Returns:
+        Columns `variant, subset, n` (families), `acc_at_1_change_p` and `acc_at_1_change_p_holm`,
+        which is corrected over all wordings and kinds of name of a variant and subset.
+    """
+    rows = []
+    for (variant, subset), part in columns.groupby(["variant", "subset"], sort=True):
+        by_query = part.groupby(["query_id", "cluster", "answer"])["acc_at_1_change"].mean()
+        change, ones = by_query.to_numpy(float), np.ones(len(by_query))
+        cluster, answer = (
+            pd.factorize(by_query.index.get_level_values(name))[0] for name in ("cluster", "answer")
+        )
+        confidence = scoring.params.confidence
+        test = paired_test(
+            change, ones, cluster, answer, level=1 - confidence, confidence=confidence
+        )
+        p = max(permutation(np.bincount(cluster, change)), test.p)
+        rows.append((variant, subset, len(by_query), p))
+    table = pd.DataFrame(rows, columns=["variant", "subset", "n", "acc_at_1_change_p"])
+    family = [table["variant"], table["subset"].str.partition("/")[0]]
+    corrected = table["acc_at_1_change_p"].groupby(family).transform(lambda p: holm(p.to_numpy()))
+    return table.assign(acc_at_1_change_p_holm=corrected)
 
 
 def _as_queries(rows: pd.DataFrame, part: str = "") -> pd.DataFrame:

@@ -160,19 +160,31 @@ def _count_seed(
     score: Floats,
     size: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """`counts`, `top` and `above` of one seed."""
+    """Count the outcomes of one seed.
+
+    Args:
+        is_predicted: does the model give the disease? [examples]
+        true: does the patient have it? [examples]
+        group: the index of the group of each example, [examples].
+        score: of the positive class, [examples].
+        size: how many groups there are.
+
+    Returns:
+        `counts`, `top` and `above` of `Outcomes`, without the axis of seeds.
+    """
     kinds = (is_predicted & true, is_predicted & ~true, ~is_predicted & true)
     counts = np.stack([np.bincount(group, kind, size) for kind in kinds], axis=-1).astype(float)
-    positive_scores = np.full(size, np.nan)
+    positive_scores = np.full(size, np.nan)  # NaN where a group has no positive
     positive_scores[group[true]] = score[true]
-    owner = np.eye(size)[group[~true]]  # [negatives, groups]
-    negatives_below = (positive_scores[:, None] > score[~true]) @ owner
-    ties = (positive_scores[:, None] == score[~true]) @ owner
-    own_negatives_below, tied = np.diagonal(negatives_below), np.diagonal(ties)
-    total = owner.sum(axis=0)
-    top = np.where(own_negatives_below + tied == total, 1 / (1 + tied), 0.0)
-    top[(total == 0) | np.isnan(positive_scores)] = np.nan
-    return counts, top, np.asarray(negatives_below + ties / 2)
+    group_of_negative = np.eye(size)[group[~true]]  # [negatives, groups], one-hot
+    # How many negatives of each group (column) are below, or equal to, each positive (row).
+    below = (positive_scores[:, None] > score[~true]) @ group_of_negative
+    equal = (positive_scores[:, None] == score[~true]) @ group_of_negative
+    own_below, own_equal = np.diagonal(below), np.diagonal(equal)
+    negatives = group_of_negative.sum(axis=0)
+    top = np.where(own_below + own_equal == negatives, 1 / (1 + own_equal), 0.0)
+    top[(negatives == 0) | np.isnan(positive_scores)] = np.nan
+    return counts, top, np.asarray(below + equal / 2)
 
 
 def f1(counts: Floats) -> Floats:

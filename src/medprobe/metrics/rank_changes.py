@@ -70,7 +70,7 @@ def shares(
 ) -> pd.DataFrame:
     """Understand, Confuse and Misunderstand with bootstrap intervals over clusters.
 
-    What is equal in the column `cluster`, which is one for all steps of a triple.
+    Steps with the same value in the column `cluster` are one cluster. A triple's are in one.
 
     For each relation UCM_k: the shares of each triple's steps, averaged over its triples; `macro`
     is their mean over relations; `micro` is UCM_m, the shares of all steps of all triples. Each is
@@ -107,7 +107,7 @@ def shares(
 def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFrame:
     """Understand, Confuse and Misunderstand of each triple in each resource.
 
-    What paired tests compare. Columns `relation, subject_id, fact_id, resource, cluster,
+    Paired tests compare them. Columns `relation, subject_id, fact_id, resource, cluster,
     understand, confuse, misunderstand` and `weight`, by which their mean is the macro mean of
     `shares`.
 

@@ -37,57 +37,59 @@ def summarise_statistic(
     Returns:
         Relation, `macro` or `micro` -> metric -> value, low, high, std and n.
     """
-    cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     names = sorted(rows["relation"].unique()) if by_relation else []
     masks = [rows["relation"].to_numpy() == name for name in names]
     masks.append(np.ones(len(rows), dtype=bool))
-    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    masks_by_replicate = [
-        [mask & (replicate == r) for r in range(len(replicates))] for mask in masks
-    ]
-    parts = [[rows[mask] for mask in of_relation] for of_relation in masks_by_replicate]
+    estimates = _estimate(rows, masks, scoring, statistic)
+    replicates = estimates.shape[1]
     resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
-    blocks = []
-    for counts in [
-        np.ones((1, len(clusters))),
-        *draw_counts(len(clusters), resamples, scoring.seed),
-    ]:
-        weights = counts[:, cluster]
-        blocks.append(
-            np.array(
-                [
-                    [
-                        statistic(part, weights[:, mask])
-                        for part, mask in zip(of_relation, relation_masks, strict=True)
-                    ]
-                    for of_relation, relation_masks in zip(parts, masks_by_replicate, strict=True)
-                ]
-            )
-        )
-    estimates = np.concatenate(blocks, axis=2)  # [relations and all, replicates, draws, metrics]
-    weights_of_replicates = replicate_weights(len(replicates), resamples, scoring.seed) / len(
-        replicates
-    )
-    values = np.einsum("ards,dr->ads", estimates, weights_of_replicates)
-    sizes = [len(np.unique(cluster[mask])) for mask in masks]
-    counts_of_rows = [int(mask[0].sum()) for mask in masks_by_replicate]  # of a replicate
+    weights = replicate_weights(replicates, resamples, scoring.seed) / replicates
+    values = np.einsum("ards,dr->ads", estimates, weights)
+    first_replicate = (rows["replicate"] == rows["replicate"].min()).to_numpy()
+    counts = [
+        (rows.loc[mask, "cluster"].nunique(), int((mask & first_replicate).sum())) for mask in masks
+    ]
     result = {
-        name: _round_numbers(
-            metrics, relation_values, replicate_values[:, 0], (size, n), confidence
-        )
-        for name, relation_values, replicate_values, size, n in zip(
-            [*names, "micro"], values, estimates, sizes, counts_of_rows, strict=True
+        name: _round_numbers(metrics, draws, by_replicate[:, 0], sizes, confidence)
+        for name, draws, by_replicate, sizes in zip(
+            [*names, "micro"], values, estimates, counts, strict=True
         )
     }
     if by_relation:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # no relation has a value: NaN
             macro = np.nanmean(values[:-1], axis=0)
-            replicate_values = np.nanmean(estimates[:-1, :, 0], axis=0)
-        result["macro"] = _round_numbers(
-            metrics, macro, replicate_values, (sizes[-1], counts_of_rows[-1]), confidence
-        )
+            by_replicate = np.nanmean(estimates[:-1, :, 0], axis=0)
+        result["macro"] = _round_numbers(metrics, macro, by_replicate, counts[-1], confidence)
     return result
+
+
+def _estimate(
+    rows: pd.DataFrame, masks: Sequence[np.ndarray], scoring: Scoring, statistic: Statistic
+) -> np.ndarray:
+    """Compute the statistic of each group of rows and replicate, for the sample and each resample.
+
+    Args:
+        rows: as in `summarise_statistic`.
+        masks: of the groups, [rows] each.
+        scoring: resamples and seed.
+        statistic: values of weighted rows.
+
+    Returns:
+        [groups, replicates, 1 + resamples, metrics].
+    """
+    cluster, clusters = pd.factorize(rows["cluster"], sort=True)
+    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
+    cells = [mask & (replicate == index) for mask in masks for index in range(len(replicates))]
+    cell_rows = [rows[cell] for cell in cells]
+    sample = np.ones((1, len(clusters)))
+    blocks = []
+    for counts in (sample, *draw_counts(len(clusters), scoring.params.bootstrap, scoring.seed)):
+        weights = counts[:, cluster]
+        pairs = zip(cell_rows, cells, strict=True)
+        blocks.append(np.stack([statistic(part, weights[:, cell]) for part, cell in pairs]))
+    estimates = np.concatenate(blocks, axis=1)
+    return estimates.reshape(len(masks), len(replicates), *estimates.shape[1:])
 
 
 def _round_numbers(

@@ -16,7 +16,13 @@ from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.progress import report_progress
-from medprobe.core.tables import BASELINE, Metadata, metric_of_predictions, read_predictions
+from medprobe.core.tables import (
+    BASELINE,
+    Metadata,
+    metric_of_predictions,
+    read_predictions,
+    read_refusal,
+)
 from medprobe.metrics import Scores, Scoring, catalog, expert
 
 COMPARISON: Final = [
@@ -33,7 +39,7 @@ COMPARISON: Final = [
     "std",  # over replicates: sentence sets, seeds
 ]
 PREDICTIONS: Final = "predictions"  # what scoring counts
-CONTROLS: Final = ("copy", "always-true")  # variants that use no model; next to `neutral` ones
+CONTROLS: Final = ("copy", "always-true", "shuffled")  # variants that know nothing; and `neutral`
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
@@ -48,13 +54,14 @@ def prediction_tables(folder: Path, params: Params) -> list[Path]:
         params: All of `params.yaml`.
 
     Returns:
-        Their paths, sorted; those of the baseline are among them.
+        Their paths, sorted; those of the baseline are among them, those of models that were not
+        asked are not.
 
     Raises:
         BadInput: there are none.
     """
     paths = sorted(folder.glob("*/*/*.parquet"))
-    named = [path for path in paths if _is_named(path, params)]
+    named = [path for path in paths if _is_named(path, params) and not read_refusal(path)]
     if not named:
         problem = "no predictions of what params.yaml names"
         if paths:
@@ -62,6 +69,17 @@ def prediction_tables(folder: Path, params: Params) -> list[Path]:
             problem += f"; {len(paths)} of other names are there, the first {first}"
         raise BadInput(folder, problem, "run `dvc repro` to probe the models")
     return named
+
+
+def refusals(folder: Path, params: Params) -> dict[Path, str]:
+    """Return why models were not asked, by the prediction table that each result would have.
+
+    Args:
+        folder: As for `prediction_tables`.
+        params: All of `params.yaml`.
+    """
+    paths = [path for path in sorted(folder.glob("*/*/*.parquet")) if _is_named(path, params)]
+    return {path: reason for path in paths if (reason := read_refusal(path))}
 
 
 def _is_named(path: Path, params: Params) -> bool:

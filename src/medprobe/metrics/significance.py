@@ -2,9 +2,9 @@
 
 A system is a model under a method. What is compared: models under one method, methods under one
 model, a model with a control of its method, a system with the benchmark's baseline, which looks
-at no subject, and a system with itself on two subsets of a family's `CONTRASTS`. Each of these is a
-family of its own, within a benchmark, subset and metric, and Holm's correction is for a family: it
-answers one question that a reader asks.
+at no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
+Each of these is a family of its own, within a benchmark, subset and metric, and Holm's correction
+is for a family: it answers one question that a reader asks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,6 +45,7 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
+from medprobe.metrics.subset_tests import subset_tests
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -78,7 +79,7 @@ READINGS: Final = "readings of tables"  # what is counted
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
 
 
-class Pair(NamedTuple):
+class SystemPair(NamedTuple):
     """Two systems, or one on two subsets, that are compared, and the family of the comparison."""
 
     family: str
@@ -298,8 +299,9 @@ def significance(
             rows.append(dict(zip(SIGNIFICANCE, keys, strict=False)) | numbers)
             differences.append(difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
+    by_subset = subset_tests(systems, params.confidence).assign(benchmark=benchmark)
     if table.empty:
-        return table
+        return by_subset.reindex(columns=SIGNIFICANCE)
     families = table.groupby(["subset", "metric", "family"])
     for p in ("p", "p_relation"):
         table[f"{p}_holm"] = families[p].transform(lambda p: holm(p.to_numpy()))
@@ -313,6 +315,7 @@ def significance(
         table.loc[row, "smallest_difference_relation"] = (
             np.fmax(smallest, test.smallest_difference) if test else smallest
         )
+    table = pd.concat([table, by_subset]) if len(by_subset) else table
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
 
@@ -351,7 +354,7 @@ def average_by_query(table: pd.DataFrame) -> pd.DataFrame:
 
 def _compare_pairs(
     systems: Mapping[System, pd.DataFrame], contrasts: list[tuple[str, str]]
-) -> Iterator[tuple[str, Pair, pd.DataFrame, pd.DataFrame]]:
+) -> Iterator[tuple[str, SystemPair, pd.DataFrame, pd.DataFrame]]:
     """`(subset, what is compared, its rows of one side, of the other)`, subset by subset."""
     parts = {
         name: {str(subset): part.droplevel("subset") for subset, part in rows.groupby("subset")}
@@ -372,7 +375,7 @@ def _compare_pairs(
                 subset = contrast_name(first, second)
                 yield (
                     subset,
-                    Pair(family, name, name),
+                    SystemPair(family, name, name),
                     subsets_of_system[first],
                     subsets_of_system[second],
                 )
@@ -383,7 +386,7 @@ def contrast_name(first: str, second: str) -> str:
     return f"{first} - {second}"
 
 
-def pair_systems(a: System, b: System) -> Pair | None:
+def pair_systems(a: System, b: System) -> SystemPair | None:
     """Two systems as a pair with its family, or None where a reader would not compare them.
 
     Settings of a sweep, or different models under different methods.
@@ -399,7 +402,7 @@ def pair_systems(a: System, b: System) -> Pair | None:
     'controls under x'
     >>> pair_systems(("m", "x:neutral-order"), ("m", "x:confidence"))
     >>> pair_systems(("baseline", "prior"), ("m", "x"))
-    Pair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
+    SystemPair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
     """
     (model, method), (other, another) = a, b
     if sweep(method) or sweep(another):
@@ -408,14 +411,16 @@ def pair_systems(a: System, b: System) -> Pair | None:
         system, baseline = (b, a) if model == BASELINE else (a, b)
         if model == other or is_control(system[1]):
             return None
-        return Pair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
+        return SystemPair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
     if is_control(method) or is_control(another):
         control, probed_method = (method, another) if is_control(method) else (another, method)
         same = model == other and _controls(control, probed_method)
-        return Pair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
+        return (
+            SystemPair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
+        )
     if method == another:
-        return Pair(f"models under {method}", a, b)
-    return Pair(f"methods under {model}", a, b) if model == other else None
+        return SystemPair(f"models under {method}", a, b)
+    return SystemPair(f"methods under {model}", a, b) if model == other else None
 
 
 def _differences(

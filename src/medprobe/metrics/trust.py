@@ -30,6 +30,7 @@ from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import values
 from medprobe.metrics.judgment import auroc, judged_right
 from medprobe.metrics.resampling import summarise_statistic
+from medprobe.metrics.results import is_compared
 from medprobe.metrics.summary import KEYS, read_queries
 
 SIGNAL: Final = "signal"  # of a part's name
@@ -76,7 +77,11 @@ class Trust(Scorer):
         self.signals = signals
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """Score each signal as a part `<subset>/signal:<name>`, which has means only."""
+        """Score each signal as a part `<subset>/signal:<name>`, which has means only.
+
+        Settings of sweeps are not scored: the page shows no signals of theirs.
+        """
+        predictions = predictions[predictions["variant"].map(is_compared).astype(bool)]
         rows = self.signals(predictions, read_queries(benchmark, scoring.cluster), benchmark)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):

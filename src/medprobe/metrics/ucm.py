@@ -61,19 +61,22 @@ class Ucm(Scorer):
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """A row stands for a triple.
+        """Return the values that paired tests compare: one row per triple, in each resource.
 
-        In each resource its shares around target and negative target, and its acc@k without and
-        with context.
+        The subsets `target` and `negative` have the three shares around the target and the negative
+        target, `alone` and `full` have acc@k without and with context.
         """
         queries = read_queries(benchmark, scoring.cluster)
         tables = []
-        for variant, part in predictions.groupby("variant", sort=True):
-            for centre, steps in rank_changes(queries, part).groupby("centre", sort=True):
-                triples = by_triple(steps, "cluster").assign(variant=variant, subset=centre)
-                triples["fact_id"] += " in " + triples.pop("resource")
-                tables.append(_name_triples(triples))
-            tables.append(weighted(_acc(part, queries)))
+        for variant, variant_predictions in predictions.groupby("variant", sort=True):
+            changes = rank_changes(queries, variant_predictions)
+            for centre, steps in changes.groupby("centre", sort=True):
+                shares_by_triple = by_triple(steps, "cluster")
+                # A triple counts once per resource, so the resource becomes part of its name.
+                shares_by_triple["fact_id"] += " in " + shares_by_triple.pop("resource")
+                rows = shares_by_triple.assign(variant=variant, subset=centre)
+                tables.append(_name_triples(rows))
+            tables.append(weighted(_acc(variant_predictions, queries)))
         return pd.concat(tables, ignore_index=True).assign(replicate="")
 
 

@@ -4,6 +4,7 @@ A file is one version of one paper. Where versions differ, the one in print stan
 the other can be asked for by its name.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -93,6 +94,15 @@ def concepts() -> dict[str, str]:
     return {cui: name for paper in papers().values() for name, cui in paper.names.items()}
 
 
+def _standing_rows() -> Iterator[tuple[str, str, PublishedRow]]:
+    """All published numbers of the versions that stand, with the names of paper and table."""
+    for name, paper in papers().items():
+        if paper.stands:
+            for number, table in paper.tables.items():
+                for row in table.rows:
+                    yield name, number, row
+
+
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, PublishedRow]]:
@@ -111,11 +121,8 @@ def published(
     name, _, variant = method.partition(":")
     wanted = (model, benchmark, subset, relation, name, variant)
     return [
-        (paper, number, row)
-        for paper in papers().values()
-        if paper.stands
-        for number, table in paper.tables.items()
-        for row in table.rows
+        (papers()[paper], number, row)
+        for paper, number, row in _standing_rows()
         if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
     ]
 
@@ -135,11 +142,8 @@ def strongest(
         The paper's name, the number of the table, and the row; None if nothing is published.
     """
     rows = [
-        (name, number, row)
-        for name, paper in papers().items()
-        if paper.stands
-        for number, table in paper.tables.items()
-        for row in table.rows
+        (paper, number, row)
+        for paper, number, row in _standing_rows()
         if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
         and metric in row.values
     ]

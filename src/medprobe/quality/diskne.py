@@ -16,14 +16,15 @@ from medprobe.quality.checks import Context, row_check, value_check
 
 MRCONSO = places.DATA / "umls/MRCONSO.RRF"
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
+ARTICLE = r"(?i)\ban? \[X\]"  # before a disease
 FEWEST = 8  # words of a premise that can be a near copy
 ROWS = 256  # premises that are held against all others at once
 
 
 @value_check
-def expect_cuis_to_be_known(cuis: pd.Series, context: Context) -> pd.Series:
-    """Each concept has a name in the table `names`."""
-    return cuis.isin(set(context.tables["names"]["cui"]))
+def expect_cuis_to_be_known(cuis: pd.Series, context: Context, other: str = "names") -> pd.Series:
+    """Each concept is in the table `names`, or in another one."""
+    return cuis.isin(set(context.tables[other]["cui"]))
 
 
 @row_check
@@ -60,6 +61,22 @@ def expect_negatives_to_be_unrelated(rows: pd.DataFrame, context: Context) -> pd
     label, original, cui = rows.columns
     is_related = [x == y or (x, y) in related for x, y in _pairs(rows, original, cui)]
     return (rows[label] == 1) | ~pd.Series(is_related, index=rows.index)
+
+
+@row_check
+def expect_negatives_to_differ_in_the_disease_alone(rows: pd.DataFrame) -> pd.Series:
+    """A negative's full hypothesis is its positive's with another disease, and its article.
+
+    Columns `pair_id, category, original_cui, hypothesis, full_hypothesis, start, end`. Only a
+    positive has a span, from `start` to `end`. All rows of a positive fail if one does.
+    """
+    *key, name, text, start, end = rows.columns
+    frames = [
+        f"{full[:first]}[X]{full[last:]}" if first >= 0 else full.replace(disease, "[X]", 1)
+        for disease, full, first, last in rows[[name, text, start, end]].itertuples(index=False)
+    ]
+    plain = pd.Series(frames, rows.index).str.replace(ARTICLE, "[X]", regex=True)
+    return plain.groupby([rows[column] for column in key]).transform("nunique") == 1
 
 
 @row_check

@@ -1,6 +1,7 @@
 """The expectations that all benchmarks share: on lists, prompts, subsets, and other tables."""
 
 import re
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -24,17 +25,36 @@ def expect_prompts_to_follow_one_template(rows: pd.DataFrame) -> pd.Series:
     relation. The template is the one that most prompts of the group have. So a prompt with another
     subject, without its subject, or with an answer fails.
     """
-    *group, subject, prompt = rows.columns
-    texts = zip(rows[subject], rows[prompt], strict=True)
-    bare = pd.Series([text.replace(name, SUBJECT, 1) for name, text in texts], index=rows.index)
-    templates = bare.groupby([rows[column] for column in group]).transform(
-        lambda values: values.value_counts().index[0]
-    )
+    *_, subject, prompt = rows.columns
     filled = [
         template.replace(SUBJECT, name)
-        for template, name in zip(templates, rows[subject], strict=True)
+        for template, name in zip(_templates(rows), rows[subject], strict=True)
     ]
     return rows[prompt] == filled
+
+
+@row_check
+def expect_prompts_to_hold_no_answer(rows: pd.DataFrame) -> pd.Series:
+    """No prompt has an answer among its words, the subject aside.
+
+    Columns `subject, prompt, answers`.
+    """
+    holds = [
+        has_answer(prompt.replace(subject, " ") if subject else prompt, answers)
+        for subject, prompt, answers in rows.itertuples(index=False, name=None)
+    ]
+    return ~pd.Series(holds, index=rows.index, dtype=bool)
+
+
+@row_check
+def expect_templates_to_differ(rows: pd.DataFrame) -> pd.Series:
+    """No two relations of a subset have one template.
+
+    Columns `subset, relation, subject, prompt`. All rows of such relations fail.
+    """
+    subset, relation, *_ = rows.columns
+    groups = rows[relation].groupby([rows[subset], _templates(rows)])
+    return groups.transform("nunique") == 1
 
 
 @value_check
@@ -62,6 +82,51 @@ def expect_list_items_to_match_regex(lists: pd.Series, regex: str) -> pd.Series:
 def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
     """The lists of a row are of one length."""
     return rows.map(len).nunique(axis=1) == 1
+
+
+@row_check
+def expect_item_to_be_in_list(rows: pd.DataFrame) -> pd.Series:
+    """The first column's item is in the second column's list."""
+    item_column, list_column = rows.columns
+    pairs = zip(rows[item_column], rows[list_column], strict=True)
+    is_in_list = [item in items for item, items in pairs]
+    return pd.Series(is_in_list, index=rows.index)
+
+
+@row_check
+def expect_answers_to_be_ranked(rows: pd.DataFrame, context: Context) -> pd.Series:
+    """Each answer, by its id, has a name among the candidates of the subset.
+
+    Columns `subset, answers, answer_ids`. An answer can have several names, and so several items.
+    """
+    candidates = context.tables["candidates"].groupby("subset")["name"].agg(set)
+    is_ranked = []
+    for subset, answers, ids in rows.itertuples(index=False, name=None):
+        names = candidates.get(subset, set())
+        ranked = {id_ for name, id_ in zip(answers, ids, strict=False) if name in names}
+        is_ranked.append(ranked == set(ids))
+    return pd.Series(is_ranked, index=rows.index)
+
+
+@row_check
+def expect_candidates_to_have_answers_ids(
+    rows: pd.DataFrame, context: Context, other: str
+) -> pd.Series:
+    """A candidate that is a subject or an answer has an id of one in the table `other`.
+
+    Columns `name, id`. Two concepts can have one name, of which candidates have the first id.
+    """
+    name, id_ = rows.columns
+    queries = context.tables[other]
+    answers = queries[["answers", "answer_ids"]].explode(["answers", "answer_ids"])
+    subjects = queries[["subject", "subject_id"]].set_axis(answers.columns, axis=1)
+    ids = pd.concat([answers, subjects]).drop_duplicates().groupby("answers")["answer_ids"].agg(set)
+    ids_by_name = ids.to_dict()
+    has_id = [
+        id_of_row in ids_by_name.get(text, {id_of_row})
+        for text, id_of_row in zip(rows[name], rows[id_], strict=True)
+    ]
+    return pd.Series(has_id, index=rows.index)
 
 
 @row_check
@@ -181,6 +246,25 @@ def expect_rows_to_be_used(
     expected = numbers - names.map(dropped_rows).fillna(0)
     expected = expected.clip(upper=at_most).where(expected >= at_least, 0)
     return ~is_meant | (row_names.map(use_counts).fillna(0) >= share * expected)
+
+
+def has_answer(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text has one of the answers among its words, whatever the case."""
+    names = "|".join(re.escape(name) for name in answers if name.strip())
+    return bool(re.search(rf"(?<!\w)(?:{names})(?!\w)", text, re.IGNORECASE))
+
+
+def _templates(rows: pd.DataFrame) -> pd.Series:
+    """The template of each row's group: the one that most of its prompts have.
+
+    The last two columns are subject and prompt, those before them the group.
+    """
+    *group, subject, prompt = rows.columns
+    texts = zip(rows[subject], rows[prompt], strict=True)
+    bare = pd.Series([text.replace(name, SUBJECT, 1) for name, text in texts], index=rows.index)
+    return bare.groupby([rows[column] for column in group]).transform(
+        lambda values: values.value_counts().index[0]
+    )
 
 
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:

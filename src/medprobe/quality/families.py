@@ -4,13 +4,11 @@ Each is on the column `query_id` of `queries`, and passes all queries where a be
 families.
 """
 
-import re
-from collections.abc import Sequence
-
 import pandas as pd
 
 from medprobe.core.tables import ORIGINAL
 from medprobe.quality.checks import Context, value_check
+from medprobe.quality.expectations import has_answer
 
 
 @value_check
@@ -36,7 +34,7 @@ def expect_wordings_to_hold_no_answer(query_ids: pd.Series, context: Context) ->
     members = _members(context)
     columns = (members[name] for name in ("wording", "prompt", "subject", "answers"))
     passes = [
-        wording == ORIGINAL or not _has_answer(prompt.replace(subject, " "), answers)
+        wording == ORIGINAL or not has_answer(prompt.replace(subject, " "), answers)
         for wording, prompt, subject, answers in zip(*columns, strict=True)
     ]
     return _spread(pd.Series(passes, members.index, dtype=bool), query_ids)
@@ -59,11 +57,6 @@ def _members(context: Context) -> pd.DataFrame:
     if "family_id" not in queries:
         return queries.head(0).assign(family_id="", wording="", name_kind="")
     return queries[queries["family_id"] != ""]
-
-
-def _has_answer(text: str, answers: Sequence[str]) -> bool:
-    names = "|".join(re.escape(name) for name in answers if name)
-    return bool(re.search(rf"(?<!\w)(?:{names})(?!\w)", text, re.IGNORECASE))
 
 
 def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:

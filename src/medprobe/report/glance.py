@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import pandas as pd
-
+from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import without_sweeps
-from medprobe.metrics.comparisons import stratified
+from medprobe.metrics.significance import contrast_name
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import papers, strongest
 from medprobe.report import standings
@@ -16,16 +15,16 @@ from medprobe.report.numbers import MISSING, cell, format_difference, format_val
 from medprobe.report.results import Results, comparable
 from medprobe.report.sections.published import data_note
 from medprobe.report.standings import Standing
-from medprobe.report.verdicts import MARK, Verdict, difference, verdict
+from medprobe.report.verdicts import MARK, difference, verdict
 
 HARD: Final = "hard"
+HARD_NOTE: Final = "queries that do not reveal the answer,\namong names of their own"
 ECHO: Final = "subject_at_1"
 CARRIED: Final = 0.8  # of all right answers: the relations that have so many carry a result
 MOST: Final = 3  # relations, and variants, that are listed
 CAPTION: Final = (
     f"Differences are to the value in the first row, in points for shares. {MARK} not significant "
-    "by the paired test; of the hard set, by a test of its queries against the others "
-    "(Mantel-Haenszel, by relation)."
+    "by the paired test, or for the hard set by a test that draws whole clusters of both sets."
 )
 
 Line = list[str | Cell]
@@ -76,9 +75,20 @@ def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
             Cell(
                 format_difference(entry.metric, gap) + mark, gap, note=strongest_baseline.evidence
             ),
-            f"medprobe run {_system(entry)[0]} --method METHOD --benchmark {entry.benchmark} "
-            "(medprobe list methods)",
+            _against(results, entry, strongest_baseline.name),
         ]
+
+
+def _against(results: Results, entry: Standing, baseline: str) -> str:
+    """The command that lists the queries on which the system and a baseline differ."""
+    model, method = _system(entry)
+    if baseline.partition(":")[0] == method.partition(":")[0]:
+        other = f"{model}/{baseline}"
+    elif entry.benchmark in set(results.priors["benchmark"]):
+        other = f"{BASELINE}/prior"
+    else:
+        return f"medprobe export {entry.benchmark} --format markdown"
+    return f"medprobe diff {entry.benchmark} {model}/{method} {other}"
 
 
 def _published(results: Results, entry: Standing) -> Iterator[Line]:
@@ -106,6 +116,7 @@ def _published(results: Results, entry: Standing) -> Iterator[Line]:
 def _echo(results: Results, entry: Standing) -> Iterator[Line]:
     """How often the subject itself is ranked first, as that is no knowledge."""
     model, method = _system(entry)
+    query = results.first_queries.get(entry.benchmark)
     rows = results.rows(
         entry.benchmark, subset=entry.subset, relation="micro", metric=ECHO, model=model
     )
@@ -114,7 +125,7 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
             Cell("What is ranked first instead?", note="the subject of the query itself (%)"),
             standings.value(ECHO, row),
             MISSING,
-            f"medprobe show {entry.benchmark} QUERY (reports/queries/{entry.benchmark}.html)",
+            f"medprobe show {entry.benchmark} {query}" if query else MISSING,
         ]
 
 
@@ -125,21 +136,17 @@ def _hard(results: Results, entry: Standing) -> Iterator[Line]:
     hard = rows[(rows["subset"] == HARD) & (rows["relation"] == "macro")]
     if hard.empty or entry.subset == HARD:
         return
-    counts = [
-        rows[(rows["subset"] == subset) & ~rows["relation"].isin(MEANS)].set_index("relation")
-        for subset in (entry.subset, HARD)
-    ]
-    every, part = counts[0], counts[1].reindex(counts[0].index)
-    numbers = ((frame["value"] * frame["n"], frame["n"]) for frame in (every, part.fillna(0)))
-    p = stratified(*(column.to_numpy(float) for pair in numbers for column in pair))
+    tests = results.tests(entry.benchmark, contrast_name(HARD, entry.subset), entry.metric)
+    test = verdict(tests, (model, method), (model, method))
     gap = float(hard["value"].iloc[0] - entry.best["value"])
-    test: str | Cell = Cell(format_difference(entry.metric, gap), gap, note="not tested")
-    if pd.notna(p):
-        test = difference(entry.metric, Verdict(gap, p))
+    untested = Cell(format_difference(entry.metric, gap), gap, note="not tested")
     yield [
-        Cell("Does the hard set change it?", note="queries that do not reveal the answer"),
+        Cell(
+            "Does the hard set change it?",
+            note="queries that do not reveal the answer,\nranked among their own names",
+        ),
         standings.value(entry.metric, hard.iloc[0], f"{hard['n'].iloc[0]:,.0f} queries"),
-        test,
+        difference(entry.metric, test) if test else untested,
         f"medprobe export {entry.benchmark}/{HARD} --format markdown",
     ]
 

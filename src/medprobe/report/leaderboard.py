@@ -84,10 +84,11 @@ def _calibration(results: Results) -> Iterator[str]:
 
 def _synthetic(results: Results) -> Iterator[str]:
     """Which models only the sample world has taught."""
-    if models := sorted({*results.comparison["model"]} & results.invented):
+    if models := sorted({*results.models} & results.invented):
+        names = "all models" if models == results.models else ", ".join(models)
         yield (
-            f"Trained on the synthetic sample world: {', '.join(models)}. Their results say "
-            "nothing about real models."
+            f"Trained on the synthetic sample world: {names}. Their results say nothing about "
+            "real models."
         )
 
 

@@ -42,7 +42,9 @@ class Results:
     twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin
     invented: frozenset[str] = frozenset()  # models that were trained on the sample world
     queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
+    first_queries: dict[str, str] = field(default_factory=dict)  # by benchmark: an identifier
     unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
+    notes: dict[str, list[str]] = field(default_factory=dict)  # on how models were asked
     confidence: float = 0.95
 
     @cached_property

@@ -49,7 +49,7 @@ CAPTION: Final = (
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TaughtSystem:
     """All that was measured of a taught model under a variant of a method on a benchmark."""
 
     benchmark: str
@@ -134,13 +134,13 @@ def read_table(path: Path = WORLDS) -> pd.DataFrame:
     return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=missing)
 
 
-def evidence(table: pd.DataFrame) -> list[Evidence]:
+def evidence(table: pd.DataFrame) -> list[TaughtSystem]:
     """The rows of a table with COLUMNS, system by system, in the order of the rows."""
     systems = []
     for keys, rows in table.groupby([*SYSTEM, "same"], sort=False):
         numbers = {(row.number, _read(row), row.world): row for row in rows.itertuples()}
         benchmark, name, taught, method, same = map(str, keys)
-        systems.append(Evidence(benchmark, name, taught, method, same, numbers))
+        systems.append(TaughtSystem(benchmark, name, taught, method, same, numbers))
     return systems
 
 
@@ -154,7 +154,7 @@ def seeds(table: pd.DataFrame) -> list[str]:
     return sorted(set(table["world"]) - {ALL})
 
 
-def evidence_table(systems: Sequence[Evidence], *, benchmarks: bool = True) -> Table:
+def evidence_table(systems: Sequence[TaughtSystem], *, benchmarks: bool = True) -> Table:
     """One row a system; `benchmarks`: with a column that names them."""
     heads = [
         *(["benchmark"] if benchmarks else []),
@@ -180,39 +180,37 @@ def evidence_table(systems: Sequence[Evidence], *, benchmarks: bool = True) -> T
     return Table(heads, body, CAPTION)
 
 
-def by_method(systems: Iterable[Evidence]) -> dict[str, list[Evidence]]:
+def by_method(systems: Iterable[TaughtSystem]) -> dict[str, list[TaughtSystem]]:
     """Systems by their method, whatever the variant, in alphabetical order."""
-    methods: dict[str, list[Evidence]] = {}
+    methods: dict[str, list[TaughtSystem]] = {}
     for system in sorted(systems, key=lambda system: system.method.partition(":")[0]):
         methods.setdefault(system.method.partition(":")[0], []).append(system)
     return methods
 
 
-def drawing(method: str, systems: Sequence[Evidence]) -> Drawing:
+def drawing(method: str, systems: Sequence[TaughtSystem]) -> Drawing:
     """Draw the value of taught models and their twins by how often a fact was read.
 
     The drawing is of a method's first variant, on the benchmark with the most queries.
     """
     queries = {system.benchmark: _queries(system) for system in reversed(systems)}
     benchmark = max(queries, key=lambda name: queries[name])
-    first: dict[str, Evidence] = {}
+    first: dict[str, TaughtSystem] = {}
     for system in systems:
         if system.benchmark == benchmark:
             first.setdefault(system.taught, system)
-    rows = [
-        {
-            "model": system.taught.replace("taught", corpus, 1),
-            "times": words,
-            **{key: getattr(row, key) for key in ("value", "low", "high")},
-        }
-        for system in first.values()
-        for corpus in ("taught", *TWINS)
-        for read, words in DOSES.items()
-        if (row := system.get(corpus, read)) is not None
-    ]
+    points = []
+    for system in first.values():
+        for corpus in ("taught", *TWINS):
+            model = system.taught.replace("taught", corpus, 1)
+            for dose, words in DOSES.items():
+                row = system.get(corpus, dose)
+                if row is not None:
+                    points.append((model, words, row.value, row.low, row.high))
+    table = pd.DataFrame(points, columns=["model", "times", "value", "low", "high"])
     example = next(iter(first.values()))
     axes = ("times that the taught model has read the fact", plots.label(example.metric))
-    plot = plots.curves(pd.DataFrame(rows), "times", "model", axes, metric(example.metric).share)
+    plot = plots.curves(table, "times", "model", axes, metric(example.metric).share)
     caption = (
         f"{metric(example.metric).title} of {example.method} on {benchmark} by how often the "
         "taught model has read the fact."
@@ -220,5 +218,5 @@ def drawing(method: str, systems: Sequence[Evidence]) -> Drawing:
     return Drawing(f"worlds-{method}", plot, caption)
 
 
-def _queries(system: Evidence) -> float:
+def _queries(system: TaughtSystem) -> float:
     return float(sum(row.n for read in DOSES if (row := system.get("taught", read)) is not None))

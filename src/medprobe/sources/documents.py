@@ -218,10 +218,9 @@ class _Scanner:
         """
         files, folder, share = job
         folder.mkdir(parents=True)
+        read, _ = READERS[self.form]
         skipped: Counter[str] = Counter()
-        documents = (
-            document for file in files for document in READERS[self.form][0](file, skipped)
-        )
+        documents = (document for file in files for document in read(file, skipped))
         return scan(documents, self.finder, folder, share * NUMBERS), skipped
 
 

@@ -16,7 +16,7 @@ CASE_MATTERS_UP_TO: Final = 3  # characters of a name
 GET: Final = "put a list there, one name per line"
 
 
-class Entity(Record):
+class ListedEntity(Record):
     """A line of a list."""
 
     name: Name
@@ -61,7 +61,7 @@ def _plain(path: Path) -> list[str]:
     first_places: dict[str, str] = {}
     names = []
     for where, line in _nonblank_lines(path):
-        name = validate(where, {"name": line.strip()}, Entity, "correct the line").name
+        name = validate(where, {"name": line.strip()}, ListedEntity, "correct the line").name
         if (first_place := first_places.setdefault(key(name), where)) != where:
             number = first_place.rpartition(" ")[2]
             raise BadInput(where, f"{quote(name)} is also on line {number}", "drop one")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import pandas as pd
 from pyarrow.parquet import ParquetFile
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ORIGINAL
@@ -44,7 +44,7 @@ def _either(*names: str) -> Any:
     return AliasChoices(*names)
 
 
-class Fact(Record):
+class FactRow(Record):
     """One row: an object of a relation and subject. `aliases` are the object's other names."""
 
     model_config = ConfigDict(strict=False, str_strip_whitespace=True, coerce_numbers_to_str=True)
@@ -65,7 +65,7 @@ class Fact(Record):
     wordings: Mapping[str, str] = Field({})  # further prompts, from columns prompt_<wording>
 
 
-class RelationTemplate(Record):
+class TemplateRow(Record):
     """A template of a relation. The wording names it where a relation has several."""
 
     model_config = ConfigDict(str_strip_whitespace=True)
@@ -78,11 +78,23 @@ class RelationTemplate(Record):
 class TemplateList(Record):
     """The templates of a relation as lm-pub-quiz lists them, and the names that may answer it."""
 
+    model_config = ConfigDict(strict=False, coerce_numbers_to_str=True)
+
     templates: list[str] = Field(min_length=1)
     answer_space: list[Name] = Field([], validation_alias=_either(*SPACE))
+    answer_space_ids: list[Name] = Field([])
+
+    @model_validator(mode="after")
+    def _check_ids(self) -> "TemplateList":
+        ids, names = self.answer_space_ids, self.answer_space
+        if ids and len(ids) != len(names):
+            raise ValueError(f"{len(ids)} answer_space_ids for {len(names)} answer_space_labels")
+        if len(set(ids)) < len(ids):
+            raise ValueError("answer_space_ids has an entry twice")
+        return self
 
 
-def read(path: Path) -> Iterator[tuple[str, Fact]]:
+def read(path: Path) -> Iterator[tuple[str, FactRow]]:
     """Read facts.
 
     Args:
@@ -100,7 +112,7 @@ def read(path: Path) -> Iterator[tuple[str, Fact]]:
             yield where, _fact(where, row if path.is_file() else {"relation": file.stem, **row})
 
 
-def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, Fact]]:
+def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, FactRow]]:
     """Read the facts of a data frame with the columns of a file of facts.
 
     Yields:
@@ -128,7 +140,7 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     """
     templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
-        row = validate(where, fields, RelationTemplate, "a row needs relation and template")
+        row = validate(where, fields, TemplateRow, "a row needs relation and template")
         wordings = templates.setdefault(row.relation, {})
         wording = row.wording if wordings else ORIGINAL
         if wording in wordings:
@@ -138,50 +150,56 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     return templates
 
 
-def read_answer_spaces(path: Path) -> dict[str, list[str]]:
+def read_answer_spaces(path: Path) -> dict[str, dict[str, str]]:
     """Read the names that may answer each relation, from a file of templates.
 
     Args:
-        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation.
+        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation,
+            and their identifiers as `answer_space_ids`.
 
     Returns:
-        The names by relation, without relations that have none.
+        The names by relation and identifier, which is the name itself where there are no
+        identifiers; without relations that have no names.
 
     Raises:
         BadInput: the file is malformed.
     """
-    return {relation: row.answer_space for _, relation, row in _listed(path) if row.answer_space}
+    return {
+        relation: dict(zip(row.answer_space_ids or row.answer_space, row.answer_space, strict=True))
+        for _, relation, row in _template_lists(path)
+        if row.answer_space
+    }
 
 
-def _fact(where: str, row: dict[str, Any]) -> Fact:
+def _fact(where: str, row: dict[str, Any]) -> FactRow:
     remedy = "a row needs subject, relation and object"
     if len(row) == 1 and ";" in next(iter(row)):
         remedy = "separate the fields by commas, not by semicolons"
     wordings = {name.removeprefix(PROMPT): row[name] for name in row if name.startswith(PROMPT)}
     wordings = {name: prompt for name, prompt in wordings.items() if prompt}
-    return validate(where, {**row, "wordings": wordings}, Fact, remedy)
+    return validate(where, {**row, "wordings": wordings}, FactRow, remedy)
 
 
 def _template_rows(path: Path) -> Iterator[SourceRow]:
     if path.suffix.lower() != ".json":
         yield from _table_rows(path)
         return
-    for where, relation, row in _listed(path):
+    for where, relation, row in _template_lists(path):
         for place, template in enumerate(row.templates, start=1):
             yield where, {"relation": relation, "wording": str(place), "template": template}
 
 
-def _listed(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
-    """The relations of a `.json` file with their places; nothing of another file."""
+def _template_lists(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
+    """Yield where each relation of a `.json` file is, its name and its templates.
+
+    Other files, which are tables, give nothing.
+    """
     if path.suffix.lower() != ".json":
         return
     for relation, content in parse_json_object(path, read_text(path, CORRECT)).items():
         where = f"{path}, relation {relation}"
-        yield (
-            where,
-            relation,
-            validate(where, content, TemplateList, 'expected {"templates": [...]}'),
-        )
+        row = validate(where, content, TemplateList, 'expected {"templates": [...]}')
+        yield where, relation, row
 
 
 def _files(path: Path) -> list[Path]:

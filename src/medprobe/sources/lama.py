@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from medprobe.core.errors import BadInput
 from medprobe.sources.records import Name, Record, read_json_records, read_wordings
 
@@ -22,7 +24,7 @@ GOOGLE_RE_TEMPLATES = {
 }
 
 
-class Judgment(Record):
+class RaterJudgment(Record):
     """One rater's judgment of a fact of Google-RE."""
 
     judgment: str
@@ -34,13 +36,14 @@ class GoogleRE(Record):
     uuid: Name
     sub: Name
     sub_label: Name
+    sub_aliases: list[str] = Field([])
     obj: str | None
     obj_label: Name
-    judgments: list[Judgment]
+    judgments: list[RaterJudgment]
     masked_sentences: list[str]
 
 
-class Evidence(Record):
+class EvidenceSentence(Record):
     """A sentence of T-REx, and the words for the object in it."""
 
     masked_sentence: str
@@ -55,7 +58,7 @@ class TREx(Record):
     sub_uri: Name
     obj_label: Name
     obj_uri: Name
-    evidences: list[Evidence]
+    evidences: list[EvidenceSentence]
 
 
 class ConceptNet(Record):
@@ -89,6 +92,7 @@ class Item:
     object_id: str
     sentences: tuple[tuple[str, str], ...]  # (text with [MASK], the words it replaces)
     accepted: bool = True
+    subject_aliases: tuple[str, ...] = ()
 
 
 def read_google_re(folder: Path) -> Iterator[Item]:
@@ -111,6 +115,7 @@ def read_google_re(folder: Path) -> Iterator[Item]:
                 row.obj or answer,
                 _with_answer(row.masked_sentences, answer),
                 2 * yes >= len(row.judgments),
+                tuple(row.sub_aliases),
             )
 
 

@@ -20,7 +20,7 @@ COLUMNS: Final = ["pair_id", "label", "premise", "hypothesis"]
 GET: Final = "get it from PhysioNet and put it there"
 
 
-class Pair(Record):
+class NliPair(Record):
     """A line of MedNLI, or of MEDIQA-NLI, which has its labels in a separate file."""
 
     pairID: Name  # noqa: N815 - a field of the file
@@ -62,7 +62,7 @@ def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
 def _rows(path: Path, labels: dict[str, Label]) -> pd.DataFrame:
     """The pairs of a JSONL file; `labels` are those of pairs without a gold_label."""
     rows = []
-    for where, row in read_json_records(path, Pair, GET):
+    for where, row in read_json_records(path, NliPair, GET):
         label = row.gold_label or labels.get(row.pairID)
         if label is None:
             raise BadInput(where, f"pair {row.pairID} has no label", f"look in {MEDIQA_LABELS}")

@@ -50,7 +50,7 @@ def is_symbol(name: str) -> bool:
     return is_short(name) or (name.isalpha() and name.isupper())
 
 
-class Mention(NamedTuple):
+class NameMention(NamedTuple):
     """A name in a text: `text[start:end]` is how it is written there.
 
     `ids` are the ids of all names written so, in the order in which they were given.
@@ -74,7 +74,7 @@ class Mentions:
 
     >>> names = Mentions([("heart failure", "C1"), ("failure", "C2"), ("MI", "C3")])
     >>> names.find("Heart  failure in the family after MI.")
-    [Mention(start=0, end=14, ids=('C1',)), Mention(start=35, end=37, ids=('C3',))]
+    [NameMention(start=0, end=14, ids=('C1',)), NameMention(start=35, end=37, ids=('C3',))]
     >>> [mention.id for mention in names.every("Heart failure")]
     ['C1', 'C2']
     """
@@ -100,11 +100,11 @@ class Mentions:
             else:
                 self._ids[row] = _with(self._ids[row], identifier)
 
-    def find(self, text: str) -> list[Mention]:
+    def find(self, text: str) -> list[NameMention]:
         """The mentions found from left to right, always the longest name. They do not overlap."""
         return _TextSearch(self, text).longest()
 
-    def every(self, text: str) -> list[Mention]:
+    def every(self, text: str) -> list[NameMention]:
         """All mentions, also those inside longer ones, in the order of their ends."""
         return _TextSearch(self, text).every()
 
@@ -133,31 +133,42 @@ class _TextSearch:
         self.tokens, self.starts = _ascii_tokens(text) if text.isascii() else _tokens(text)
         self.codes = b"".join(map(names._codes.get, self.tokens, repeat(UNKNOWN)))
 
-    def longest(self) -> list[Mention]:
-        mentions: list[Mention] = []
-        begin: int | None = 0
-        while begin is not None:
-            begin = self._pass(begin, mentions)
+    def longest(self) -> list[NameMention]:
+        mentions: list[NameMention] = []
+        begin = 0
+        while begin < len(self.codes):
+            begin = self._append_longest(begin, mentions)
         return mentions
 
-    def every(self) -> list[Mention]:
+    def every(self) -> list[NameMention]:
         matches = self.names._overlapping.find_matches_as_indexes(self.codes, overlapping=True)
         return [mention for mention in self._mentions(matches) if mention.ids]
 
-    def _pass(self, begin: int, mentions: list[Mention]) -> int | None:
-        """Append the mentions from byte `begin` on; return where to search next, or None."""
+    def _append_longest(self, begin: int, mentions: list[NameMention]) -> int:
+        """Append the longest names from byte `begin` of the codes on.
+
+        The automaton ignores case. It can match an exact name that the text spells in another case,
+        which is no mention. The shorter names inside that match, which the automaton passed over,
+        may be mentions: the search has to begin again after the first of them.
+
+        Returns:
+            The byte from which the next search begins; the end of the codes where none is needed.
+        """
         matches = self.names._longest.find_matches_as_indexes(self.codes[begin:])
         if begin:
             matches = [(row, start + begin, end + begin) for row, start, end in matches]
         for mention, (_, start, end) in zip(self._mentions(matches), matches, strict=True):
             if mention.ids:
                 mentions.append(mention)
-            elif end - start > STEP:  # a short name in another case hides no other name
-                return self._shorter(start, end, mentions)
-        return None
+            elif end - start > STEP:  # more than one token: there is room for a shorter name
+                return self._append_shorter(start, end, mentions)
+        return len(self.codes)
 
-    def _shorter(self, start: int, end: int, mentions: list[Mention]) -> int:
-        """Append the longest name at `start` that ends before `end`; return where to go on."""
+    def _append_shorter(self, start: int, end: int, mentions: list[NameMention]) -> int:
+        """Append the longest name at byte `start` that ends before `end`, if there is one.
+
+        Returns the byte after that name, or after the first token.
+        """
         for stop in range(end - STEP, start, -STEP):
             row = self.names._rows.get(self.codes[start:stop])
             if row is not None and (mention := self._mentions([(row, start, stop)])[0]).ids:
@@ -165,14 +176,14 @@ class _TextSearch:
                 return stop
         return start + STEP
 
-    def _mentions(self, matches: list[tuple[int, int, int]]) -> list[Mention]:
+    def _mentions(self, matches: list[tuple[int, int, int]]) -> list[NameMention]:
         """Return the mention of each match `(row, first byte, byte after the last)`.
 
         A short name in another case has no ids.
         """
         ids, tokens, starts = self.names._ids, self.tokens, self.starts
         mentions = [
-            Mention(
+            NameMention(
                 starts[first_byte // STEP],
                 starts[(last_token := end // STEP - 1)] + len(tokens[last_token]),
                 ids[row],
@@ -185,7 +196,7 @@ class _TextSearch:
                 mentions[number] = self._with_short(mentions[number], exact_spellings[row])
         return mentions
 
-    def _with_short(self, mention: Mention, spellings: dict[str, Ids]) -> Mention:
+    def _with_short(self, mention: NameMention, spellings: dict[str, Ids]) -> NameMention:
         """The mention with the ids of the short names of this spelling."""
         ids = mention.ids
         for identifier in spellings.get(_spelling(self.text[mention.start : mention.end]), ()):

@@ -5,6 +5,7 @@ are in `items.parquet`, which raters do not need; a sheet, CSV or a spreadsheet,
 and hides the models. Source of the scale: Meng et al., ACL 2022, section 5.3.
 """
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +33,7 @@ SCALES: Final = {  # question: its labels and their meanings; the last label mea
     },
     "prompts": {"no": "states no fact", "yes": "states a fact"},
 }
-FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS: Final = ("=", "+", "-", "@")  # after blanks, and in full width too
 SHEET: Final = ["item", "text", "answer", "rating", "comment"]
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
 LARGEST: Final = 64_000_000  # bytes of a workbook, unzipped
@@ -107,7 +108,8 @@ def escape_formula(text: str) -> str:
     >>> escape_formula("=1+1"), escape_formula("-2+3"), escape_formula("gout")
     ("'=1+1", "'-2+3", 'gout')
     """
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    plain = unicodedata.normalize("NFKC", text).lstrip()
+    return f"'{text}" if plain.startswith(FORMULA_STARTS) else text
 
 
 def read_items(folder: Path) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe import benchmark_numbers
+from medprobe.backends import read_record
 from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
@@ -24,6 +25,7 @@ from medprobe.metrics.results import (
     COMPARISON,
     comparison,
     prediction_tables,
+    refusals,
     write_csv,
 )
 from medprobe.metrics.significance import READINGS, read_tests
@@ -214,12 +216,42 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
         },
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
         queries=frozenset(name for name, paths in listed_tables.items() if paths),
+        first_queries={
+            name: _first_query(page[0].queries(places.BENCHMARKS / name))
+            for name, page in pages.items()
+            if page and page[0].ranked
+        },
         unlisted={
             name: sorted({path.parent.name for path in {*paths.values()} - {*listed_tables[name]}})
             for name, paths in tables.items()
         },
+        notes={name: _describe_asking(name, paths[name], params) for name in probed},
         confidence=params.score.confidence,
     )
+
+
+def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> list[str]:
+    """One sentence per model behind a server, and one per model that a method did not ask."""
+    sentences = []
+    for model in sorted({path.parent.parent.name for path in tables} & {*params.servers}):
+        server = read_record(places.MODELS / model)
+        text = f"{model} is {server['model']} behind the server {server['host']}."
+        sentences.append(f"{text} Its weights could not be hashed: the server does not show them.")
+        if params.servers[model].zero_retention:
+            sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
+    for path, reason in refusals(places.PREDICTIONS, params).items():
+        if path.stem == benchmark:
+            sentences.append(f"Not asked: {reason}.")
+    return sentences
+
+
+def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
+    """The first identifier that contains no name, as names can be licensed; empty if all do."""
+    for row in queries_of_benchmark.itertuples():
+        names = [name.casefold() for name in (row.subject, *row.answers) if name]
+        if not any(name in row.query_id.casefold() for name in names):
+            return str(row.query_id)
+    return ""
 
 
 def _describe_state() -> list[str]:

@@ -1,8 +1,10 @@
 """Stage `fetch`: a model's checkpoint in its folder, from the hub or from another folder."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+from medprobe.backends import read_plugin_model
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
@@ -16,7 +18,8 @@ def fetch(name: str, params: Params, out: Path) -> None:
     """Put a model's checkpoint into a folder, completely or not at all.
 
     A checkpoint is configuration, tokenizer and weights. An adapter that params.yaml names, or that
-    is in the same folder, is merged into the weights.
+    is in the same folder, is merged into the weights. The folder of a plugin's model is copied
+    whole.
 
     Args:
         name: the model's name in params.yaml.
@@ -46,6 +49,11 @@ def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None)
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
+    if model := read_plugin_model(source):
+        _check_kind(source, kind, model.kinds)
+        with replacing(out) as folder:
+            shutil.copytree(source, folder)
+        return
     files = [*hub.match_files(source, hub.DESCRIPTION), *hub.find_weights(source)]
     with replacing(out) as folder:
         folder.mkdir()
@@ -55,8 +63,12 @@ def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None)
             kinds = inspect(folder).kinds
         except BadInput as error:
             raise BadInput(source, str(error).removeprefix(f"{folder}: ")) from None
-        if kind not in kinds:
-            problem = f"the checkpoint serves as {' or '.join(kinds) or 'nothing'}, not as {kind}"
-            raise BadInput(source, problem, "list it under its kind in params.yaml: models")
+        _check_kind(source, kind, kinds)
         if adapter or (source / ADAPTER).is_file():
             merge(folder, adapter or source)
+
+
+def _check_kind(source: Path, kind: ModelKind, kinds: Sequence[ModelKind]) -> None:
+    if kind not in kinds:
+        problem = f"the checkpoint serves as {' or '.join(kinds) or 'nothing'}, not as {kind}"
+        raise BadInput(source, problem, "list it under its kind in params.yaml: models")

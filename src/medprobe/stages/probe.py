@@ -13,10 +13,10 @@ import pandas as pd
 from medprobe import backends, methods
 from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, RankingSettings, parse_section
+from medprobe.core.params import EngineParams, ModelKind, Params, RankingSettings, parse_section
 from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
@@ -24,8 +24,14 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import BenchmarkTables, Metadata, check_scores, write_predictions
+from medprobe.core.progress import duration, show_progress, with_progress
+from medprobe.core.tables import (
+    BenchmarkTables,
+    Metadata,
+    check_scores,
+    write_predictions,
+    write_refusal,
+)
 from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import MissingHead, read_config
 from medprobe.engine.load import NotANumber, choose_device, token_budget
@@ -41,7 +47,7 @@ def probe(
 
     Writes `outputs/predictions/<model>/<method>/<benchmark>.parquet` and next to it the method's
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
-    where it stopped.
+    where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
     Args:
         model: its name in params.yaml.
@@ -54,7 +60,14 @@ def probe(
         BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
             those of its NOTES, and so are not outputs of the stage.
     """
-    probing = prepare(model, method, benchmark, params)
+    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+    try:
+        probing = prepare(model, method, benchmark, params)
+    except NotAsked as error:
+        write_refusal(out, str(error))
+        for name in methods.find(method).NOTES:
+            pd.DataFrame().to_csv(out.with_name(f"{benchmark}-{name}.csv"))
+        return
     if model in params.servers:  # whatever computes: here are only requests
         executor = in_this_process
     with _naming_suitable_methods(model, method):
@@ -63,7 +76,6 @@ def probe(
     if {*notes} != {*probing.prober.NOTES}:
         problem = f"the method's notes are {[*notes]}, its NOTES name {[*probing.prober.NOTES]}"
         raise BadInput(f"methods/{method}.py", problem, "name all, then run medprobe pipeline")
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     for name, note in notes.items():
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
             note.to_csv(path, index=False, lineterminator="\n")
@@ -74,15 +86,48 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     """The work of the stage, finished parts too.
 
     Raises:
+        BadInput: as `open_probing`.
+        NotAsked: as `open_probing`; or the requests to a server would take longer than allowed.
+    """
+    probing = open_probing(model, method, benchmark, params)
+    if model in params.servers:
+        hours, allowed = estimate_seconds(probing) / 3600, params.servers[model].hours
+        if hours > allowed:
+            problem = f"its requests take about {duration(3600 * hours)} at the rate of its proof, "
+            problem += f"hours: {allowed:g} is allowed"
+            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
+            raise NotAsked(probing.title, problem, remedy)
+    return probing
+
+
+def estimate_seconds(probing: "Probing") -> float:
+    """Estimate how long the requests to a server take that are left, by the rates of its proof."""
+    rates, seconds = backends.read_rates(probing.checkpoint.name), 0.0
+    for group, paths in probing.parts():
+        if not all(path.is_file() for path in paths):
+            for number in group.tasks:
+                requests = probing.prober.requests(probing.tasks[number], group.pass_)
+                if requests and requests[0] in rates:
+                    seconds += requests[1] / rates[requests[0]]
+    return seconds
+
+
+def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Probing":
+    """The work of the stage, however long it takes.
+
+    Raises:
         BadInput: the method cannot be used with the model (with the methods that can), or the
             benchmark has no queries.
+        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
+    _check_abilities(model, method, kind)
     if model in params.servers:
-        _check_server(model, method, benchmark, params)
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        backends.check_terms(model, params.servers[model], benchmark, metadata)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -108,40 +153,33 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     with _naming_suitable_methods(model, method):
         if not probing.tasks:  # this loads the model
             raise BadInput(probing.title, "the benchmark has no queries")
+        if not probing.prober.passes():
+            problem = "the model's backend can give none of the variants in params.yaml"
+            raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
     return probing
 
 
-REASONS: Final = {  # why prompts of a benchmark may not go to others' servers
-    "umls": "the UMLS licence forbids to pass its content on",
-    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
-}
-
-
-def _check_server(model: str, method: str, benchmark: str, params: Params) -> None:
-    """Refuse what a server has not proved, and prompts that must not go to it.
+def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
+    """Refuse a method if the model's backend can do nothing of what it needs.
 
     Raises:
-        BadInput: with the methods that could be used, or the reason of the benchmark's terms.
+        NotAsked: with the methods that could be used.
     """
     plugin, folder = methods.find(method), places.MODELS / model
-    abilities = backends.proved_abilities(folder)
-    if not plugin.NEEDS & abilities:
-        proof = backends.read_record(folder)["proof"]
-        needs = "; ".join(f"{need}: {proof.get(need, 'not by a server')}" for need in plugin.NEEDS)
-        suitable = [
-            name
-            for name in methods.find_by_kind([params.models.kind(model)])
-            if methods.find(name).NEEDS & abilities
-        ]
-        remedy = f"choose one of: {', '.join(suitable) or 'none'}"
-        problem = f"the server has not proved what the method needs ({needs})"
-        raise BadInput(f"{method} on {model}", problem, remedy)
-    server, metadata = params.servers[model], Metadata.read(places.ABOUT / f"{benchmark}.json")
-    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+    abilities = backends.find_abilities(folder)
+    if plugin.NEEDS & abilities:
         return
-    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
-    remedy = "serve the model on your own machine; if the server is yours, set own: true"
-    raise BadInput(f"{benchmark} on {model}", problem, remedy)
+    problem = "its backend cannot do what the method needs"
+    proof = dict.fromkeys(plugin.NEEDS, "not by this backend")
+    if backends.is_served(folder):
+        problem = "the server has not proved what the method needs"
+        proof = {need: "not by a server" for need in proof} | backends.read_record(folder)["proof"]
+    needs = "; ".join(f"{need}: {proof[need]}" for need in sorted(plugin.NEEDS))
+    suitable = [
+        name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
+    ]
+    remedy = f"choose one of: {', '.join(suitable) or 'none'}"
+    raise NotAsked(f"{method} on {model}", f"{problem} ({needs})", remedy)
 
 
 @contextmanager
@@ -236,7 +274,10 @@ class Probing:
     @cached_property
     def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
         """The fingerprints of each task's tables, and of the inputs of each pass."""
-        inputs = {pass_: fingerprint(self.prober.inputs(pass_)) for pass_ in self.prober.passes()}
+        inputs = {
+            pass_: fingerprint(map(backends.hashed_path, self.prober.inputs(pass_)))
+            for pass_ in self.prober.passes()
+        }
         return _fingerprint_tables(self.tasks), inputs
 
     def _part_path(self, number: int, pass_: str) -> Path:
@@ -287,6 +328,8 @@ class Probing:
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""
+        if "weights" not in backends.find_abilities(self.checkpoint):
+            return False
         device = choose_device(self.engine.for_driver.device)
         budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
         if budget <= SMALLEST:

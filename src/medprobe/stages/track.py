@@ -12,7 +12,7 @@ from medprobe.core import places
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
-from medprobe.core.tables import BASELINE
+from medprobe.core.tables import BASELINE, read_refusal
 from medprobe.metrics.results import prediction_tables
 from medprobe.tracking import runs, store
 
@@ -59,7 +59,8 @@ def track(params: Params) -> None:
 
     def is_named(benchmark: str, model: str, method: str) -> bool:
         named = params.names_result(model, method, benchmark)
-        return named or (benchmark, model, method) in logged
+        path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
+        return (named and not read_refusal(path)) or (benchmark, model, method) in logged
 
     store.mark_gone(client, is_named)
     with replacing(TRACKED) as path:

@@ -16,12 +16,20 @@ from medprobe.engine import load
 Body = dict[str, Any]
 
 
-class Served:
-    """The model, and how it answers: `fault` names what goes wrong, `failures` how often."""
+class TinyServer:
+    """The model, and how it answers.
+
+    Attributes:
+        fault: What goes wrong.
+        failures: How many of the next requests fail.
+        refuses: A text; requests about it are refused. Empty: none.
+        top: The most tokens in `top_logprobs`.
+    """
 
     def __init__(self, folder: Path, fault: str = "", failures: int = 0) -> None:
         self.model = load.load(folder, "causal", EngineParams(device="cpu"))
         self.fault, self.failures = fault, failures
+        self.refuses, self.top = "", 20
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.lock = threading.Lock()
@@ -34,7 +42,7 @@ class Served:
         ids = self._ids(body, chat)
         scores = self._log_probs(ids)
         written = self._write(ids, body["max_tokens"])
-        top = scores[-1].topk(min(20, scores.shape[-1]))
+        top = scores[-1].topk(min(self.top, scores.shape[-1]))
         tokens = [(self._text([int(i)]), float(s)) for s, i in zip(*top, strict=True)]
         if self.fault == "zeros":
             tokens = [(token, 0.0) for token, _ in tokens]
@@ -44,6 +52,10 @@ class Served:
         if self.fault != "leaves out" and body.get("logprobs"):
             choice["logprobs"] = self._chat_tokens(tokens) if chat else self._echo(ids, tokens)
         return {"choices": [choice], "usage": {"total_tokens": len(ids) + len(written)}}
+
+    def is_about(self, body: Body, text: str) -> bool:
+        """Return whether a text is in the prompt of a request."""
+        return bool(body) and text in self._text(self._ids(body, "messages" in body))
 
     def _ids(self, body: Body, chat: bool) -> list[int]:
         tokenizer = self.model.tokenizer
@@ -90,7 +102,7 @@ class Served:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    served: Served
+    served: TinyServer
 
     def do_GET(self) -> None:
         self._respond({})
@@ -111,8 +123,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        if body and body["model"] != "tiny":
-            self.send_response(404)
+        is_refused = served.refuses and served.is_about(body, served.refuses)
+        if is_refused or (body and body["model"] != "tiny"):
+            self.send_response(400 if is_refused else 404)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
@@ -129,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, Served]]:
+def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, TinyServer]]:
     """Serve a checkpoint as the model `tiny`; yields the URL and what answers.
 
     Args:
@@ -137,7 +150,7 @@ def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[
         fault: `leaves out`, `zeros`, `other tokens`, `429`, `500`, `401`, `half`, `hangs`, or none.
         failures: How many requests fail, with the last five.
     """
-    served = Served(folder, fault, failures)
+    served = TinyServer(folder, fault, failures)
     handler = type("Handler", (_Handler,), {"served": served})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

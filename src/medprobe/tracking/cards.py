@@ -12,7 +12,7 @@ from medprobe.metrics.results import COMPARISON, primary_metric, select, sweep, 
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as find_metric
 from medprobe.tracking.every_eval_ever import MEAN
-from medprobe.tracking.shared import Result, ResultsFile
+from medprobe.tracking.shared import ResultRecord, ResultsFile
 
 LIMITS: Final = (
     "A value is true of these queries, prompts and candidates. With other wordings, or with more"
@@ -54,7 +54,7 @@ def _card(file: ResultsFile, model: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
+def _section(file: ResultsFile, name: str, results: list[ResultRecord]) -> str:
     """One benchmark: its description, and the main metric by method and subset."""
     benchmark = file.benchmarks[name]
     about = benchmark.metadata
@@ -89,7 +89,7 @@ def _section(file: ResultsFile, name: str, results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def _rows(results: list[Result]) -> pd.DataFrame:
+def _rows(results: list[ResultRecord]) -> pd.DataFrame:
     """The means over relations, as rows of the comparison."""
     rows = [
         row
@@ -99,7 +99,7 @@ def _rows(results: list[Result]) -> pd.DataFrame:
     return select(pd.DataFrame(rows, columns=COMPARISON), relation=MEAN)
 
 
-def _origins(results: list[Result]) -> str:
+def _origins(results: list[ResultRecord]) -> str:
     """Code, data and versions of each result, one line per method."""
     lines = []
     for result in results:

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from medprobe.metrics import Metric, catalog
-from medprobe.tracking.shared import Benchmark, Result, ResultsFile
+from medprobe.tracking.shared import BenchmarkRecord, ResultRecord, ResultsFile
 
 VERSION: Final = "0.3.0"
 MEAN: Final = "macro"  # the mean over relations
 
 
-def records(file: ResultsFile, organization: str, created: float) -> Iterator[tuple[Result, dict]]:
+def records(
+    file: ResultsFile, organization: str, created: float
+) -> Iterator[tuple[ResultRecord, dict]]:
     """Convert each result to one record.
 
     Args:
@@ -31,7 +33,11 @@ def records(file: ResultsFile, organization: str, created: float) -> Iterator[tu
 
 
 def _record(
-    file: ResultsFile, result: Result, benchmark: Benchmark, organization: str, created: str
+    file: ResultsFile,
+    result: ResultRecord,
+    benchmark: BenchmarkRecord,
+    organization: str,
+    created: str,
 ) -> dict[str, Any]:
     imported = result.made.get("imported.tool")
     version = result.made.get("imported.tool_version", "unknown") if imported else file.medprobe
@@ -62,14 +68,14 @@ def _record(
     }
 
 
-def _evaluations(result: Result, benchmark: Benchmark) -> Iterator[dict[str, Any]]:
+def _evaluations(result: ResultRecord, benchmark: BenchmarkRecord) -> Iterator[dict[str, Any]]:
     """One entry per variant, whole subset and metric: its mean over relations."""
     about = benchmark.metadata
     metrics = catalog()
     for variant, by_subset in result.scores.items():
         for subset, relations in by_subset.items():
             for name, numbers in relations.get(MEAN, {}).items():
-                if name not in metrics or subset not in benchmark.queries:
+                if subset not in benchmark.queries or "value" not in numbers:
                     continue
                 details = {
                     "queries_sha256": benchmark.queries[subset],
@@ -90,7 +96,7 @@ def _evaluations(result: Result, benchmark: Benchmark) -> Iterator[dict[str, Any
                 }
 
 
-def _metric(metric: Metric, subset: str, result: Result, variant: str) -> dict[str, Any]:
+def _metric(metric: Metric, subset: str, result: ResultRecord, variant: str) -> dict[str, Any]:
     better = metric.better_on(subset)
     return {
         "evaluation_description": f"{metric.title}: {metric.source}",

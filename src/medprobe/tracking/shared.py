@@ -10,11 +10,12 @@ import json
 import re
 from contextlib import chdir
 from importlib import metadata
+from math import isfinite
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import pandas as pd
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from medprobe import benchmark_numbers
 from medprobe.core import places
@@ -34,10 +35,11 @@ ANSWER: Final = "answer"  # where queries have answers that are drawn
 KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns next to the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
 SCHEMA: Final = "medprobe-results-1"
+NUMBERS: Final = {"value", "low", "high", "std", "n"}  # of a metric, of which any can be unknown
 SCORE_NAME: Final = re.compile(r"[\w .,:+/=()'-]{1,200}")  # of a variant, subset or relation
 
 
-class Benchmark(Section):
+class BenchmarkRecord(Section):
     """What a benchmark is."""
 
     about: dict[str, Any]  # `Metadata`: its description, citation, licence, main metric
@@ -59,13 +61,19 @@ class Benchmark(Section):
             raise ValueError(f"unknown metric {str(metric)[:40]!r}")
         return about
 
+    @model_validator(mode="after")
+    def _has_candidates(self) -> Self:
+        if without := sorted(set(self.queries) - set(self.candidates)):
+            raise ValueError(f"subset {without[0][:40]!r} has queries and no candidates")
+        return self
+
     @property
     def metadata(self) -> Metadata:
         """The field `about` as `Metadata`."""
         return Metadata.from_json(self.about)
 
 
-class Result(Section):
+class ResultRecord(Section):
     """What one model gave under one method on one benchmark."""
 
     benchmark: Name
@@ -90,6 +98,9 @@ class Result(Section):
                             raise ValueError(f"invalid name {name[:40]!r}")
                     if unknown := sorted(set(metrics) - set(catalog())):
                         raise ValueError(f"unknown metric {unknown[0][:40]!r}")
+                    for metric, numbers in metrics.items():
+                        if not (set(numbers) <= NUMBERS and all(map(isfinite, numbers.values()))):
+                            raise ValueError(f"{metric} has numbers that are unknown or infinite")
         return scores
 
     @property
@@ -103,8 +114,8 @@ class ResultsFile(Section):
 
     format: Literal["medprobe-results-1"] = SCHEMA
     medprobe: str  # the version that wrote the file
-    benchmarks: dict[Name, Benchmark] = Field({})
-    results: list[Result] = Field([])
+    benchmarks: dict[Name, BenchmarkRecord] = Field({})
+    results: list[ResultRecord] = Field([])
 
 
 def read(path: Path) -> ResultsFile:
@@ -151,12 +162,12 @@ def _kinds() -> dict[str, str]:
 
 def _result(
     path: Path, benchmark: str, scores: Scores, commit: str, kinds: dict[str, str]
-) -> Result:
+) -> ResultRecord:
     """A result in the project's folder; its login name stays there."""
     model, method = path.parent.name, path.stem
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", out)
-    return Result(
+    return ResultRecord(
         benchmark=benchmark,
         model=model,
         method=method,
@@ -169,11 +180,11 @@ def _result(
     )
 
 
-def _benchmark(name: str) -> Benchmark:
+def _benchmark(name: str) -> BenchmarkRecord:
     about = Metadata.read(places.ABOUT / f"{name}.json")
     tables = BenchmarkTables.read(places.BENCHMARKS / name)
     counts = benchmark_numbers.counts(places.BENCHMARKS, [name]).get(name, pd.DataFrame())
-    return Benchmark(
+    return BenchmarkRecord(
         about=json.loads(json.dumps(vars(about))),
         builder=tables.builder,
         normalise=tables.normalise,
@@ -192,7 +203,7 @@ def query_hash(queries: pd.DataFrame) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def units(path: Path, result: Result) -> pd.DataFrame | None:
+def units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
     """Return what paired tests compare of a result that `read` found at `path`.
 
     It is a `paired_table`, whose queries and clusters go by hashes, or None if neither predictions
@@ -222,7 +233,7 @@ def units(path: Path, result: Result) -> pd.DataFrame | None:
     return table
 
 
-def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
+def _check(table: pd.DataFrame, result: ResultRecord, path: Path) -> None:
     """Raises BadInput where the means of what is tested are not the macro means of the scores."""
     names = [*KEYS[:3], *IDS, *({ANSWER} & {*table})]
     numbers = table.drop(columns=names).apply(pd.to_numeric, errors="coerce")
@@ -231,20 +242,27 @@ def _check(table: pd.DataFrame, result: Result, path: Path) -> None:
     groups = [table["variant"], table["subset"]]
     sums = values.mul(weights).groupby(groups).sum()
     means = sums.div(weights.groupby(groups).sum()).stack().dropna().to_dict()
-    scores = {
-        ("" if variant == "default" else variant, subset, metric): numbers["value"]
-        for variant, subsets in result.scores.items()
-        if is_compared(variant)
-        for subset, relations in subsets.items()
-        for metric, numbers in relations.get("macro", {}).items()
-        if metric in catalog() and catalog()[metric].tested
-    }
+    scores = _tested_scores(result)
     for key in sorted({*means, *scores}):
         mean, score = (numbers_by_key.get(key, float("nan")) for numbers_by_key in (means, scores))
         if not abs(mean - score) <= ROUNDED:
             problem = f"{' '.join(filter(None, key))} is {mean:.6f} here, and {score:.6f} in {NAME}"
             remedy = "take both from one `medprobe merge`; in a project, run `medprobe repro` first"
             raise BadInput(path, problem, remedy)
+
+
+def _tested_scores(result: ResultRecord) -> dict[tuple[str, str, str], float]:
+    """The macro means that are tested, by variant (empty for the only one), subset and metric."""
+    scores = {}
+    for variant, subsets in result.scores.items():
+        if not is_compared(variant):
+            continue
+        for subset, relations in subsets.items():
+            for metric, score in relations.get("macro", {}).items():
+                if metric in catalog() and catalog()[metric].tested:
+                    name = "" if variant == "default" else variant
+                    scores[name, subset, metric] = score["value"]
+    return scores
 
 
 def write(file: ResultsFile, path: Path) -> None:
@@ -261,8 +279,8 @@ def merge(files: dict[str, ResultsFile]) -> ResultsFile:
     Raises BadInput where a benchmark of one name differs, with what does, and where two results of
     the same names do.
     """
-    benchmarks: dict[str, tuple[str, Benchmark]] = {}
-    results: dict[tuple[str, str, str], tuple[str, Result]] = {}
+    benchmarks: dict[str, tuple[str, BenchmarkRecord]] = {}
+    results: dict[tuple[str, str, str], tuple[str, ResultRecord]] = {}
     for where, file in files.items():
         for name, benchmark in file.benchmarks.items():
             first, other = benchmarks.setdefault(name, (where, benchmark))
@@ -282,7 +300,7 @@ def merge(files: dict[str, ResultsFile]) -> ResultsFile:
     )
 
 
-def _differences(first: Benchmark, other: Benchmark) -> str:
+def _differences(first: BenchmarkRecord, other: BenchmarkRecord) -> str:
     """What tells two benchmarks apart for their numbers; empty where they are the same."""
     described = {"about", "statistics"}
     a, b = first.model_dump(exclude=described), other.model_dump(exclude=described)

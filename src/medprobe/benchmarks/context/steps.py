@@ -93,12 +93,11 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
     if not negative:
         dropped["document: first segment beyond the window"] += 1
         return []
-    return [
-        row
-        for name, around in (("target", parts), ("negative", negative))
-        for kind in CONTEXT_KINDS
-        for row in _context(evidence, name, kind, around, seed)
-    ]
+    rows: list[dict] = []
+    for centre_name, segments_around in (("target", parts), ("negative", negative)):
+        for kind in CONTEXT_KINDS:
+            rows += _context(evidence, centre_name, kind, segments_around, seed)
+    return rows
 
 
 def _mentions(evidence: Evidence) -> tuple[list[Mention], list[Mention]]:

@@ -16,7 +16,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.benchmarks.lipid.rules import Prompt, prompt, sentences
+from medprobe.benchmarks.lipid.rules import MaskedSentence, prompt, sentences
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import SampledSettings
@@ -193,7 +193,7 @@ def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, 
     texts = [sentence for section in article.abstract for sentence in sentences(section)]
     for number, sentence in enumerate(texts, start=1):
         result = prompt(sentence, finder)
-        if not isinstance(result, Prompt):
+        if not isinstance(result, MaskedSentence):
             dropped.append(result)
             continue
         for entity in result.entities:

@@ -37,7 +37,7 @@ _NO_END = re.compile(
 LONGEST: Final = 12  # characters back from a mark in which an abbreviation is looked for
 
 
-class Prompt(NamedTuple):
+class MaskedSentence(NamedTuple):
     """A sentence with its one entity masked; `entities` are the ids of the names it may be."""
 
     text: str
@@ -59,14 +59,14 @@ def sentences(text: str) -> list[str]:
     return [*parts, rest] if rest else parts
 
 
-def prompt(sentence: str, entities: Mentions) -> Prompt | str:
+def prompt(sentence: str, entities: Mentions) -> MaskedSentence | str:
     """Return the sentence as a prompt, or the rule that drops it.
 
     A sentence must hold exactly one mention of any listed entity, as whole words, and none of the
     filter's words.
 
     >>> prompt("Aspirin lowers fever.", Mentions([("aspirin", "A")]))
-    Prompt(text='[Y] lowers fever.', entities=('A',))
+    MaskedSentence(text='[Y] lowers fever.', entities=('A',))
     >>> prompt("Here, aspirin lowers fever.", Mentions([("aspirin", "A")]))
     'filter word: here'
     """
@@ -78,4 +78,4 @@ def prompt(sentence: str, entities: Mentions) -> Prompt | str:
     if SLOT in sentence:
         return f"holds {SLOT} itself"
     mention = mentions[0]
-    return Prompt(sentence[: mention.start] + SLOT + sentence[mention.end :], mention.ids)
+    return MaskedSentence(sentence[: mention.start] + SLOT + sentence[mention.end :], mention.ids)

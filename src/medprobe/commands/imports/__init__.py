@@ -62,7 +62,7 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
     if name not in names():
         remedy = f"choose one of {', '.join(names())}"
         raise BadInput(name, f"unknown release{nearest(name, names())}", remedy)
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise BadInput(path, "no such file or folder", "give the clone, archive or file")
     find: Callable[[Path], Release] = importlib.import_module(f"{__name__}.{name}").find
     release = find(path)

@@ -12,7 +12,7 @@ from medprobe.sources import medlama
 from medprobe.sources.records import Name, Record, read_csv_records
 
 
-class Prompt(Record):
+class PromptRow(Record):
     """A row of `prompts.csv`."""
 
     pid: Name
@@ -62,7 +62,7 @@ def find(path: Path) -> Release:
 def _compare_prompts(path: Path) -> str:
     """Describe how the prompts of the file differ from those of the package."""
     remedy = "download the file again"
-    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, Prompt, remedy)}
+    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, PromptRow, remedy)}
     packaged = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
     differing = [name for name, prompt in packaged.items() if rows[name].strip() != prompt]
     if differing:

@@ -22,6 +22,7 @@ from medprobe.report.sections import (
     differences,
     expert,
     f1,
+    inside,
     judgment,
     models,
     published,
@@ -40,6 +41,7 @@ SECTIONS: Final = (  # of a benchmark's chapter, in their order
     ucm.section,
     f1.section,
     judgment.section,
+    inside.section,
     trust.section,
     calibration.section,
     sweeps.section,
@@ -70,6 +72,7 @@ def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
     parts = [part for section in SECTIONS for part in section(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
+    lines += results.notes.get(benchmark, [])
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
 
 

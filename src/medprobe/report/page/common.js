@@ -40,9 +40,13 @@ function table(heads, rows, caption) {
   return node("div", { className: "scroll", tabIndex: 0 }, element);
 }
 
+const LONG_TEXT = 34; // letters; a cell with more is broken into lines
+
 // A column that holds numbers stands to the right, with its head and what is missing.
 function align(element) {
   const rows = [...element.tBodies[0].rows];
+  rows.forEach(row => [...row.cells].forEach(cell =>
+    cell.classList.toggle("long", cell.firstChild?.textContent.length > LONG_TEXT)));
   [...element.tHead.rows[0].cells].forEach((head, at) => {
     const column = rows.map(row => row.cells[at]);
     if (!column.some(cell => cell.dataset.sort !== undefined)) return;

@@ -43,7 +43,7 @@ $("figure").forEach(numbers);
 // A long table has a search field; rows without its words are hidden.
 const LONG = 10; // rows
 $(".scroll").filter(box => $("tbody tr", box).length > LONG).forEach(box => {
-  const field = node("input", { type: "search", placeholder: "filter rows" });
+  const field = node("input", { type: "search", className: "filter", placeholder: "filter rows" });
   field.setAttribute("aria-label", "Show rows with these words");
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/);

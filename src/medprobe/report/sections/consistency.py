@@ -9,8 +9,11 @@ from medprobe.figures.rows import without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric
 from medprobe.report.results import Results, comparable, without_controls
+from medprobe.report.verdicts import p_value
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
+BEST: Final = ("acc_at_1_best_wording", "best_wording_gain")
+P: Final = "acc_at_1_change_p_holm"
 TITLE: Final = "The same fact in other words"
 CHANGES: Final = {
     "change:wording": "wording alone",
@@ -19,11 +22,14 @@ CHANGES: Final = {
 }
 CAPTION: Final = (
     "Agreement of first answers, per cent of the pairs of queries about one fact that differ in "
-    "the wording alone, in the subject's name alone, or in both."
+    "the wording alone, in the subject's name alone, or in both. The best wording is chosen on the "
+    "facts of one half of the subjects and scored on those of the other; its gain is over the "
+    "original wording of the same facts."
 )
 BY_PART: Final = (
     "Each wording and kind of name: its accuracy, the change against the original one of the same "
-    "facts (a change whose interval holds 0 is not clear), and how often both first answers agree."
+    "facts, and how often both first answers agree. p is of a paired test within facts, corrected "
+    "over all wordings and kinds of name of the system (Holm)."
 )
 
 
@@ -82,23 +88,29 @@ def _by_change(parts: pd.DataFrame, whole: pd.DataFrame) -> list[Block]:
         (row.model, row.method, row.part): cell("consistency", row.value, row.low, row.high)
         for row in consistency.itertuples()
     }
+    best = [name for name in BEST if name in set(whole["metric"])]
+    cells |= {
+        (row.model, row.method, row.metric): cell(row.metric, row.value, row.low, row.high)
+        for row in whole[whole["metric"].isin(best)].itertuples()
+    }
     body: list[list[str | Cell]] = [
         [
             *(row.model, row.method),
             cell("consistency", row.value, row.low, row.high),
-            *(cells.get((row.model, row.method, name), MISSING) for name in changes),
+            *(cells.get((row.model, row.method, name), MISSING) for name in (*changes, *best)),
             count(row.n),
         ]
         for row in overall.itertuples()
     ]
-    heads = ["model", "method", "all pairs", *map(CHANGES.get, changes), "facts"]
+    titles = [*map(CHANGES.get, changes), *map(_title, best)]
+    heads = ["model", "method", "all pairs", *titles, "facts"]
     return [Table([str(head) for head in heads], body, CAPTION)]
 
 
 def _by_part(parts: pd.DataFrame) -> list[Block]:
     """A table of wordings and kinds of name for each system."""
     named = parts[parts["part"].str.startswith(("wording:", "name:"))]
-    named = named[named["metric"].isin(PART)]
+    named = named[named["metric"].isin([*PART, P])]
     tables = {
         f"{model}, {method}": _table_of_system(rows)
         for (model, method), rows in named.groupby(["model", "method"], sort=True)
@@ -111,9 +123,22 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
         (row.part, row.metric): cell(row.metric, row.value, row.low, row.high)
         for row in rows.itertuples()
     }
+    chances = rows[rows["metric"] == P].set_index("part")["value"]
     body: list[list[str | Cell]] = [
-        [*name.split(":", 1), *(numbers.get((name, key), MISSING) for key in PART)]
+        [
+            *name.split(":", 1),
+            *(numbers.get((name, key), MISSING) for key in PART),
+            _chance(chances[name]) if name in chances else MISSING,
+        ]
         for name in sorted(set(rows["part"]))
     ]
-    heads = [f"{metric(key).title}, {'%' if metric(key).share else 'points'}" for key in PART]
-    return Table(["changed", "to", *heads], body, BY_PART)
+    heads = ["changed", "to", *map(_title, PART), "corrected p"]
+    return Table(heads, body, BY_PART)
+
+
+def _chance(p: float) -> Cell:
+    return Cell(p_value(p).removeprefix("p ").removeprefix("= "), p)
+
+
+def _title(name: str) -> str:
+    return f"{metric(name).title}, {'%' if metric(name).share else 'points'}"

@@ -63,8 +63,14 @@ def _table(rows: pd.DataFrame) -> Table:
         cells = [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING
                  for name in TABLE_METRICS]  # fmt: skip
         body.append([*map(str, key), *cells])
+    body.sort(key=_auroc, reverse=True)
     heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
     return Table(["model", "method", "signal", *heads], body, CAPTION)
+
+
+def _auroc(line: list[str | Cell]) -> float:
+    first = line[3]
+    return -1 if isinstance(first, str) or first.sort is None else first.sort
 
 
 def _draw(rows: pd.DataFrame, benchmark: str, model: str) -> Drawing:

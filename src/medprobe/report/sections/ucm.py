@@ -35,7 +35,7 @@ ACCURACY_TEXT: Final = (
 
 def section(results: Results, benchmark: str) -> list[Part]:
     """All of it, or nothing where the benchmark has no rank changes."""
-    rows = ucm.select_variants(results.rows(benchmark))
+    rows = _sort_models(ucm.select_variants(results.rows(benchmark)))
     if rows.empty:
         return []
     moves = results.trajectories.get(benchmark)
@@ -66,13 +66,21 @@ def section(results: Results, benchmark: str) -> list[Part]:
     ]
 
 
+def _sort_models(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the model that understands most first."""
+    whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
+    values = whole[whole["subset"] == CENTRES[0]].set_index("model")["value"]
+    places = rows["model"].map(values).astype(float).rank(ascending=False)
+    return rows.loc[places.sort_values(kind="stable").index]
+
+
 def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
     both = results.tests(benchmark, contrast_name(*CENTRES), NAME)
     body: list[list[str | Cell]] = []
-    for model, system in sorted(_systems(whole).items()):
+    for model, system in _systems(whole).items():
         control = (system[0], f"{system[1].partition(':')[0]}:{COPY}")
         against = (
             verdict(results.tests(benchmark, centre, NAME), system, control) for centre in CENTRES
@@ -87,7 +95,7 @@ def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Bl
         )
     heads = ["model", "target", "negative target", "difference"]
     heads += ["target, against control", "negative target, against control"]
-    caption = f"Understand by UCM_k, per cent: the mean over relations, of triples. {SIGNS}"
+    caption = f"Understand by UCM_k, per cent; macro: the mean over relations, of triples. {SIGNS}"
     return [Table(heads, body, caption)] if body else []
 
 
@@ -100,12 +108,12 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
     """acc@k without and with context, next to UCM_k (Table 2)."""
     chosen = ucm.label_columns(rows)
     wide = chosen.pivot(index="model", columns="what", values="value")
-    wide = wide[list(dict.fromkeys(chosen["what"]))]
+    wide = wide.loc[list(dict.fromkeys(rows["model"])), list(dict.fromkeys(chosen["what"]))]
     body: list[list[str | Cell]] = [
         [str(model), *(cell(NAME, value) for value in line)]
         for model, line in zip(wide.index, wide.to_numpy(), strict=True)
     ]
-    caption = "acc@k over all queries, and UCM_k, the mean over relations, per cent"
+    caption = "acc@k, micro: over all queries; UCM_k, macro: the mean over relations; per cent"
     return [Table(["model", *wide], body, caption)] if body else []
 
 
@@ -133,6 +141,7 @@ def _changes(rows: pd.DataFrame) -> list[Block]:
     if chosen.empty:
         return []
     wide = chosen.pivot(index="model", columns=["subset", "metric"], values="value")
+    wide = wide.loc[list(dict.fromkeys(chosen["model"]))]
     columns = {
         (f"target/added:{role}", name): f"{name.removeprefix('rc_')}, {role} added"
         for role in ("correct", "incorrect")
@@ -146,21 +155,28 @@ def _changes(rows: pd.DataFrame) -> list[Block]:
         ]
         for model, line in zip(wide.index, wide[list(columns)].to_numpy(), strict=True)
     ]
-    return [Table(["model", *columns.values()], body, "mean rank change; negative is a rise")]
+    return [
+        Table(
+            ["model", *columns.values()],
+            body,
+            "Mean rank change, micro: over all steps; negative is a rise",
+        )
+    ]
 
 
 def _parts(rows: pd.DataFrame) -> list[Block]:
     """UCM_m by kind, resource, number of correct objects, frequency, times read."""
     chosen = rows[rows["metric"].isin(SHARES) & (rows["relation"] == "micro")]
-    return _shares(chosen[chosen["subset"].str.contains("/", regex=False)], ["subset", "model"])
+    chosen = chosen[chosen["subset"].str.contains("/", regex=False)]
+    return _shares(chosen.sort_values("subset", kind="stable"), ["subset", "model"])
 
 
 def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
     """The three shares with their intervals (Table 3)."""
     body: list[list[str | Cell]] = []
-    for names, group in rows.groupby(keys, sort=True):
+    for names, group in rows.groupby(keys, sort=False):
         numbers = group.set_index("metric")[["value", "low", "high"]]
         cells = [cell(name, *numbers.loc[name]) for name in SHARES]
         body.append([*map(str, names), *cells, count(group["n"].max())])
     heads = [*keys, *(name.capitalize() for name in SHARES), "triples"]
-    return [Table(heads, body, "UCM_m, per cent: the mean over all steps")] if body else []
+    return [Table(heads, body, "UCM_m, per cent; micro: the mean over all steps")] if body else []
