@@ -1,6 +1,8 @@
-"""A real server, `transformers serve`, over a tiny chat model: answers are proved, numbers not."""
+"""README's example with a server, `transformers serve`, over a tiny chat model: answers are proved,
+numbers not."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,6 +25,8 @@ TEMPLATE = (
     "{% for m in messages %}{{ m.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}{{ bos_token }}{% endif %}"
 )
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+MODEL = "meta-llama/Llama-3.1-8B-Instruct"
 ENGINE = EngineParams(device="cpu")
 
 
@@ -65,11 +69,12 @@ def server(tiny_model, tmp_path):
 def test_free_answers_are_asked_and_left_out_numbers_are_refused(server, tmp_path, monkeypatch):
     url, checkpoint = server
     monkeypatch.chdir(tmp_path)
-    Path("params.yaml").write_text(
-        "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
-        f'servers: {{llama: {{url: "{url}", model: "{checkpoint}"}}}}\n'
-        "models: {chat: {llama: {}}}\n"
-    )
+    [example] = re.findall(r"```yaml\n(servers:.*?)```", README, re.DOTALL)
+    for written, served in (("http://127.0.0.1:8000/v1", url), (MODEL, str(checkpoint))):
+        assert written in example
+        example = example.replace(written, served)
+    rest = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
+    Path("params.yaml").write_text(rest + example)
     folder = Path("outputs/models/llama")
     prove("llama", params := load_params(), folder)
     proof = read_record(folder)["proof"]
