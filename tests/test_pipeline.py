@@ -6,11 +6,13 @@ import re
 import shutil
 from collections.abc import Iterable
 from fnmatch import fnmatch
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from dvc.repo import Repo
+from lxml import html
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -91,6 +93,29 @@ def test_a_stage_names_every_file_that_it_imports(project: Project, finished_pro
 def runs_anything(path: Path) -> bool:
     """Is there more in the file than a docstring?"""
     return len(ast.parse(path.read_text()).body) > 1
+
+
+def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project: Project) -> None:
+    exported = project.works("medprobe", "export", "leaderboard", "--format", "csv")
+    table = pd.read_csv(StringIO(exported[exported.index("benchmark,subset") :]))
+    models = table[table["model"] != "baseline"].assign(
+        method_name=lambda rows: rows["method"].str.partition(":")[0]
+    )
+    assert set(models["model"]) == {"taught", "untaught"}
+    summary = json.loads((project.folder / "metrics/summary.json").read_text())
+    page = html.parse(project.folder / "reports/index.html")
+    best = page.xpath("//h3[@id='leaderboard/by-model']/following::table")[0]
+    heads = [cell.text_content() for cell in best.iter("th")]
+    client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
+    experiments = {item.name: item.experiment_id for item in client.search_experiments()}
+    for row in models.itertuples():
+        value = pytest.approx(row.value, abs=1e-6)
+        assert summary[row.benchmark][row.model][row.method_name] == value
+        [cells] = [list(line) for line in best.iter("tr") if line[0].text_content() == row.model]
+        assert float(cells[heads.index(row.benchmark)].get("data-sort")) == value
+        named = f"attributes.run_name = '{row.model} · {row.method_name}'"
+        [run] = client.search_runs([experiments[row.benchmark]], named)
+        assert run.data.metrics[f"main_{row.metric}"] == value
 
 
 def test_a_second_run_does_nothing(project: Project) -> None:

@@ -178,3 +178,9 @@ def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
     expected = ranked(dict(zip(names, scores, strict=True)))
     ranks = rank_of(np.array(scores), np.arange(len(scores)))
     assert ranks.tolist() == [expected[name] for name in names]
+
+
+def test_the_control_is_refused_where_no_context_is_shown(tiny_model: Callable[..., Path]) -> None:
+    queries = steps().drop(columns="shown")
+    with pytest.raises(BadInput, match="no column shown.*; set copy_control: false"):
+        ask(method(tiny_model("bert")), queries)

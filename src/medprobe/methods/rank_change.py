@@ -18,6 +18,7 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
+from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
@@ -65,7 +66,13 @@ class RankChange(Method):
         """Divide a benchmark by subset and relation.
 
         The candidates of a task are those whose `type` is the relation, or all if there are none.
+
+        Raises:
+            BadInput: the control is asked for, and the queries do not say what their context shows.
         """
+        if self.settings.copy_control and "shown" not in tables.queries:
+            problem = "the queries have no column shown, from which copy_control copies"
+            raise BadInput("rank_change", problem, "set copy_control: false")
         tasks = []
         for subset, subset_queries, candidates in tables.subsets():
             benchmark_candidates = candidates[candidates["type"] != DISTRACTOR]
