@@ -146,7 +146,7 @@ def test_a_prompt_beyond_the_window_is_refused(tiny_model: Callable[[str], Path]
     prompts = [f"{'pain ' * 200} Velotrine may treat [Y] ."]
     for arch in ("bert", "gpt2"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
-            ask(method(tiny_model(arch)), probing.queries(prompts))
+            ask(method(tiny_model(arch)), probing.queries(prompts).assign(shown=[[]]))
 
 
 def test_the_control_ranks_what_the_prompt_holds_first(tmp_path: Path) -> None:
@@ -182,5 +182,5 @@ def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
 
 def test_the_control_is_refused_where_no_context_is_shown(tiny_model: Callable[..., Path]) -> None:
     queries = steps().drop(columns="shown")
-    with pytest.raises(BadInput, match="no column shown.*; set copy_control: false"):
+    with pytest.raises(BadInput, match=r"no column shown.*; set copy_control: false"):
         ask(method(tiny_model("bert")), queries)
