@@ -104,8 +104,8 @@ def test_the_terms_of_each_benchmark_are_documented() -> None:
 
 def test_what_methods_need_of_a_server_is_documented() -> None:
     documented: dict[str, set[str]] = {}
-    for asked, abilities in table_rows("docs/how-to/servers.md", "method | needs")[:-1]:
-        for name in {*quoted(asked)} & {*methods.list_names()}:
+    for purposes, abilities in table_rows("docs/how-to/servers.md", "method | needs")[:-1]:
+        for name in {*quoted(purposes)} & {*methods.list_names()}:
             documented.setdefault(name, set()).update(quoted(abilities))
     needs = {name: methods.find(name).NEEDS for name in methods.list_names()}
     assert documented == {name: need for name, need in needs.items() if "weights" not in need}
@@ -129,9 +129,9 @@ def test_git_has_the_files_that_are_documented_as_in_git() -> None:
     paths = {quoted(row[0])[0]: row[2] for row in rows}
     files = {path: f"{path}x" if path.endswith("/") else path for path in paths}
     command = ["git", "check-ignore", "--no-index", "--stdin"]
-    given = "\n".join(files.values())
+    checked = "\n".join(files.values())
     ignored = subprocess.run(
-        command, input=given, cwd=ROOT, capture_output=True, text=True, check=True
+        command, input=checked, cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert {path: "no" if file in ignored else "yes" for path, file in files.items()} == paths
 
