@@ -94,6 +94,12 @@ def test_numbers_in_the_documents_are_those_of_the_code(page: str) -> None:
     assert [phrase for phrase in STATED[page] if phrase not in content] == []
 
 
+def test_the_extras_are_documented() -> None:
+    rows = table_rows("docs/how-to/library.md", "install | for")
+    extras = {extra for row in rows for extra in re.findall(r"\[(\w+)\]", row[0])}
+    assert extras == {*PROJECT["optional-dependencies"]} - {"dev", "site"}  # needed in a clone only
+
+
 def test_the_terms_of_each_benchmark_are_documented() -> None:
     rows = table_rows("docs/how-to/servers.md", "terms | benchmarks | a server of others")
     documented = {name: quoted(row[0])[0] for row in rows for name in quoted(row[1])}
