@@ -18,7 +18,7 @@ from medprobe.cluster import nodes, run
 from medprobe.commands import annotate
 from medprobe.core import tables
 from medprobe.core.params import RankingSettings, ServerParams
-from medprobe.engine import ranking, training_state
+from medprobe.engine import prompt_texts, ranking, training_state
 from medprobe.metrics import results
 from medprobe.sources import facts, records, sheets
 
@@ -48,6 +48,7 @@ WORDS = [
     *("no", "one", "two", "three", "four", "five", "six"),
     *("seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"),
 ]
+UNITS = {60: "a minute", 10**6: "a million"}
 SERVER = ServerParams(url="http://127.0.0.1/v1", model="m")
 PROJECT = tomllib.loads(text("pyproject.toml"))["project"]
 TESTED = yaml.safe_load(text(".github/workflows/tests.yml"))["jobs"]["tests"]["strategy"]["matrix"]
@@ -63,6 +64,8 @@ STATED = {  # in a page: phrases with the numbers of the code
         f"a name of more than {records.LONGEST_NAME:,}",
         f"{sheets.LARGEST // 10**6} MB unzipped or {sheets.MOST_ROWS:,} lines",
         f"{facts.LARGEST // 2**30} GiB unzipped or {facts.MOST_ROWS // 10**6} million rows",
+        f"more than {UNITS.get(prompt_texts.MOST_STEPS)} lines of code, which are counted",
+        f"or more than {UNITS.get(prompt_texts.LONGEST_CHAT)} characters",
         f"`outputs/parts` every {WORDS[int(training_state.KEEP_SECONDS / 60)]} minutes",
     ],
     "docs/reference/files.md": [f"and up to {WORDS[ranking.MAX_TIES]} more that tie"],
@@ -81,6 +84,8 @@ STATED = {  # in a page: phrases with the numbers of the code
         f"at most {WORDS[run.TRIES]} times, with a line each time",
         f"{WORDS[nodes.PAUSE].capitalize()} seconds pass between two starts there. "
         f"After {WORDS[nodes.TRIES]}",
+        f"After {UNITS.get(run.SILENCE)} at the end of a stage, a free worker",
+        f"memory of one GiB plus {WORDS[run.WEIGHTS]} times the largest checkpoint",
         f"No node is left for {WORDS[run.PATIENCE // 60]} minutes",
         f'rayVersion: "{RAY}"',
     ],
