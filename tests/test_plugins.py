@@ -126,6 +126,14 @@ def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> No
     assert files == ["lab/methods.py", "lab/order.py"]  # relative imports are followed
 
 
+def test_plugins_share_code_in_a_file_of_their_folder(home: Path) -> None:
+    edit = "from medprobe_plugins.shared import LENGTH\nfrom medprobe.methods import"
+    text = WRITTEN[METHOD].replace("from medprobe.methods import", edit)
+    write(home, {"plugins/shared.py": "LENGTH = 3\n", METHOD: text})
+    assert vars(sys.modules[methods.find("shortest_first").__module__])["LENGTH"] == 3
+    assert {METHOD, "plugins/shared.py"} <= {*pipeline.code("probe", methods=["shortest_first"])}
+
+
 @pytest.mark.parametrize(
     ("method", "file"),
     [("shortest_first", METHOD), ("longest_first", "site/lab/order.py")],

@@ -265,6 +265,8 @@ def test_a_key_in_params_is_refused_without_printing_it(project):
     [
         ("umls", "llm.example", {}, "the UMLS licence forbids"),
         ("physionet", "llm.example", {}, "PhysioNet forbids"),
+        ("physionet", "llm.example", {"zero_retention": True}, "PhysioNet forbids"),
+        ("unknown", "llm.example", {}, ""),
         ("physionet", "llm.example", {"own": True}, ""),
         ("umls", "127.0.0.1", {}, ""),
         ("umls", "llm.example", {"invented": True}, ""),
@@ -272,7 +274,8 @@ def test_a_key_in_params_is_refused_without_printing_it(project):
     ],
 )
 def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, project):
-    folder = project(f"https://{host}/v1", own="own" in allowed)
+    settings = {name: value for name, value in allowed.items() if name != "invented"}
+    folder = project(f"https://{host}/v1", **settings)
     folder.mkdir(parents=True)
     proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
     (folder / RECORD).write_text(json.dumps(proof))
