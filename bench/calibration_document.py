@@ -82,16 +82,17 @@ calibrated where its settings say `invented: true`.
 
 INSIDE_TEXT: Final = """## inside
 
-The probe on hidden states is measured in three worlds of its own (seeds 2021 to 2023), by
-`python -m bench.calibration --worlds 3 --methods inside --out bench/inside.csv`. Guessing ranks half of
-the pairs right. `inside` is trained on the other relations, `inside:subjects` on other subjects of
-the same relation, and `inside:shuffled` on labels that are exchanged by chance.
+The probe on hidden states is measured in three worlds of its own (seeds 2021 to 2023). Guessing
+ranks half of the pairs right. `inside` is trained on the other relations, `inside:subjects` on
+other subjects of the same relation, and `inside:shuffled` on labels that are exchanged by chance.
+`python -m bench.calibration --worlds 3 --methods inside --out bench/inside.csv` measures it again.
 
-- The probe finds nothing in the untaught twins, and nothing in the twins that have read shuffled facts.
-- In taught models it finds the facts that they have read, more often the oftener they have read them.
-- It does not find more than likelihood shows: less in causal models, about as much in masked ones.
-- The probe of other subjects also ranks facts right that a taught masked model has never read:
-  59.7 % [55.1, 64.1]. It has learnt which names are right answers of the relation for many subjects.
+- The probe finds nothing in the untaught twins, and nothing in those that read shuffled facts.
+- In taught models it finds the facts that they have read.
+- It does not find more than likelihood shows: less in causal models, as much in masked ones.
+- The probe of other subjects ranks some facts right that the taught masked model has never read:
+  59.7 % [55.1, 64.1]. The names alone cannot do this, as each name is right as often as wrong in
+  the pairs. We do not know what does.
 - Shuffled labels give one half, and a little less for facts that were read often.
 
 """
