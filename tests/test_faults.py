@@ -1,6 +1,8 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
 import errno
+import json
+import os
 import re
 import resource
 import shutil
@@ -24,7 +26,7 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.repair import RUNS, check_lock, repair
+from medprobe.commands.repair import CLAIMS, RUNS, check_lock, repair
 from medprobe.core import files, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, replacing
@@ -165,6 +167,32 @@ def test_a_run_whose_record_was_never_written_is_run_again(pipeline: Path) -> No
     names = sorted(RUNS.rglob("*"))
     repair()
     assert sorted(RUNS.rglob("*")) == names
+
+
+def test_claims_of_processes_that_are_gone_are_dropped(working_folder: Path) -> None:
+    """DVC refuses to run after a cut record, and after one whose process number is in use again."""
+    CLAIMS.parent.mkdir(parents=True)
+
+    def write(process_id: int) -> None:
+        holder = {"pid": process_id, "cmd": "dvc repro"}
+        CLAIMS.write_text(json.dumps({"write": {"a": holder}, "read": {"b": [holder]}}))
+
+    CLAIMS.write_text('{"write": {"outputs/')
+    repair()
+    assert not CLAIMS.exists()
+    write(os.getpid())
+    repair()
+    assert CLAIMS.exists(), "its process runs"
+    os.utime(CLAIMS, (0, 0))  # before this process began
+    repair()
+    assert not CLAIMS.exists()
+    killed = subprocess.Popen([sys.executable, "-c", "input()"], stdin=PIPE)
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # nobody collects it yet
+    write(killed.pid)
+    repair()
+    assert not CLAIMS.exists()
+    killed.communicate()
 
 
 def test_what_is_half_made_is_hidden_from_dvc_and_git(working_folder: Path) -> None:
