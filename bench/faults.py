@@ -35,7 +35,10 @@ from medprobe.tracking import lineage
 
 COMPARED: Final = ("metrics", "reports", "outputs")
 # What says when and by whom, and outputs that hold some of it.
-TIMES: Final = ("outputs/runs", "outputs/parts/.repro.lock", "reports/provenance.js")
+TIMES: Final = (
+    *("outputs/runs", "outputs/parts/.repro.lock", "outputs/parts/seconds"),
+    "reports/provenance.js",
+)
 DATED: Final = ("outputs/runs", "reports")
 TINY: Final = {"steps": 5, "layers": 1, "hidden": 64, "vocabulary": 300}
 KINDS: Final = ("masked", "causal", "chat", "seq2seq")
