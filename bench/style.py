@@ -30,14 +30,6 @@ UNCLEAR: Final = frozenset(  # pronouns and participles, which do not say what t
     }
 )
 FORMAT_KEYS: Final = {("shared.py", "made"), ("params.py", "own")}  # names that a file format fixes
-UNCHECKED: Final = frozenset(  # tests whose names are not yet clear
-    {
-        *("broken_tables", "fake_ray", "test_cluster", "test_context_page", "test_diskne_page"),
-        *("test_edits", "test_executor", "test_faults", "test_inside", "test_judgment"),
-        *("test_papers_page", "test_pipeline", "test_plugins", "test_quality"),
-        *("test_subset_tests", "test_suites", "test_tracking"),
-    }
-)
 SHARED: Final = {  # names of several public classes -> why
     "Settings": "every method and builder has its own, by the contract of plugins",
     "Judgment": "a method and the family that scores it, each named as its module",
@@ -106,8 +98,7 @@ def places() -> Iterator[Place]:
     for path in documents():
         yield from phrases(path, 1, path.read_text(encoding="utf-8"))
     for path in sorted(TESTS.glob("*.py")):
-        if path.stem not in UNCHECKED:
-            yield from names(path, ast.parse(path.read_text(encoding="utf-8")))
+        yield from names(path, ast.parse(path.read_text(encoding="utf-8")))
     homes: dict[str, Path] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

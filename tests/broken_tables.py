@@ -202,8 +202,8 @@ def never_right(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
 @breaks("expect_positives_to_have_negatives")
 def one_negative_left(tables: Tables, table: str, kwargs: dict[str, Any]) -> None:
     rows = tables[table]
-    own = (rows["kind"] == kwargs["kind"]) & (rows["pair_id"] == rows["pair_id"].iloc[0])
-    drop(tables, table, own & (rows.index != rows.index[own][0]))
+    negatives = (rows["kind"] == kwargs["kind"]) & (rows["pair_id"] == rows["pair_id"].iloc[0])
+    drop(tables, table, negatives & (rows.index != rows.index[negatives][0]))
 
 
 @breaks("expect_diseases_to_be_targets")

@@ -36,16 +36,16 @@ class Actor:
 
     def _hello(self, expected: dict[str, str], work: bytes) -> Reference:
         self.work = pickle.loads(work)
-        said = Reference()
+        reference = Reference()
         host = self.ray.hosts[self.node]
         hello = Hello({**expected, **self.ray.other}, "cpu", host, 7, self.node)
         if self.node in self.ray.broken:
-            self.ray.done[said] = Lost("what Ray says\nModuleNotFoundError: no medprobe")
+            self.ray.answers[reference] = Lost("what Ray says\nModuleNotFoundError: no medprobe")
         elif len(self.ray.actors) <= self.ray.in_time:
-            self.ray.done[said] = hello
+            self.ray.answers[reference] = hello
         else:
-            self.ray.late[said] = hello
-        return said
+            self.ray.late[reference] = hello
+        return reference
 
     def _do(self, job: Job, stamps: object, lacks: object) -> Reference:
         self.queue.append((Reference(), job))
@@ -57,19 +57,19 @@ class Actor:
         reference, job = self.queue[0]
         self.ray.begun[job.argument] += 1
         if job.argument in self.ray.deadly and self.ray.begun[job.argument] <= self.ray.deaths:
-            self.ray.done.update((waiting, Lost()) for waiting, _ in self.queue)
+            self.ray.answers.update((waiting, Lost()) for waiting, _ in self.queue)
             self.queue.clear()
             return
         self.queue.popleft()
         assert self.work is not None
         if job.argument in self.ray.unpicklable:
-            self.ray.done[reference] = RayError()
-            self.ray.done[reference].cause = TypeError("cannot pickle")
+            self.ray.answers[reference] = RayError()
+            self.ray.answers[reference].cause = TypeError("cannot pickle")
             return
         try:
-            self.ray.done[reference] = Answer(self.work(job.argument), tokens=5)
+            self.ray.answers[reference] = Answer(self.work(job.argument), tokens=5)
         except OSError as error:
-            self.ray.done[reference] = Answer(error=error)
+            self.ray.answers[reference] = Answer(error=error)
 
 
 class Call:
@@ -95,10 +95,10 @@ class Ray:
         self.unpicklable: set[int] = set()  # arguments whose result no pickle holds
         self.hanging: set[int] = set()  # arguments that never end
         self.cancelled: list[Reference] = []
-        self.asked: dict[str, Any] = {}  # for the last worker
+        self.requirements: dict[str, Any] = {}  # for the last worker
         self.actors: list[Actor] = []
         self.late: dict[Reference, Any] = {}
-        self.done: dict[Reference, Any] = {}
+        self.answers: dict[Reference, Any] = {}
         self.held: list[int] = []  # how many jobs a worker had, when it was given one
         self.begun: Counter[int] = Counter()  # how often, by argument
 
@@ -123,19 +123,19 @@ class Ray:
     def remote(self, kind: type) -> "Ray":
         return self
 
-    def options(self, **asked: Any) -> Any:
-        self.asked = asked
+    def options(self, **requirements: Any) -> Any:
+        self.requirements = requirements
         return Call(self._actor)
 
     def _actor(self, *of_worker: object) -> Actor:
-        label = self.asked.get("label_selector", {}).get(NODE_ID)
+        label = self.requirements.get("label_selector", {}).get(NODE_ID)
         self.actors.append(Actor(self, label or min(self.broken or self.hosts)))
         return self.actors[-1]
 
     def wait(
         self, references: list[Reference], num_returns: int = 1, timeout: float = 0
     ) -> tuple[list[Reference], list[Reference]]:
-        if timeout and not any(one in self.done for one in references):
+        if timeout and not any(reference in self.answers for reference in references):
             busy = [
                 actor
                 for actor in self.actors
@@ -144,15 +144,15 @@ class Ray:
             if busy:
                 busy[self.begun.total() % len(busy)].step()
             else:
-                self.done |= self.late
-        done = [one for one in references if one in self.done]
-        return done, [one for one in references if one not in self.done]
+                self.answers |= self.late
+        ready = [reference for reference in references if reference in self.answers]
+        return ready, [reference for reference in references if reference not in self.answers]
 
     def get(self, reference: Reference) -> Any:
-        found = self.done[reference]
-        if isinstance(found, RayError):
-            raise found
-        return found
+        answer = self.answers[reference]
+        if isinstance(answer, RayError):
+            raise answer
+        return answer
 
     def cancel(self, reference: Reference) -> None:
         self.cancelled.append(reference)

@@ -106,6 +106,12 @@ class Reader:
         elements = self.window.find_elements("css selector", css)
         return [element for element in elements if element.is_displayed() and text in element.text]
 
+    def waits_for(self, css: str) -> Any:
+        """The first such element; a `toggle` event comes after the click that causes it."""
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        return WebDriverWait(self.window, 30).until(lambda _: self.finds(css))[0]
+
     def clicks(self, css: str, text: str = "") -> None:
         self.finds(css, text)[0].click()
 
@@ -192,7 +198,7 @@ def test_rows_with_words_are_found(page: Reader) -> None:
 def test_a_drawing_says_its_numbers(page: Reader) -> None:
     page.open("index.html#made_up")
     page.clicks(".open figure summary", "Numbers")
-    assert "taught answering 75.0 [" in page.finds(".open figure tbody tr")[0].text
+    assert "taught answering 75.0 [" in page.waits_for(".open figure tbody tr").text
     title = "document.querySelector('.open svg use title').textContent"
     assert page.asks(title).startswith("taught\nanswering\n75.0 [")
 

@@ -68,22 +68,22 @@ def nodes() -> Iterator[Callable[[], None]]:
     from ray.cluster_utils import Cluster as Nodes
 
     head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 80 * 2**20}
-    made = Nodes(initialize_head=True, head_node_args=head)
-    there: list[Any] = []
+    cluster = Nodes(initialize_head=True, head_node_args=head)
+    members: list[Any] = []
 
     def complete() -> None:
-        for node in list(there):
+        for node in list(members):
             if node.all_processes["raylet"][0].process.poll() is not None:
-                made.remove_node(node, allow_graceful=False)
-                there.remove(node)
-        while len(there) < 2:
-            there.append(made.add_node(wait=True, **NODE))
+                cluster.remove_node(node, allow_graceful=False)
+                members.remove(node)
+        while len(members) < 2:
+            members.append(cluster.add_node(wait=True, **NODE))
 
     complete()
-    ray.init(address=made.address, log_to_driver=False, logging_level="error")
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
     yield complete
     ray.shutdown()
-    made.shutdown()
+    cluster.shutdown()
     patch.undo()
 
 
@@ -147,9 +147,9 @@ def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
         faulty = Faulty(cluster, project / "begun", {2: "node"})
         assert probed("mask_average", "toy", faulty) == predictions
     assert faulty.begun == 4 + 1  # relations, and the one that was lost
-    done = [one for one in cluster.staff.former if one.jobs]
-    assert sum(len(one.jobs) for one in done) == 4
-    assert all(one.tokens > 0 and 0 < one.seconds < one.held for one in done)
+    workers = [worker for worker in cluster.staff.former if worker.jobs]
+    assert sum(len(worker.jobs) for worker in workers) == 4
+    assert all(worker.tokens > 0 and 0 < worker.seconds < worker.held for worker in workers)
 
 
 def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
@@ -173,12 +173,12 @@ def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project:
 
 
 def test_a_part_that_always_fails_is_named(project: Path) -> None:
-    for fault, said in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
+    for fault, message in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
         faults = dict.fromkeys(range(20), fault)
         with without_parts(), Cluster(RAY) as cluster:
             faulty = Faulty(cluster, project / fault, faults)
             with pytest.raises(
-                BadInput, match=f"bert, mask_average, toy: r[1-4]/all: .*{said} .*3"
+                BadInput, match=f"bert, mask_average, toy: r[1-4]/all: .*{message} .*3"
             ):
                 probed("mask_average", "toy", faulty)
         assert not places.PREDICTIONS.exists()
@@ -218,9 +218,12 @@ def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(
     import ray
 
     nodes()
-    one = {"train": {"taught": SMALL["train"]["taught"]}, "models": {"masked": {"taught": {}}}}
+    one_model = {
+        "train": {"taught": SMALL["train"]["taught"]},
+        "models": {"masked": {"taught": {}}},
+    }
     new_project = Project(tmp_path)
-    new_project.replace(**{**SMALL, **one})
+    new_project.replace(**{**SMALL, **one_model})
     threads = {"OMP_NUM_THREADS": "1"}  # which workers have, too
     new_project.works("medprobe", "sample")
     new_project.works("dvc", "add", "data", "--quiet")
@@ -237,7 +240,7 @@ def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(
                 stage[side] = [entry for entry in entries if not entry["path"].startswith(DATED)]
         locks.append(stages)
         assert ("workers, " in output) == (executor == "ray")
-        for kept in ("dvc.lock", "metrics", "outputs", "reports", ".dvc/cache/runs"):
-            path = tmp_path / kept
+        for name in ("dvc.lock", "metrics", "outputs", "reports", ".dvc/cache/runs"):
+            path = tmp_path / name
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert locks[0] == locks[1]

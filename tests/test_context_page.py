@@ -27,7 +27,7 @@ from toy_project import METADATA
 MODELS = ("one", "other")
 CENTRES = ("target", "negative")
 MEANS = ("macro", "micro")
-Made = tuple[Path, BenchmarkTables, dict[str, Scores]]
+Outputs = tuple[Path, BenchmarkTables, dict[str, Scores]]
 
 PLAIN = [name for name in SIGNIFICANCE if "_relation" not in name]
 
@@ -44,7 +44,7 @@ def predicted(benchmark: BenchmarkTables, seed: int) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     """Two models' predictions on the sample world's contexts, and their scores."""
     folder = tmp_path_factory.mktemp("page")
     data, _, settings = sample(folder)
@@ -62,22 +62,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return folder, benchmark, scores
 
 
-def results(made: Made) -> Results:
-    rows = [row for model in MODELS for row in of_model(made, model)]
+def results(outputs: Outputs) -> Results:
+    rows = [row for model in MODELS for row in of_model(outputs, model)]
     rows.append(
         ("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9, None)
     )
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"context": context.METADATA, "medlama": METADATA},
-        trajectories={"context": moves(made)},
-        significance=made_tests(made),
+        trajectories={"context": moves(outputs)},
+        significance=paired_tests(outputs),
     )
 
 
-def made_tests(made: Made) -> pd.DataFrame:
+def paired_tests(outputs: Outputs) -> pd.DataFrame:
     """The paired tests of all models and their controls."""
-    folder, _, _ = made
+    folder, _, _ = outputs
     scoring = Scoring(ScoreParams(bootstrap=50), 2021, context.METADATA.cluster)
     systems = {}
     for model in MODELS:
@@ -88,41 +88,41 @@ def made_tests(made: Made) -> pd.DataFrame:
     return significance(systems, "context", scoring.params, 2021, contrasts=contrasts)
 
 
-def of_model(made: Made, model: str) -> list[tuple]:
+def of_model(outputs: Outputs, model: str) -> list[tuple]:
     """A model's rows of the comparison."""
-    return list(to_rows({"context": made[2][model]}, model, "rank_change"))
+    return list(to_rows({"context": outputs[2][model]}, model, "rank_change"))
 
 
-def moves(made: Made, names: bool = False) -> pd.DataFrame:
-    folder, _, _ = made
+def moves(outputs: Outputs, names: bool = False) -> pd.DataFrame:
+    folder, _, _ = outputs
     paths = folder.glob("predictions/*/rank_change/context.parquet")
     return trajectory.table(systems(paths), folder / "benchmarks" / "context", names)
 
 
-def test_the_control_cannot_tell_target_from_negative_target(made: Made) -> None:
-    _, _, scores = made
+def test_the_control_cannot_tell_target_from_negative_target(outputs: Outputs) -> None:
+    _, _, scores = outputs
     target, negative = (scores["one"]["copy"][c]["micro"] for c in ("target", "negative"))
     for metric in ("understand", "confuse", "misunderstand"):
-        one, other = target[metric], negative[metric]
-        assert one["low"] <= other["high"] and other["low"] <= one["high"], metric
+        share, other_share = target[metric], negative[metric]
+        assert share["low"] <= other_share["high"] and other_share["low"] <= share["high"], metric
     assert scores["one"]["copy"] == scores["other"]["copy"]
 
 
-def test_copying_saturates_accuracy_and_not_understanding(made: Made) -> None:
-    _, _, scores = made
-    found = scores["one"]["default"]
-    assert found["alone"]["micro"]["acc_at_5"]["value"] < 0.9
-    assert found["full"]["micro"]["acc_at_5"]["value"] > 0.95
-    assert found["full"]["micro"]["acc_at_10"]["value"] == 1, "no context tells of more than ten"
-    assert found["target"]["micro"]["understand"]["value"] < 0.5
+def test_copying_saturates_accuracy_and_not_understanding(outputs: Outputs) -> None:
+    _, _, scores = outputs
+    numbers = scores["one"]["default"]
+    assert numbers["alone"]["micro"]["acc_at_5"]["value"] < 0.9
+    assert numbers["full"]["micro"]["acc_at_5"]["value"] > 0.95
+    assert numbers["full"]["micro"]["acc_at_10"]["value"] == 1, "no context tells of more than ten"
+    assert numbers["target"]["micro"]["understand"]["value"] < 0.5
 
 
-def test_no_control_is_called_the_best(made: Made) -> None:
-    found = results(made)
-    copied = found.comparison["method"] == f"rank_change:{COPY}"
-    found.comparison.loc[copied, ["value", "low", "high"]] += 0.5
+def test_no_control_is_called_the_best(outputs: Outputs) -> None:
+    report = results(outputs)
+    copied = report.comparison["method"] == f"rank_change:{COPY}"
+    report.comparison.loc[copied, ["value", "low", "high"]] += 0.5
     for metric in ("understand", "misunderstand"):
-        best = standing(found, "context", "target", metric)
+        best = standing(report, "context", "target", metric)
         assert best and best.best["method"] == "rank_change"
 
 
@@ -153,19 +153,19 @@ def test_accuracy_and_understanding_tell_other_models_apart() -> None:
             ("target", "confuse", (0.2, 0.2)),
         )
     ]
-    found = Results(
+    report = Results(
         comparison=pd.DataFrame([*rows, (*copied, None)], columns=COMPARISON),
         significance=pd.DataFrame(
             tests, columns=[c for c in SIGNIFICANCE if "_relation" not in c]
         ).reindex(columns=SIGNIFICANCE),
         benchmarks={"context": context.METADATA},
     )
-    check_snapshot("context", section(found, "context"))
+    check_snapshot("context", section(report, "context"))
 
 
-def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
-    folder, benchmark, _ = made
-    ranks = moves(made)
+def test_the_trajectory_follows_one_context_in_all_models(outputs: Outputs) -> None:
+    folder, benchmark, _ = outputs
+    ranks = moves(outputs)
     assert set(ranks["model"]) == set(MODELS)
     target = ranks[ranks["role"] == "target"]
     assert target["entity"].nunique() == 1
@@ -175,47 +175,47 @@ def test_the_trajectory_follows_one_context_in_all_models(made: Made) -> None:
     assert trajectory.table({}, folder / "benchmarks" / "context", names=False).empty
 
 
-def test_the_trajectory_names_nothing_unless_told_to(made: Made) -> None:
-    known = made[1].candidates
-    ids, names = (moves(made, names=choice) for choice in (False, True))
-    assert set(ids["entity"]) <= set(known["id"])
-    assert set(names["entity"]) <= set(known["name"])
+def test_the_trajectory_names_nothing_unless_told_to(outputs: Outputs) -> None:
+    candidates = outputs[1].candidates
+    ids, names = (moves(outputs, names=choice) for choice in (False, True))
+    assert set(ids["entity"]) <= set(candidates["id"])
+    assert set(names["entity"]) <= set(candidates["name"])
     assert ids.groupby("model")["rank"].sum().equals(names.groupby("model")["rank"].sum())
 
 
-def test_the_page_has_the_papers_tables_and_drawings(made: Made) -> None:
-    found = results(made)
-    parts = section(found, "context")
-    text = html(found, parts)
+def test_the_page_has_the_papers_tables_and_drawings(outputs: Outputs) -> None:
+    report = results(outputs)
+    parts = section(report, "context")
+    text = html(report, parts)
     captions = ("UCM_m, per cent", "UCM_k, macro: the mean", "Mean rank change")
     for words in (*captions, "target/kind:real"):
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
     assert {*names} <= set(drawings(parts))
-    assert section(found, "medlama") == []
+    assert section(report, "medlama") == []
 
 
-def test_a_result_of_its_own_is_drawn_alike(made: Made) -> None:
-    folder, _, _ = made
-    rows = pd.DataFrame(of_model(made, "one"), columns=COMPARISON)
+def test_a_result_of_its_own_is_drawn_alike(outputs: Outputs) -> None:
+    folder, _, _ = outputs
+    rows = pd.DataFrame(of_model(outputs, "one"), columns=COMPARISON)
     path = folder / "predictions" / "one" / "rank_change" / "context.parquet"
     where = folder / "benchmarks" / "context"
-    found = of_result(rows, context.METADATA, path, where, names=False)
+    files = of_result(rows, context.METADATA, path, where, names=False)
     shares = {"figures/context-ucm.svg", "figures/context-accuracy.svg"}
-    assert shares | {"figures/context-trajectory-one.svg"} <= set(found)
+    assert shares | {"figures/context-trajectory-one.svg"} <= set(files)
     assert of_result(rows.head(0), context.METADATA, path, where, names=False) == {}
 
 
-def test_no_text_of_a_note_is_on_the_page(made: Made) -> None:
-    folder, _, scores = made
-    found = results(made)
-    parts = section(found, "context")
-    told = [html(found, parts), str(scores), *drawings(parts).values()]
-    told += [path.read_text("utf-8") for path in (folder / "benchmarks").rglob("*.csv")]
+def test_no_text_of_a_note_is_on_the_page(outputs: Outputs) -> None:
+    folder, _, scores = outputs
+    report = results(outputs)
+    parts = section(report, "context")
+    contents = [html(report, parts), str(scores), *drawings(parts).values()]
+    contents += [path.read_text("utf-8") for path in (folder / "benchmarks").rglob("*.csv")]
     texts = pd.read_parquet(folder / "benchmarks" / "context" / "documents.parquet")["text"]
     pieces = {
         " ".join(words[at : at + 4])
         for words in map(str.split, texts)
         for at in range(len(words) - 3)
     }
-    assert not [piece for piece in pieces for text in told if piece in text]
+    assert not [piece for piece in pieces for text in contents if piece in text]

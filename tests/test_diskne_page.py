@@ -34,11 +34,11 @@ def results(tmp_path: Path) -> Results:
     ]
     rows.append(("facts", "full", "macro", "mine", "fill_mask", "acc_at_1", 0.5, 0.0, 1.0, 9, None))
     epochs = [("", f"seed-{n}", "C1", 1 + n // 3, 0.1 * n, 1.0) for n in range(6)]
-    for model, told in (("mine", epochs), ("other", [])):  # whose variants train nothing
+    for model, curve in (("mine", epochs), ("other", [])):  # whose variants train nothing
         path = tmp_path / model / "classifier/diskne-curves.csv"
         path.parent.mkdir(parents=True)
         columns = ["variant", "replicate", "target", "epoch", "train", "validation"]
-        pd.DataFrame(told, columns=columns).to_csv(path, index=False)
+        pd.DataFrame(curve, columns=columns).to_csv(path, index=False)
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"diskne": diskne.METADATA, "facts": METADATA},
@@ -49,13 +49,13 @@ def results(tmp_path: Path) -> Results:
 
 
 def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None:
-    made = results(tmp_path)
-    check_snapshot("diskne", f1.section(made, "diskne"))
+    report = results(tmp_path)
+    check_snapshot("diskne", f1.section(report, "diskne"))
 
 
 def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
-    made = results(tmp_path)
-    assert made.losses["diskne"].round(9).to_dict("list") == {
+    report = results(tmp_path)
+    assert report.losses["diskne"].round(9).to_dict("list") == {
         "model": ["mine"] * 4,
         "variant": [""] * 4,
         "loss": ["train", "train", "validation", "validation"],
@@ -65,18 +65,18 @@ def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
         "high": [0.15, 0.45, 1.0, 1.0],
         "n": [3, 3, 3, 3],
     }
-    parts = f1.section(made, "diskne")
+    parts = f1.section(report, "diskne")
     assert list(drawings(parts)) == ["diskne-curves-mine.svg"]
 
 
 def test_nothing_where_there_is_nothing(tmp_path: Path) -> None:
-    made = results(tmp_path)
-    assert f1.section(made, "facts") == []
+    report = results(tmp_path)
+    assert f1.section(report, "facts") == []
     assert curves(tmp_path / "nowhere").empty
-    made.losses.clear()
-    assert "How the classifiers learn" not in {part.title for part in f1.section(made, "diskne")}
+    report.losses.clear()
+    assert "How the classifiers learn" not in {part.title for part in f1.section(report, "diskne")}
 
 
 def test_hundreds_of_diseases_are_no_relations(tmp_path: Path) -> None:
-    made = results(tmp_path)
-    assert "relation" not in breakdowns(made, "diskne", "full")
+    report = results(tmp_path)
+    assert "relation" not in breakdowns(report, "diskne", "full")

@@ -39,14 +39,14 @@ def test_a_filled_sheet_is_picked_up(project: Project) -> None:
     sheets = project.folder / "data/annotations/experts"
     for number, rater in enumerate(("anna", "ben")):
         table = pd.read_csv(sheets / f"{rater}.csv", dtype=str, keep_default_na=False)
-        said = ["5" if (line + number) % 3 == 0 else "1" for line in range(len(table))]
-        table.assign(rating=said).to_csv(sheets / f"{rater}.csv", index=False)
+        ratings = ["5" if (line + number) % 3 == 0 else "1" for line in range(len(table))]
+        table.assign(rating=ratings).to_csv(sheets / f"{rater}.csv", index=False)
     params = project.params()
     [settings] = re.findall(r"^```yaml\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
     params["benchmarks"] |= yaml.safe_load(settings)["benchmarks"]
     project.write_params(params)
-    said = "".join(project.works(*command) for command in after)
-    ran = set(re.findall(r"Running stage '([^']+)'", said))
+    output = "".join(project.works(*command) for command in after)
+    ran = set(re.findall(r"Running stage '([^']+)'", output))
     first = {"check"}  # params.yaml has changed
     stages = {"build-ratings@experts", "validate-ratings@experts", *COMPARING}
     assert ran == first | stages
@@ -109,7 +109,7 @@ def export(project: Project, form: str) -> str:
     return CliRunner().invoke(main, command, catch_exceptions=False).output
 
 
-def shown(project: Project) -> dict[str, str]:
+def result_texts(project: Project) -> dict[str, str]:
     """All that shows results, by what it is."""
     files = [
         path
@@ -125,8 +125,8 @@ def states(project: Project, benchmark: str) -> set[str]:
     """The states of a benchmark's runs in MLflow."""
     client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
     experiment = client.get_experiment_by_name(benchmark).experiment_id
-    found = client.search_runs([experiment], "tags.`medprobe.role` = 'result'")
-    return {run.data.tags["medprobe.state"] for run in found}
+    runs = client.search_runs([experiment], "tags.`medprobe.role` = 'result'")
+    return {run.data.tags["medprobe.state"] for run in runs}
 
 
 def reduced(params: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def reduced(params: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.usefixtures("stages_of_drugs")
 def test_what_is_taken_out_is_gone_and_returns_without_being_computed(project: Project) -> None:
     """A benchmark, a model, a method, a variant, and the old name of a benchmark."""
-    whole, before = project.params(), shown(project)
+    whole, before = project.params(), result_texts(project)
     words = ("drugs", "untaught", "contrastive", "neutral", "medlama,")
     for word in words:
         assert any(word in name + content for name, content in before.items()), word
@@ -156,7 +156,7 @@ def test_what_is_taken_out_is_gone_and_returns_without_being_computed(project: P
     computed = {name for name in stages_run(project) if name.startswith(COMPUTING)}
     assert computed and all("renamed" in name for name in computed)
     numbers = ("metrics/", "reports/comparison", "reports/significance", "medprobe export")
-    for name, text in shown(project).items():
+    for name, text in result_texts(project).items():
         assert "drugs" not in name + text, name
         if name.startswith(numbers):
             assert not [word for word in words if word in name + text], name
@@ -167,6 +167,6 @@ def test_what_is_taken_out_is_gone_and_returns_without_being_computed(project: P
     assert [path for path in files if "parts" not in path.parts] == []
     project.write_params(whole)
     assert not {name for name in stages_run(project) if name.startswith(COMPUTING)}
-    assert shown(project) == before
+    assert result_texts(project) == before
     assert "current" in states(project, "drugs")
     assert "gone" not in states(project, "drugs")

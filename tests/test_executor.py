@@ -60,16 +60,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
 
 
-def worker(home: Path, work: Callable[..., object] = read_and_write) -> Worker:
-    made = Worker(str(home), 1, True)
-    assert made.hello(versions([]), pickle.dumps(work)).device
-    return made
+def start_worker(home: Path, work: Callable[..., object] = read_and_write) -> Worker:
+    worker = Worker(str(home), 1, True)
+    assert worker.hello(versions([]), pickle.dumps(work)).device
+    return worker
 
 
-def end(made: Worker) -> None:
+def end(worker: Worker) -> None:
     """What the end of a worker's process does."""
-    os.chdir(made.home)
-    made.guard.close()
+    os.chdir(worker.home)
+    worker.guard.close()
 
 
 JOB = Job("one", "read", (Path("read"),), (Path("made"),))
@@ -77,13 +77,13 @@ JOB = Job("one", "read", (Path("read"),), (Path("made"),))
 
 def test_what_is_in_the_project_is_linked_and_stays_there(home: Path) -> None:
     stamps = {"read": fingerprint([home / "read"])}
-    made = worker(home)
-    answer = made.do(JOB, stamps)
+    worker = start_worker(home)
+    answer = worker.do(JOB, stamps)
     assert (answer.result, answer.wrote) == ("one two", ({"text": b"one two"},))
     assert pack(home / "read") == {"a": b"one ", "deep/b": b"two"}
     assert not (home / "made").exists()
-    folder = made.folder
-    end(made)
+    folder = worker.folder
+    end(worker)
     while folder.exists():
         os.sched_yield()
 
@@ -91,12 +91,12 @@ def test_what_is_in_the_project_is_linked_and_stays_there(home: Path) -> None:
 def test_what_is_missing_or_differs_is_asked_for_and_sent(home: Path, tmp_path: Path) -> None:
     stamps, contents = {"read": fingerprint([home / "read"])}, pack(home / "read")
     (tmp_path / "nowhere").mkdir()
-    for there in (tmp_path / "nowhere", home):
+    for folder in (tmp_path / "nowhere", home):
         (home / "read/a").write_text("another ")
-        made = worker(there)
-        assert made.do(JOB, stamps) == Answer(lacks=("read",))
-        assert made.do(JOB, stamps, ["read"], contents).result == "one two"
-        end(made)
+        worker = start_worker(folder)
+        assert worker.do(JOB, stamps) == Answer(lacks=("read",))
+        assert worker.do(JOB, stamps, ["read"], contents).result == "one two"
+        end(worker)
     assert (home / "read/a").read_text() == "another "
 
 
@@ -107,9 +107,9 @@ def test_what_is_packed_is_unpacked(home: Path) -> None:
 
 
 def test_a_worker_of_another_version_takes_no_work(home: Path) -> None:
-    made, expected = Worker(str(home), 1, True), {**versions(["click"]), "click": "0"}
-    hello = made.hello(expected, b"no pickle")
-    assert not hello.device and made.work is None and not hasattr(made, "folder")
+    worker, expected = Worker(str(home), 1, True), {**versions(["click"]), "click": "0"}
+    hello = worker.hello(expected, b"no pickle")
+    assert not hello.device and worker.work is None and not hasattr(worker, "folder")
     assert hello.versions == versions(["click"]) != expected
 
 
@@ -121,16 +121,16 @@ def test_versions_are_those_of_the_lock(tmp_path: Path) -> None:
 
 
 def test_errors_come_back(home: Path, tiny_model: Callable[[str], Path]) -> None:
-    made = worker(home, misfit)
-    error = made.do(Job("one", 1), {}).error
+    worker = start_worker(home, misfit)
+    error = worker.do(Job("one", 1), {}).error
     assert isinstance(error, RuntimeError) and str(error) == "Unknown: what happened"
-    end(made)
-    for known in (
+    end(worker)
+    for fault in (
         BadInput("here", "a problem", "a remedy"),
         MissingHead(inspect(tiny_model("encoder")), "no head"),
     ):
-        again = pickle.loads(pickle.dumps(known))
-        assert (type(again), str(again), vars(again)) == (type(known), str(known), vars(known))
+        again = pickle.loads(pickle.dumps(fault))
+        assert (type(again), str(again), vars(again)) == (type(fault), str(fault), vars(fault))
 
 
 def test_what_a_node_holds() -> None:
@@ -173,7 +173,7 @@ def test_a_worker_that_was_late_is_there_for_the_next_call(ray: Ray) -> None:
     ray.in_time = 1
     with Cluster(RAY) as cluster:
         assert len(list(cluster(abs, jobs(1, 2)))) == 2
-        ray.done |= ray.late
+        ray.answers |= ray.late
         list(cluster(abs, jobs(*range(10))))
         assert all(worker.jobs for worker in cluster.staff.active)
         assert len(ray.actors) == len(cluster.staff.active) == 2
@@ -195,8 +195,8 @@ def test_a_loss_is_printed_with_the_part_that_is_done_again(
     ray.deadly, ray.deaths = {0}, 2
     with Cluster(RAY) as cluster:
         assert len(list(cluster(abs, jobs(*range(9))))) == 9
-    told = capsys.readouterr().err.splitlines()
-    assert told == ["part 0: its worker was lost on here; this part is done again"] * 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["part 0: its worker was lost on here; this part is done again"] * 2
 
 
 def test_a_job_that_cost_workers_is_asked_for_otherwise(ray: Ray) -> None:
@@ -239,7 +239,7 @@ def no_room(argument: int) -> int:
 
 
 def test_a_full_disk_at_a_worker_is_named_as_such(home: Path, ray: Ray) -> None:
-    made = worker(home)
+    worker = start_worker(home)
 
     def fill(files: object, path: object) -> None:
         try:
@@ -249,13 +249,13 @@ def test_a_full_disk_at_a_worker_is_named_as_such(home: Path, ray: Ray) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("medprobe.cluster.worker.unpack", fill)
-        error = made.do(JOB, {"read": "stamp"}, ["read"], {}).error
-    end(made)
+        error = worker.do(JOB, {"read": "stamp"}, ["read"], {}).error
+    end(worker)
     assert isinstance(error, OSError) and error.errno == errno.ENOSPC
     with Cluster(RAY) as cluster, pytest.raises(BadInput) as problem:
         list(cluster(no_room, jobs(0)))
-    said = "part 0: the disk was full 3 times, at last on here; make room there, where temporary"
-    assert str(problem.value).startswith(said)
+    message = "part 0: the disk was full 3 times, at last on here; make room there, where temporary"
+    assert str(problem.value).startswith(message)
     assert len(ray.actors) == 1
 
 
@@ -279,17 +279,17 @@ def test_a_node_is_tried_three_times_with_a_pause_between(
     now = [100.0]
     monkeypatch.setattr(nodes, "time", SimpleNamespace(monotonic=lambda: now[0]))
     ray.hosts = {"1": "bad", "2": "good"}
-    known = nodes.Nodes(Needs(1, 0, 2**30))
-    assert known.places([]) == [""] * 4
-    known.record_failure(WorkerState(None, None), "why")
-    assert known.places([]) == ["1", "2"], "one on each, until a worker is ready there"
+    cluster_nodes = nodes.Nodes(Needs(1, 0, 2**30))
+    assert cluster_nodes.places([]) == [""] * 4
+    cluster_nodes.record_failure(WorkerState(None, None), "why")
+    assert cluster_nodes.places([]) == ["1", "2"], "one on each, until a worker is ready there"
     good = WorkerState(None, None, node="2", since=1.0)
     for _ in range(3):
-        assert known.places([good]) == ["1", "2"]
-        known.record_failure(WorkerState(None, None, node="1"), "why")
-        assert known.places([good]) == ["2"]
+        assert cluster_nodes.places([good]) == ["1", "2"]
+        cluster_nodes.record_failure(WorkerState(None, None, node="1"), "why")
+        assert cluster_nodes.places([good]) == ["2"]
         now[0] += nodes.PAUSE
-    assert known.places([good]) == ["2"]
+    assert cluster_nodes.places([good]) == ["2"]
     assert capsys.readouterr().err.splitlines()[1:] == [
         "bad: a worker did not start, 1 of 3 tries (why)",
         "bad: a worker did not start, 2 of 3 tries (why)",
@@ -302,8 +302,10 @@ def test_where_workers_start_on_no_node_all_are_named(
 ) -> None:
     ray.hosts, ray.broken = {"1": "bad", "2": "worse"}, {"1", "2"}
     monkeypatch.setattr(nodes, "PAUSE", 0)
-    said = r"no worker starts on bad, worse \(ModuleNotFoundError: no medprobe\); install the same"
-    with Cluster(RAY) as cluster, pytest.raises(BadInput, match=said):
+    message = (
+        r"no worker starts on bad, worse \(ModuleNotFoundError: no medprobe\); install the same"
+    )
+    with Cluster(RAY) as cluster, pytest.raises(BadInput, match=message):
         list(cluster(abs, jobs(*range(9))))
 
 
@@ -320,10 +322,10 @@ def test_what_waits_behind_a_silent_worker_goes_to_another(
         ray.hanging = set()
         assert list(results) == [(0, 0)]
     assert ray.begun == {0: 1, 1: 1, 2: 1, 3: 1}
-    said = (
+    message = (
         "waiting for part 0, for 0 s at process 7 on here; if that hangs, end it, and the part is"
     )
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_without_the_head_what_workers_finish_is_still_taken(
@@ -334,29 +336,31 @@ def test_without_the_head_what_workers_finish_is_still_taken(
     with Cluster(RAY) as cluster:
         assert len(list(cluster(abs, jobs(*range(9))))) == 9
     lines = capsys.readouterr().err.splitlines()
-    said = "Ray cluster: the head does not answer; results are still taken, and finished parts are"
-    assert lines == [f"{said} kept"]
+    message = (
+        "Ray cluster: the head does not answer; results are still taken, and finished parts are"
+    )
+    assert lines == [f"{message} kept"]
     monkeypatch.setattr(nodes.Nodes, "silence", 46)
     with Cluster(RAY) as cluster, pytest.raises(BadInput, match="again: finished parts are kept"):
         list(cluster(abs, jobs(1)))
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("stderr", "problem"),
     [
         ("ray.exceptions.AuthenticationError: no", "refuses the token; set RAY_AUTH_MODE and"),
         ("", r"no Ray cluster \(not connected\); start one, `ray start --head`"),
     ],
 )
 def test_a_refused_token_is_no_missing_cluster(
-    ray: Ray, monkeypatch: pytest.MonkeyPatch, said: str, problem: str
+    ray: Ray, monkeypatch: pytest.MonkeyPatch, stderr: str, problem: str
 ) -> None:
     def refuse(**_: object) -> None:
         raise ConnectionError("not connected")
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refuse, raising=False)
-    check = subprocess.CompletedProcess([], 1, stderr=said)
+    check = subprocess.CompletedProcess([], 1, stderr=stderr)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: check)
     with Cluster(RAY) as cluster, pytest.raises(BadInput, match=problem):
         list(cluster(abs, jobs(1)))
@@ -365,7 +369,7 @@ def test_a_refused_token_is_no_missing_cluster(
 def test_workers_ask_for_a_gibibyte_and_for_their_inputs(ray: Ray) -> None:
     with Cluster(RAY) as cluster:
         list(cluster(abs, jobs(1)))
-        assert ray.asked == {"num_cpus": 1, "num_gpus": 0, "memory": 2**30}
+        assert ray.requirements == {"num_cpus": 1, "num_gpus": 0, "memory": 2**30}
         ray.node["memory"] = 2**30 - 1
         with pytest.raises(BadInput, match="no node has"):
             list(cluster(abs, jobs(2)))
@@ -381,11 +385,11 @@ def test_what_workers_did_is_said_of_each(ray: Ray) -> None:
 
 
 def test_of_several_devices_it_is_said_which_computed_what() -> None:
-    one = WorkerState(None, None, device="H100", since=1.0, jobs=["part 1"])
-    two = WorkerState(None, None, device="cpu", since=1.0, jobs=["part 2", "part 0"])
+    gpu_worker = WorkerState(None, None, device="H100", since=1.0, jobs=["part 1"])
+    cpu_worker = WorkerState(None, None, device="cpu", since=1.0, jobs=["part 2", "part 0"])
     never = WorkerState(None, None, device="", since=0.0)
-    assert Staff([one, never], [two]).devices() == "H100: part 1; cpu: part 0, part 2"
-    assert Staff([one], [never]).devices() == "H100"
+    assert Staff([gpu_worker, never], [cpu_worker]).devices() == "H100: part 1; cpu: part 0, part 2"
+    assert Staff([gpu_worker], [never]).devices() == "H100"
     assert Staff().devices() == "unknown"
 
 

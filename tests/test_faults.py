@@ -76,8 +76,8 @@ def test_a_cut_lock_is_told_where_dvc_fails_by_it(
     monkeypatch.setattr(lineage, "TRIES", 1)
     path = pipeline / "dvc.lock"
     text = path.read_text()
-    known = lineage.hashes()
-    assert len(known) == 2
+    hashes = lineage.hashes()
+    assert len(hashes) == 2
     for end in range(text.index("stages:") + 7, len(text) + 1, 5):
         path.write_text(text[:end])
         try:
@@ -88,7 +88,7 @@ def test_a_cut_lock_is_told_where_dvc_fails_by_it(
             continue
         with Repo() as repo:
             assert {*repo.status()} <= {"first", "second"}
-        assert lineage.hashes().items() <= known.items()
+        assert lineage.hashes().items() <= hashes.items()
 
 
 def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
@@ -175,16 +175,16 @@ def test_what_is_half_made_is_hidden_from_dvc_and_git(working_folder: Path) -> N
     Path(".dvc/config").touch()
     subprocess.run(["git", "init", "--quiet"], check=True)
     with ExitStack() as stack:
-        made = [stack.enter_context(replacing(Path(target))) for target in TARGETS]
-        for path in made:
+        paths = [stack.enter_context(replacing(Path(target))) for target in TARGETS]
+        for path in paths:
             path.touch()
-        command = ["git", "check-ignore", *(str(path) for path in made)]
+        command = ["git", "check-ignore", *(str(path) for path in paths)]
         output = subprocess.run(command, stdout=PIPE, text=True, check=False).stdout
-        assert output.splitlines() == [str(path) for path in made]
+        assert output.splitlines() == [str(path) for path in paths]
         with Repo() as repo:
-            folders = [str(path.parents[1].resolve()) for path in made]
+            folders = [str(path.parents[1].resolve()) for path in paths]
             hidden = [repo.dvcignore.is_ignored_dir(folder) for folder in folders]
-        assert hidden == [True] * len(made)
+        assert hidden == [True] * len(paths)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

@@ -71,29 +71,29 @@ def test_each_name_is_right_in_as_many_pairs_as_wrong(
     tables = benchmark(answers)
     settings = Inside.Settings(wrong=wrong)
     try:
-        made = make_statements(task(tables), settings, seed)
+        statements = make_statements(task(tables), settings, seed)
     except BadInput:  # everybody has one answer
         return
-    right, false = (np.array(made.names)[made.pairs[:, side]] for side in (0, 1))
+    right, false = (np.array(statements.names)[statements.pairs[:, side]] for side in (0, 1))
     assert sorted(right) == sorted(false)
     scores = {name: (place + seed) * 7 % 5 for place, name in enumerate(NAMES)}
     differences = [scores[a] - scores[b] for a, b in zip(right, false, strict=True)]
     assert share_ranked(np.array(differences, float)) == 0.5
-    own = made.queries[made.pairs[:, 0]]
-    exchanges = set(zip(own, made.partners, strict=True))
+    queries = statements.queries[statements.pairs[:, 0]]
+    exchanges = set(zip(queries, statements.partners, strict=True))
     assert exchanges == {(b, a) for a, b in exchanges}
-    for query, name in zip(own, false, strict=True):
+    for query, name in zip(queries, false, strict=True):
         assert name not in tables.queries["answers"].iloc[query]
-    statements = list(zip(made.queries, made.names, strict=True))
-    assert len(statements) == len(set(statements))
-    assert max(np.bincount(own)) <= wrong
+    keys = list(zip(statements.queries, statements.names, strict=True))
+    assert len(keys) == len(set(keys))
+    assert max(np.bincount(queries)) <= wrong
 
 
 def test_a_statement_is_the_prompt_with_the_answer() -> None:
-    made = make_statements(task(benchmark()), Inside.Settings(wrong=2), 0)
-    for text, name, stop in zip(made.texts, made.names, made.stops, strict=True):
+    statements = make_statements(task(benchmark()), Inside.Settings(wrong=2), 0)
+    for text, name, stop in zip(statements.texts, statements.names, statements.stops, strict=True):
         assert text[stop - len(name) : stop] == name
-    right = [made.texts[i] for i in np.unique(made.pairs[:, 0])]
+    right = [statements.texts[i] for i in np.unique(statements.pairs[:, 0])]
     assert right[1] == "Aspirin1 treats fever ." and right[-1].endswith("acute renal failure")
     fewer = make_statements(task(benchmark()), Inside.Settings(wrong=2, per_relation=2), 0)
     assert len(np.unique(fewer.queries)) == 2 * len(PROMPTS)
@@ -114,8 +114,8 @@ def test_states_are_those_of_a_statement_read_alone(arch: str, tiny_model) -> No
     rows, positions = prober._tokenize(statements)
     fast = hidden_states(prober.model, rows, positions, prober.layers)
     tokenizer, network = prober.model.tokenizer, prober.model.model
-    some = range(0, len(rows), 7)
-    for i in some:
+    sample = range(0, len(rows), 7)
+    for i in sample:
         with torch.no_grad():
             output = network(torch.tensor([rows[i]]), output_hidden_states=True)
         alone = np.stack([layer[0].numpy() for layer in output.hidden_states], axis=1)
@@ -160,8 +160,8 @@ def test_probes_are_those_fitted_to_the_training_pairs_alone() -> None:
         weights = slow_direction(states[~members], differences[pair_groups != group])
         assert scores[members, place] == pytest.approx(states[members] @ weights)
         for other in {*range(4)} - {group}:
-            kept = ~np.isin(probes.groups, [group, other])
-            weights = slow_direction(states[kept], differences[kept[probes.pairs[:, 0]]])
+            rest = ~np.isin(probes.groups, [group, other])
+            weights = slow_direction(states[rest], differences[rest[probes.pairs[:, 0]]])
             held_out[group, place] += share_ranked(differences[pair_groups == other] @ weights)
     assert places.tolist() == held_out.argmax(axis=1).tolist() == [1] * 4
     folds = np.arange(120) // 3 % 5
@@ -227,11 +227,11 @@ def test_likelihood_is_that_of_judgment(arch: str, tiny_model) -> None:  # type:
     (whole,) = prober.tasks(benchmark(), 10)
     rows = prober.predict(whole, "likelihood").set_index(["query_id", "hit"])["score"].unstack()
     judge = Judgment(tiny_model(arch), Judgment.Settings(), EngineParams(token_budget=8192), 0)
-    made = make_statements(whole, prober.settings, 0)
-    order = [i for pair in made.pairs for i in pair]
-    texts = [made.texts[i] for i in order]
+    statements = make_statements(whole, prober.settings, 0)
+    order = [i for pair in statements.pairs for i in pair]
+    texts = [statements.texts[i] for i in order]
     shares = judge._compare_likelihoods(texts, texts, "token")[::2]
-    queries = whole.queries["query_id"].to_numpy()[made.queries[made.pairs[:, 0]]]
+    queries = whole.queries["query_id"].to_numpy()[statements.queries[statements.pairs[:, 0]]]
     odds = (rows[True] - rows[False]).loc[queries]
     assert (1 / (1 + np.exp(-odds))).tolist() == pytest.approx(shares, abs=1e-4)
 
@@ -341,8 +341,8 @@ def test_the_page_shows_the_probe_next_to_likelihood_and_controls() -> None:
     )  # fmt: skip
     about = {"toy": Metadata("a", "b", "c", (), "acc_at_1")}
     results = Results(pd.DataFrame(rows, columns=COMPARISON), tests, benchmarks=about)
-    (shown,) = section(results, "toy")
-    sentence, table, drawing = shown.blocks
+    (part,) = section(results, "toy")
+    sentence, table, drawing = part.blocks
     assert sentence.text == (
         "taught: the probe ranks 80.0 % of the pairs right, likelihood 70.0 % (p = 0.04)."
     )

@@ -45,12 +45,12 @@ def method(folder, budget=8192, **settings):
 
 @pytest.fixture(scope="module")
 def chat_model(tiny_model, tmp_path_factory):
-    made = tmp_path_factory.mktemp("judge") / "gpt2"
-    shutil.copytree(tiny_model("gpt2"), made)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(made)
+    folder = tmp_path_factory.mktemp("judge") / "gpt2"
+    shutil.copytree(tiny_model("gpt2"), folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(made)
-    return made
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def task(prober, tables):
@@ -73,8 +73,8 @@ def test_facts_of_other_splits_are_true_too(tiny_model) -> None:
     train = probing.queries(["Entecavir treats [Y] ."], ["Fever"]).assign(subject_id="C2")
     train["answer_ids"] = [["A1"]]
     tables = BenchmarkTables(tables.queries, tables.candidates, others={"train": train})
-    made = task(method(tiny_model("bert")), tables)
-    assert {draw_wrong_answers(made, seed)[2] for seed in range(20)} == {"pain"}
+    whole_task = task(method(tiny_model("bert")), tables)
+    assert {draw_wrong_answers(whole_task, seed)[2] for seed in range(20)} == {"pain"}
 
 
 def test_wrong_answers_are_of_the_answers_type(tiny_model) -> None:
@@ -93,23 +93,23 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
     folder = chat_model if pass_ == "chat" else tiny_model(arch)
     prober = method(folder)
     assert prober.passes() == [*(["chat"] if pass_ == "chat" else []), "none", "likelihood"]
-    made = task(prober, benchmark())
-    predictions = prober.predict(made, pass_)
+    whole_task = task(prober, benchmark())
+    predictions = prober.predict(whole_task, pass_)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_prob(before: str, word: str) -> float:
         begin = [] if pass_ == "chat" else causal.start_ids(prober.backend.model)
-        known, whole = (
+        prefix, whole = (
             [*begin, *tokenizer(text, add_special_tokens=False)["input_ids"]]
             for text in (before, before + word)
         )
         logs = probing.log_probs(model, whole)
-        return sum(logs[i - 1, whole[i]].item() for i in range(len(known), len(whole)))
+        return sum(logs[i - 1, whole[i]].item() for i in range(len(prefix), len(whole)))
 
     expected = []
-    some = predictions if arch == "gpt2" else predictions.head(2)
-    for query, name in zip(some["query_id"], some["prediction"], strict=True):
+    sample = predictions if arch == "gpt2" else predictions.head(2)
+    for query, name in zip(sample["query_id"], sample["prediction"], strict=True):
         statement = PROMPTS[int(query[1:])].replace("[Y]", name)
         shares = []
         for (question, true, false), turned in product(WORDINGS, (False, True)):
@@ -119,10 +119,10 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
             odds = [math.exp(log_prob(before, word)) for word in (true, false)]
             shares.append(odds[0] / sum(odds))
         expected.append(sum(shares) / len(shares))
-    assert some["score"].tolist() == pytest.approx(expected, abs=1e-4)
+    assert sample["score"].tolist() == pytest.approx(expected, abs=1e-4)
     assert predictions["hit"].tolist() == [True, False] * 3
     assert predictions.sort_values(["query_id", "rank"])["score"].diff()[1::2].max() <= 0
-    alone = method(folder, budget=1).predict(made, pass_)
+    alone = method(folder, budget=1).predict(whole_task, pass_)
     assert alone["score"].tolist() == pytest.approx(predictions["score"].tolist(), abs=1e-5)
 
 
@@ -131,12 +131,12 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
     folder = tiny_model(arch)
     prober, small = method(folder), method(folder, budget=1)
     assert prober.passes()[-1] == "likelihood"
-    made = task(prober, benchmark())
-    predictions = prober.predict(made, "likelihood")
+    whole_task = task(prober, benchmark())
+    predictions = prober.predict(whole_task, "likelihood")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     totals = []
-    some = predictions if arch in ("bert", "gpt2") else predictions.head(2)
-    for query, name in zip(some["query_id"], some["prediction"], strict=True):
+    sample = predictions if arch in ("bert", "gpt2") else predictions.head(2)
+    for query, name in zip(sample["query_id"], sample["prediction"], strict=True):
         text = PROMPTS[int(query[1:])].replace("[Y]", name)
         if arch in tiny.CAUSAL:
             start = [] if tokenizer.bos_token is None else [tokenizer.bos_token_id]
@@ -154,7 +154,7 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
         share = 1 / (1 + math.exp(totals[wrong] - totals[true]))
         assert predictions["score"].iloc[true] == pytest.approx(share, abs=1e-4)
         assert predictions["score"].iloc[wrong] == pytest.approx(1 - share, abs=1e-4)
-    alone = small.predict(made, "likelihood")
+    alone = small.predict(whole_task, "likelihood")
     assert alone["score"].tolist() == pytest.approx(predictions["score"].tolist(), abs=1e-5)
 
 
@@ -175,25 +175,25 @@ STATEMENTS = st.lists(
 @given(STATEMENTS)
 def test_auroc_is_the_librarys_and_weights_are_repetitions(rows) -> None:
     score, true, weight = (np.array(column) for column in zip(*rows, strict=True))
-    (found,) = judgment.auroc(score, true, weight[None].astype(float))
+    (area,) = judgment.auroc(score, true, weight[None].astype(float))
     repeated = np.repeat(true, weight)
     if repeated.all() or not repeated.any():
-        assert np.isnan(found)
+        assert np.isnan(area)
     else:
-        assert found == pytest.approx(roc_auc_score(repeated, np.repeat(score, weight)))
+        assert area == pytest.approx(roc_auc_score(repeated, np.repeat(score, weight)))
 
 
 @given(STATEMENTS)
 def test_calibration_error_is_the_mean_distance_over_bins(rows) -> None:
     score, true, _ = (np.array(column) for column in zip(*rows, strict=True))
-    (found,) = judgment.calibration_error(score, true, np.ones((1, len(rows))))
+    (error,) = judgment.calibration_error(score, true, np.ones((1, len(rows))))
     expected = 0.0
     for low in range(10):
         inside = (np.floor(np.minimum(score, 0.99) * 10) == low).nonzero()[0]
         if len(inside):
             gap = abs(score[inside].mean() - true[inside].mean())
             expected += gap * len(inside) / len(rows)
-    assert found == pytest.approx(expected)
+    assert error == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -236,7 +236,9 @@ def test_scores_by_relation_and_their_means(judged) -> None:
     for numbers in scores["all"].values():
         assert "low" not in numbers["called_true"]  # half of each query's statements
         assert all(
-            one["low"] <= one["value"] <= one["high"] for one in numbers.values() if "low" in one
+            estimate["low"] <= estimate["value"] <= estimate["high"]
+            for estimate in numbers.values()
+            if "low" in estimate
         )
     shuffled = rows.sample(frac=1, random_state=3)
     assert judgment.SCORER.score(shuffled, folder, scoring)["none"] == scores
@@ -250,8 +252,8 @@ def test_a_model_that_calls_everything_true_is_known_by_it(judged) -> None:
     scoring = Scoring(ScoreParams(bootstrap=200), 1)
 
     def score(*values: float) -> Any:
-        found = judgment.SCORER.score(rows.assign(score=values * 8), folder, scoring)
-        return found["none"]["all"]["micro"]
+        by_variant = judgment.SCORER.score(rows.assign(score=values * 8), folder, scoring)
+        return by_variant["none"]["all"]["micro"]
 
     everything, nothing, mixed = score(0.9, 0.8), score(0.1, 0.2), score(0.9, 0.5)
     assert everything["judged_right"] == nothing["judged_right"] == {"value": 0.5, "n": 16}

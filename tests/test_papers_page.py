@@ -29,12 +29,12 @@ SECTIONS = {
 
 def named_tables(text: str) -> set[str]:
     """The tables and figures that the first cells of a text's rows name: "Tables 2, 3 and 5"."""
-    found = set()
+    names = set()
     for cell in re.findall(r"^\| ([^|]+?)(?:: [^|]*)? \|", text, re.MULTILINE):
         for kind, numbers in re.findall(r"(Table|Figure)s? ((?:\d+(?:, | and | to )?)+)", cell):
             for first, _, last in re.findall(r"(\d+)( to (\d+))?", numbers):
-                found |= {f"{kind} {n}" for n in range(int(first), int(last or first) + 1)}
-    return found
+                names |= {f"{kind} {n}" for n in range(int(first), int(last or first) + 1)}
+    return names
 
 
 @pytest.mark.parametrize("name", papers())
@@ -64,8 +64,8 @@ def test_what_is_quoted_can_be_set(text: str, owner: str) -> None:
         return  # whole, and checked with all documents
     kind: type[Section] = RewireSettings
     if owner != "rewire":
-        known = methods.find(owner).Settings if owner in methods.list_names() else None
-        kind = known or benchmarks.find(owner).settings
+        settings = methods.find(owner).Settings if owner in methods.list_names() else None
+        kind = settings or benchmarks.find(owner).settings
     quoted = yaml.safe_load(text)[owner]
     fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}
     same = {key: field for key, field in fields.items() if key in quoted}

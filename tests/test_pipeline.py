@@ -67,25 +67,25 @@ def test_a_stage_names_every_file_that_it_imports(project: Project, finished_pro
         }
     audited = [json.loads(path.read_text()) for path in audit.glob("*.json")]
     assert len(audited) > 10
-    for one in audited:
-        command = ("medprobe", *one["command"][1:])
+    for record in audited:
+        command = ("medprobe", *record["command"][1:])
         if command not in named:
             continue
-        root = Path(one["files"][0]).parent
+        root = Path(record["files"][0]).parent
         assert root.name == "medprobe"
         if command[1] == "probe":  # what it imports to log makes no output
             logging = str(root / "stages/track.py")
-            end = one["files"].index(logging) if logging in one["files"] else None
-            one["files"] = one["files"][:end]
-        for file in one["files"]:
-            own = src / Path(file).relative_to(root)
-            place = {own.name, own.relative_to(src).parts[0]}
-            told = not place.isdisjoint(COMMAND) or own == src / "__init__.py"
-            if told or not runs_anything(own):
+            end = record["files"].index(logging) if logging in record["files"] else None
+            record["files"] = record["files"][:end]
+        for file in record["files"]:
+            module = src / Path(file).relative_to(root)
+            place = {module.name, module.relative_to(src).parts[0]}
+            exempt = not place.isdisjoint(COMMAND) or module == src / "__init__.py"
+            if exempt or not runs_anything(module):
                 continue  # the package's own __init__ hands names on that no stage uses
-            assert named[command] & {own, *own.parents}, f"{command} does not name {own}"
+            assert named[command] & {module, *module.parents}, f"{command} does not name {module}"
         if command[1] == "probe":
-            files = {Path(file) for file in one["files"]} - {root / "__init__.py"}
+            files = {Path(file) for file in record["files"]} - {root / "__init__.py"}
             files = {file for file in files if file.parent != root / "cli"}
             assert len([file for file in files if runs_anything(file)]) <= 23 + len(COMMAND)
 
@@ -126,8 +126,8 @@ def test_a_second_run_does_nothing(project: Project) -> None:
 
 def files(folder: Path) -> set[str]:
     """The names of a project's files."""
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return outside({path.relative_to(folder).as_posix() for path in found}, ASIDE)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return outside({path.relative_to(folder).as_posix() for path in paths}, ASIDE)
 
 
 def outside(names: set[str], patterns: Iterable[str]) -> set[str]:
@@ -138,14 +138,14 @@ def outside(names: set[str], patterns: Iterable[str]) -> set[str]:
 def all_runs(folder: Path) -> list[tuple[str, int, str]]:
     """MLflow's runs: the name, how many metrics, and when the result was made."""
     client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
-    experiments = [one.experiment_id for one in client.search_experiments()]
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     return sorted(
-        (run.info.run_name, len(run.data.metrics), made(run))
+        (run.info.run_name, len(run.data.metrics), origin(run))
         for run in client.search_runs(experiments, max_results=1000)
     )
 
 
-def made(run: Run) -> str:
+def origin(run: Run) -> str:
     """When probing began, and by which libraries; empty of runs that are no results."""
     version = run.data.tags.get("made.version.torch", "")
     return f"{run.info.start_time} {version}" if version else ""
@@ -153,14 +153,14 @@ def made(run: Run) -> str:
 
 def test_every_file_that_a_stage_leaves_is_an_output_of_it(project: Project) -> None:
     before = project.works("git", "ls-tree", "-r", "--name-only", "HEAD~")  # the first run
-    left = outside(files(project.folder) - {*before.splitlines()}, ["data/*"])
+    leftovers = outside(files(project.folder) - {*before.splitlines()}, ["data/*"])
     with Repo(project.folder) as repo:
         stages = {stage.name.partition("@")[0] for stage in repo.index.stages if stage.cmd}
         outputs = {Path(out.fs_path) for stage in repo.index.stages for out in stage.outs}
-        ignored = {name for name in left if repo.dvcignore.is_ignored_file(name)}
-    paths = {name: project.folder / name for name in left}
+        ignored = {name for name in leftovers if repo.dvcignore.is_ignored_file(name)}
+    paths = {name: project.folder / name for name in leftovers}
     named = {name for name, path in paths.items() if outputs & {path, *path.parents}}
-    assert not outside(left - named, OURS)
+    assert not outside(leftovers - named, OURS)
     assert not outside(ignored, OURS)
     assert "outputs/predictions/taught/classifier/diskne-curves.csv" in named
     kinds = ["check", "build-*", "validate-*", "train*", "fetch-folder", "rewire", "rewire-*"]
@@ -248,9 +248,9 @@ def test_an_experiment_in_a_copy_logs_to_the_one_store_and_tells_what_it_moved(
 def runs(project: Project) -> list[str]:
     """The results in the project's MLflow store."""
     client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
-    experiments = [one.experiment_id for one in client.search_experiments()]
-    found = client.search_runs(experiments, "tags.`medprobe.role` = 'result'")
-    return [run.info.run_id for run in found]
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    results = client.search_runs(experiments, "tags.`medprobe.role` = 'result'")
+    return [run.info.run_id for run in results]
 
 
 def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:

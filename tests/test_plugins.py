@@ -109,9 +109,9 @@ def test_a_folder_without_a_project_has_no_plugins(home: Path) -> None:
 
 
 def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> None:
-    one = pipeline.code("probe", methods=["shortest_first"])
-    assert METHOD in one
-    assert not any("lab" in path or "longest" in path for path in one)
+    probing = pipeline.code("probe", methods=["shortest_first"])
+    assert METHOD in probing
+    assert not any("lab" in path or "longest" in path for path in probing)
     assert pipeline.code("probe", methods=["longest_first"])[-1] == (
         "plugins/methods/longest_first.lock"
     )
@@ -120,10 +120,10 @@ def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> No
     assert METHOD not in scoring
     lookups = {BACKEND, "plugins/backends/lab_lookup.lock"}
     assert lookups <= set(pipeline.code("probe", methods=["answering"]))
-    assert not lookups & {*one, *scoring}
+    assert not lookups & {*probing, *scoring}
     point = plugins.find_plugins("methods")["longest_first"]
-    own = [path.relative_to(lab).as_posix() for path in code.plugin_files(point)]
-    assert own == ["lab/methods.py", "lab/order.py"]  # relative imports are followed
+    files = [path.relative_to(lab).as_posix() for path in code.plugin_files(point)]
+    assert files == ["lab/methods.py", "lab/order.py"]  # relative imports are followed
 
 
 def test_plugins_share_code_in_a_file_of_their_folder(home: Path) -> None:

@@ -162,10 +162,10 @@ def test_text_of_the_data_is_shown_only_where_it_may_be(
     with pytest.raises(BadInput) as error:
         run(tmp_path, [*GOOD, query("c", **bad)], names, text=False)
     written = (tmp_path / "outputs/validation/medlama").iterdir()
-    told = [capsys.readouterr().out, str(error.value), *(path.read_text() for path in written)]
-    assert len(told) == 4
-    assert secret not in "".join(told)
-    assert "row 4, c-full" in told[0]
+    messages = [capsys.readouterr().out, str(error.value), *(path.read_text() for path in written)]
+    assert len(messages) == 4
+    assert secret not in "".join(messages)
+    assert "row 4, c-full" in messages[0]
 
 
 def test_a_failing_gate_leaves_no_verdict_of_before(tmp_path: Path) -> None:

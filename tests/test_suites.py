@@ -63,8 +63,8 @@ def test_sound_tables_pass_without_a_warning(
 
 def test_every_builder_has_its_suites() -> None:
     for builder in own_names("benchmarks"):
-        there = {path.stem for path in (EXPECTATIONS / builder).glob("*.json")}
-        assert {"queries", "candidates", "sources"} <= there, builder
+        tables = {path.stem for path in (EXPECTATIONS / builder).glob("*.json")}
+        assert {"queries", "candidates", "sources"} <= tables, builder
 
 
 def test_a_suite_like_another_one_has_its_checks() -> None:

@@ -156,19 +156,19 @@ def in_project(tracked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("in_project")
 def test_results_are_logged_once() -> None:
-    found = {run.info.run_name: run for run in runs()}
-    assert set(found) == {"taught · contrastive", "untaught · contrastive"}
+    results = {run.info.run_name: run for run in runs()}
+    assert set(results) == {"taught · contrastive", "untaught · contrastive"}
     assert len(runs()) == 2
     assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
-    metrics = found["taught · contrastive"].data.metrics
+    metrics = results["taught · contrastive"].data.metrics
     assert metrics["main_acc_at_1"] == 0.75
     assert metrics["main_acc_at_1_ci_lower"] < 0.75 < metrics["main_acc_at_1_ci_upper"]
     statistics = pd.read_csv(next(Path("mlruns").rglob("statistics.csv")))
     assert statistics.set_index(["subset", "metric"])["value"]["full", "queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
-    one = parts["taught · contrastive · original · set-1"]
-    assert one.metrics["main_acc_at_1"] == 0.5
-    assert one.params["variant"] == "original"
+    part = parts["taught · contrastive · original · set-1"]
+    assert part.metrics["main_acc_at_1"] == 0.5
+    assert part.params["variant"] == "original"
 
 
 @pytest.mark.usefixtures("in_project")
@@ -200,7 +200,7 @@ def test_the_main_metric_sorts_first_among_a_few() -> None:
         assert names[0] == "main_acc_at_1"
         headlines = [name for name in names if not name.startswith("series/")]
         assert (5 if run.data.tags["medprobe.role"] == "result" else 4) <= len(headlines) <= 10
-    assert not [name for one in paired_tests() for name in one.data.metrics if name < "main"]
+    assert not [name for test in paired_tests() for name in test.data.metrics if name < "main"]
 
 
 def rows(*numbers: tuple[str, str, str, float]) -> pd.DataFrame:
@@ -218,8 +218,8 @@ def test_every_subset_has_the_main_metric_and_the_first_the_others() -> None:
         ("full", "m", "acc_at_10_tied", 0.7),
         ("full/length:1", "m", "acc_at_1", 0.9),
     )
-    found = headlines(table, METADATA, edges=True)
-    assert found == {
+    metrics = headlines(table, METADATA, edges=True)
+    assert metrics == {
         "main_acc_at_1": 0.5,
         "main_acc_at_1_ci_lower": 0.4,
         "main_acc_at_1_ci_upper": 0.6,
@@ -264,19 +264,19 @@ def by_name() -> dict[str, Any]:
 @pytest.mark.usefixtures("in_project")
 def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     client = connect()
-    found = pages.addresses(client, "http://127.0.0.1:5000")
+    addresses = pages.addresses(client, "http://127.0.0.1:5000")
     experiment = client.get_experiment_by_name("made_up")
-    assert set(found) == {"made_up"}
-    assert found["made_up"] == (
+    assert set(addresses) == {"made_up"}
+    assert addresses["made_up"] == (
         f"http://127.0.0.1:5000/#/experiments/{experiment.experiment_id}/runs"
         "?workflowType=machine_learning&viewStateShareKey=medprobe"
     )
     view = json.loads(experiment.tags["mlflow.sharedViewState.medprobe"])
-    shown = client.search_runs(
+    listing = client.search_runs(
         [experiment.experiment_id], view["searchFilter"], order_by=[f"{view['orderByKey']} DESC"]
     )
     names = ["taught · contrastive", "untaught · contrastive", "all · paired-tests"]
-    assert [run.info.run_name for run in shown] == names
+    assert [run.info.run_name for run in listing] == names
     assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main_acc_at_1`"
     assert not view["orderByAsc"]
 
@@ -290,10 +290,10 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
         )
 
     costs = [run(perplexity=3.0), run(perplexity=4.0)]
-    shown = pages.view(costs)
-    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main_perplexity`", True)
-    shown = pages.view([*costs, run(acc_at_1=0.5)])
-    assert (shown["orderByKey"], shown["orderByAsc"]) == ("metrics.`main_acc_at_1`", False)
+    view = pages.view(costs)
+    assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`main_perplexity`", True)
+    view = pages.view([*costs, run(acc_at_1=0.5)])
+    assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`main_acc_at_1`", False)
 
 
 @pytest.mark.usefixtures("in_project")
@@ -331,8 +331,8 @@ def test_runs_have_their_difference_to_the_prior(store: Path) -> None:
 
 @pytest.mark.usefixtures("in_project")
 def test_runs_say_what_they_were_made_from() -> None:
-    found = by_model()
-    tags = found["taught"].data.tags
+    results = by_model()
+    tags = results["taught"].data.tags
     assert tags["dvc.data"] == "d1.dir"
     assert tags["dvc.outputs/benchmarks/made_up"] == "b1"
     assert tags["dvc.outputs/models/taught"] == "m1"
@@ -340,16 +340,16 @@ def test_runs_say_what_they_were_made_from() -> None:
     assert tags["dvc.outputs/rewired/taught/set-1"] == "unknown"
     assert "dvc.outputs/rewired/taught/set-9" not in tags  # was not asked
     assert tags["model.revision"] == "dvc:m1"
-    assert found["untaught"].data.tags["model.revision"] == "abc"
+    assert results["untaught"].data.tags["model.revision"] == "abc"
     assert (tags["stage"], tags["kind"]) == ("probe", "masked")
     assert len(tags["candidates.full"]) == 64
-    assert found["taught"].data.params["contrastive.layer"] == "12"  # just made: params.yaml
+    assert results["taught"].data.params["contrastive.layer"] == "12"  # just made: params.yaml
 
 
 @pytest.mark.usefixtures("in_project")
 def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
     run = by_model()["taught"]
-    datasets = {one.dataset.name: one.dataset.digest for one in run.inputs.dataset_inputs}
+    datasets = {entry.dataset.name: entry.dataset.digest for entry in run.inputs.dataset_inputs}
     assert datasets == {
         "data": "d1.dir",
         "outputs/benchmarks/made_up": "b1",
@@ -363,12 +363,12 @@ def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
 def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     client = connect()
     experiment = client.get_experiment_by_name("made_up").experiment_id
-    models = {one.name: one for one in client.search_logged_models([experiment])}
+    models = {model.name: model for model in client.search_logged_models([experiment])}
     assert set(models) == {"taught", "untaught"}
     assert models["taught"].tags["dvc.md5"] == "m1"
     (used,) = client.get_run(by_model()["taught"].info.run_id).inputs.model_inputs
     assert used.model_id == models["taught"].model_id
-    measured = {one.key: one.value for one in models["taught"].metrics}
+    measured = {metric.key: metric.value for metric in models["taught"].metrics}
     assert measured["main_acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
 
 
@@ -377,7 +377,7 @@ def test_sweeps_and_losses_have_their_steps() -> None:
     client, run = connect(), by_model()["taught"].info.run_id
 
     def series(name: str) -> list[tuple[int, float]]:
-        return [(one.step, one.value) for one in client.get_metric_history(run, name)]
+        return [(point.step, point.value) for point in client.get_metric_history(run, name)]
 
     assert series("series/by step/full") == [(50, 0.5), (100, 0.5)]
     assert series("series/rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
@@ -389,18 +389,18 @@ def test_sweeps_and_losses_have_their_steps() -> None:
 
 @pytest.mark.usefixtures("in_project")
 def test_a_run_has_the_times_machine_and_user_of_the_work() -> None:
-    made = json.loads((RUNS / "taught/contrastive/made_up.json").read_text())
-    found = by_model()
-    info, tags = found["taught"].info, found["taught"].data.tags
-    assert (info.start_time, info.end_time) == (made["begin"], made["end"])
+    work = json.loads((RUNS / "taught/contrastive/made_up.json").read_text())
+    results = by_model()
+    info, tags = results["taught"].info, results["taught"].data.tags
+    assert (info.start_time, info.end_time) == (work["begin"], work["end"])
     assert tags["mlflow.user"] == tags["made.user"] == lineage.user()
     assert tags["made.device"] == "cpu"
     assert tags["made.tokens"] == "1000"
-    assert float(tags["made.seconds"]) == round((made["end"] - made["begin"]) / 1000, 1)
+    assert float(tags["made.seconds"]) == round((work["end"] - work["begin"]) / 1000, 1)
     assert int(tags["made.tokens_per_second"]) > 0
     assert tags["made.version.torch"].startswith("2.")
     assert tags["made.python"] == "{}.{}.{}".format(*sys.version_info)
-    assert "made.device" not in found["untaught"].data.tags  # nobody wrote down how it was made
+    assert "made.device" not in results["untaught"].data.tags  # nobody wrote down how it was made
 
 
 def test_a_record_of_another_result_is_not_taken(store: Path) -> None:
@@ -413,17 +413,17 @@ def test_a_record_of_another_result_is_not_taken(store: Path) -> None:
 def test_parameters_of_older_results_come_from_the_lock(store: Path) -> None:
     shutil.rmtree("mlruns")
     track(PARAMS)
-    found = by_model()
-    assert found["taught"].data.params["contrastive.layer"] == "7"
-    assert found["untaught"].data.params["contrastive.layer"] == "12"  # not in the lock
+    results = by_model()
+    assert results["taught"].data.params["contrastive.layer"] == "7"
+    assert results["untaught"].data.params["contrastive.layer"] == "12"  # not in the lock
 
 
 def states() -> dict[str, str]:
     """The state of each result's run, by the name it goes by."""
-    experiments = [one.experiment_id for one in connect().search_experiments()]
+    experiments = [experiment.experiment_id for experiment in connect().search_experiments()]
     query = "tags.`medprobe.role` = 'result'"
-    found = connect().search_runs(experiments, query)
-    return {run.info.run_name: run.data.tags[STATE] for run in found}
+    results = connect().search_runs(experiments, query)
+    return {run.info.run_name: run.data.tags[STATE] for run in results}
 
 
 FEWER = PARAMS.model_copy(update={"models": Models(masked={"taught": ModelParams()})})
@@ -436,8 +436,8 @@ def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: P
     assert states()["taught · contrastive"] == "current"
     assert "untaught" not in Path("outputs/tracked.json").read_text()
     experiment = connect().get_experiment_by_name("made_up").experiment_id
-    shown = connect().search_runs([experiment], pages.CURRENT)
-    assert {run.data.tags["model"] for run in shown} == {"taught", "all"}
+    listing = connect().search_runs([experiment], pages.CURRENT)
+    assert {run.data.tags["model"] for run in listing} == {"taught", "all"}
     track(PARAMS)
     assert {*states().values()} == {"current"}
     assert {run.info.run_id for run in runs()} == before  # none was logged anew
@@ -447,8 +447,8 @@ def test_what_returns_with_other_numbers_replaces_what_was_gone(store: Path) -> 
     track(FEWER)
     track(PARAMS.model_copy(update={"seed": 1}))
     assert states()["untaught · contrastive (superseded)"] == "superseded"
-    found = [run for run in runs() if run.data.tags["model"] == "untaught"]
-    (current,) = [run for run in found if run.data.tags[STATE] == "current"]
+    versions = [run for run in runs() if run.data.tags["model"] == "untaught"]
+    (current,) = [run for run in versions if run.data.tags[STATE] == "current"]
     assert "It replaced" in current.data.tags["mlflow.note.content"]
 
 
@@ -576,9 +576,9 @@ def test_an_experiment_that_was_deleted_comes_back(empty: Path) -> None:
 
 def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDPROBE_EXPERIMENT_PREFIX", "team/")
-    made = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
-    assert record(connect(), Result("b", "m", "f", "key", lambda: made))
-    assert not record(connect(), Result("b", "m", "f", "key", lambda: made))
+    content = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
+    assert record(connect(), Result("b", "m", "f", "key", lambda: content))
+    assert not record(connect(), Result("b", "m", "f", "key", lambda: content))
     assert len(runs("team/b")) == 1
     assert connect().get_experiment_by_name("b") is None
 
@@ -592,8 +592,8 @@ def test_on_a_server_the_results_of_others_stay(
     monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
     for user in ("one", "other"):
         monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
-        made = Result("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
-        assert record(connect(), made)
+        result = Result("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
+        assert record(connect(), result)
     assert {run.data.tags[STATE] for run in runs("b")} == {"current"}
     assert len(runs("b")) == 2
 
@@ -657,8 +657,8 @@ def test_a_commit_of_results_moves_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert lineage.followed() == ""
 
     def git(*words: str) -> None:
-        own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *own, *words], check=True, capture_output=True)
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *words], check=True, capture_output=True)
 
     git("init")
     for name in ("params.yaml", "dvc.lock"):
