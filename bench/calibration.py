@@ -4,7 +4,8 @@
 
 Each world is a project of its own, outputs/calibration/<seed> (`bench.worlds`). What is finished
 there is not done again, so a stopped run goes on; after a change of the code delete the folder.
-With `--methods inside`, worlds of their own have these methods alone, and the table is printed.
+With `--methods inside`, worlds of their own have these methods alone, and the table is printed, and
+written with `--out`.
 Then all finished worlds are measured together, with `--worlds 0` no more than that. Writes
 src/medprobe/report/sections/calibration.csv, which the report shows,
 docs/concepts/calibration.md and its drawings.
@@ -72,7 +73,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.calibration")
     parser.add_argument("--worlds", type=int, default=10, help="to make, unless they are finished")
     parser.add_argument("--processes", type=int, default=1, help="worlds made at the same time")
-    parser.add_argument("--methods", nargs="+", default=(), help="these alone, nothing is written")
+    parser.add_argument("--methods", nargs="+", default=(), help="these alone; the page stays")
+    parser.add_argument("--out", type=Path, help="where to write the table of --methods")
     options = parser.parse_args()
     seeds = range(FIRST, FIRST + options.worlds)
     with ProcessPoolExecutor(options.processes, max_tasks_per_child=1) as pool:
@@ -82,7 +84,10 @@ def main() -> None:
     if not folders:
         parser.error(f"no world is finished in {place}")
     if options.methods:
-        print(markdown(evidence_table(evidence(measure(folders)))))
+        measured = measure(folders)
+        print(markdown(evidence_table(evidence(measured))))
+        if options.out:
+            write_csv(measured, options.out)
         return
     write(measure(folders), pd.concat([worlds.record(folder) for folder in folders]))
 
