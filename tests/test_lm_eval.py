@@ -164,7 +164,7 @@ def assert_alike(results: Path) -> None:
 
 def test_licensed_text_goes_below_outputs_or_where_one_says(project: Path) -> None:
     status, output = exported("--out", "elsewhere")
-    assert status == 2 and "the text of medlama is not everybody's" in output
+    assert status == 2 and "the text of medlama is licensed" in output
     assert not Path("elsewhere").exists()
     assert exported("--out", "elsewhere", "--licensed")[0] == 0
     status, output = exported("--out", "elsewhere", "--licensed")

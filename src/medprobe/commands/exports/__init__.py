@@ -75,7 +75,7 @@ def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
     Args:
         name: The benchmark, as in params.yaml.
         tool: A key of TOOLS.
-        out: The folder. Text that not everybody may have goes only below outputs/.
+        out: The folder. Licensed text goes only below outputs/.
         licensed: Such text may go into this folder.
 
     Raises:
@@ -88,8 +88,8 @@ def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
     metadata = Metadata.read(places.ABOUT / f"{name}.json")
     inside = out.resolve().is_relative_to(places.BENCHMARKS.parent.resolve())
     if metadata.terms != "open" and not (inside or licensed):
-        problem = f"the text of {name} is not everybody's ({metadata.licence})"
-        remedy = "write below outputs/, or say --licensed where its licence allows this folder"
+        problem = f"the text of {name} is licensed ({metadata.licence})"
+        remedy = "write below outputs/, or pass --licensed if its licence allows this folder"
         raise BadInput(out, problem, remedy)
     if out.exists():
         raise BadInput(out, "already exists", "choose another folder")
