@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
@@ -19,7 +20,7 @@ from unittest.mock import Mock
 import pandas as pd
 import pytest
 import torch
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
 from filelock import FileLock
@@ -44,6 +45,8 @@ TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("dvc.yaml", "dvc.lock", "data", "params.yaml"),
 )
 HEAD = "subject_cui,relation,object_cui,times\n"
+
+PARAMS = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
 
 
 @pytest.fixture
@@ -268,16 +271,33 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
 
 def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -> None:
     (tmp_path / places.PARTS).mkdir(parents=True)
+    (tmp_path / "params.yaml").write_text(PARAMS)
     with FileLock(tmp_path / places.REPRO):
-        code = "from medprobe.commands.repro import repro; repro(1)"
-        waiting = subprocess.Popen(
-            [sys.executable, "-c", code], cwd=tmp_path, text=True, stderr=PIPE
-        )
+        code = "from medprobe.cli import main; main(['repro'])"
+        command = [sys.executable, "-c", code]
+        waiting = subprocess.Popen(command, cwd=tmp_path, text=True, stderr=PIPE)
         assert waiting.stderr and "waiting until it ends" in waiting.stderr.readline()
         waiting.send_signal(signal.SIGINT)
         _, rest = waiting.communicate(timeout=60)
-    assert rest == "stopping; finished stages will not run again\n"
+    assert rest == "stopped; what was finished is kept\n"
     assert waiting.returncode == 128 + signal.SIGINT
+
+
+@pytest.fixture
+def tracking_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[BaseException], Result]:
+    """Run `medprobe track`, whose store raises an error."""
+
+    def run(error: BaseException) -> Result:
+        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        monkeypatch.setattr(store, "_first_use", Mock(side_effect=error))
+        runner = CliRunner()
+        with runner.isolated_filesystem(tmp_path):
+            Path("params.yaml").write_text(PARAMS)
+            return runner.invoke(main, ["track"])
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -293,23 +313,9 @@ def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -
     ],
 )
 def test_a_stop_and_refused_memory_are_one_line(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    status: int,
-    line: str,
+    tracking_fails: Callable[[BaseException], Result], error: BaseException, status: int, line: str
 ) -> None:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    runner = CliRunner()
-    with runner.isolated_filesystem(tmp_path):
-        text = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
-        Path("params.yaml").write_text(text)
-
-        def fail() -> None:
-            raise error
-
-        monkeypatch.setattr(store, "_first_use", fail)
-        result = runner.invoke(main, ["track"])
+    result = tracking_fails(error)
     assert result.exit_code == status
     assert result.output.startswith(line)
     assert result.output.count("\n") == 1
@@ -325,19 +331,9 @@ def test_a_stop_and_refused_memory_are_one_line(
     ],
 )
 def test_a_full_disk_under_a_library_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    tracking_fails: Callable[[BaseException], Result], error: Exception
 ) -> None:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    runner = CliRunner()
-    with runner.isolated_filesystem(tmp_path):
-        text = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
-        Path("params.yaml").write_text(text)
-
-        def full() -> None:
-            raise error
-
-        monkeypatch.setattr(store, "_first_use", full)
-        result = runner.invoke(main, ["track"])
+    result = tracking_fails(error)
     assert result.exit_code == 2
     assert "the file system: No space left on device; make room" in result.output
     assert result.output.count("\n") == 1

@@ -36,7 +36,7 @@ def repro(jobs: int) -> None:
     Raises:
         BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
-    with process_group() as group, exclusive_lock():
+    with exclusive_lock(), process_group() as group:
         repair()
         remove_filter()
         stages = find_stale_stages()

@@ -181,6 +181,7 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
     tables = {name: systems(paths[name]) for name in probed}
     pages = {name: layouts.find_layout(paths.values()) for name, paths in tables.items()}
     listed_tables = {name: page[1] if page else {} for name, page in pages.items()}
+    ranked = {name: page[0] for name, page in pages.items() if page and page[0].ranked}
     evaluations_by_benchmark = {
         name: expert.evaluations(places.BENCHMARKS / name, params.benchmark_names)
         for name in probed
@@ -217,31 +218,36 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
         queries=frozenset(name for name, paths in listed_tables.items() if paths),
         first_queries={
-            name: _first_query(page[0].queries(places.BENCHMARKS / name))
-            for name, page in pages.items()
-            if page and page[0].ranked
+            name: _first_query(layout.queries(places.BENCHMARKS / name))
+            for name, layout in ranked.items()
         },
         unlisted={
             name: sorted({path.parent.name for path in {*paths.values()} - {*listed_tables[name]}})
             for name, paths in tables.items()
         },
-        notes={name: _describe_asking(name, paths[name], params) for name in probed},
+        notes=_describe_asking({name: paths[name] for name in probed}, params),
         confidence=params.score.confidence,
     )
 
 
-def _describe_asking(benchmark: str, tables: Iterable[Path], params: Params) -> list[str]:
-    """One sentence per model behind a server, and one per model that a method did not ask."""
-    sentences = []
-    for model in sorted({path.parent.parent.name for path in tables} & {*params.servers}):
-        server = read_record(places.MODELS / model)
-        text = f"{model} is {server['model']} behind the server {server['host']}."
-        sentences.append(f"{text} Its weights could not be hashed: the server does not show them.")
-        if params.servers[model].zero_retention:
-            sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
+def _describe_asking(paths: Mapping[str, list[Path]], params: Params) -> dict[str, list[str]]:
+    """Sentences by benchmark: one per model behind a server, one per model that was not asked."""
+    sentences: dict[str, list[str]] = {}
+    for name, tables in paths.items():
+        served = sorted({path.parent.parent.name for path in tables} & {*params.servers})
+        sentences[name] = [text for model in served for text in _describe_server(model, params)]
     for path, reason in refusals(places.PREDICTIONS, params).items():
-        if path.stem == benchmark:
-            sentences.append(f"Not asked: {reason}.")
+        if path.stem in sentences:
+            sentences[path.stem].append(f"Not asked: {reason}.")
+    return sentences
+
+
+def _describe_server(model: str, params: Params) -> list[str]:
+    server = read_record(places.MODELS / model)
+    text = f"{model} is {server['model']} behind the server {server['host']}."
+    sentences = [f"{text} Its weights could not be hashed: the server does not show them."]
+    if params.servers[model].zero_retention:
+        sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
     return sentences
 
 
