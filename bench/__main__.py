@@ -10,8 +10,6 @@ HELPERS = {
     "disks",
     "learnt",
     "made",
-    "cluster_models",
-    "words",
     "worlds",
     "calibration_document",
     "calibration_table",

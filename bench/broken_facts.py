@@ -1,25 +1,29 @@
 """Broken tables of facts: MedLAMA, BioLAMA, LAMA, tables of your own, contexts, LIPID."""
 
+from functools import partial
+from typing import Any, Final
+
 import pandas as pd
 
-from bench.broken import Tables, append, case, change
+from bench.broken import (
+    CASES,
+    Tables,
+    append,
+    change,
+    copy_first,
+    drop_relation,
+    exchange,
+    name_answer,
+    permute,
+    replace_first,
+    rotate,
+    take_next,
+)
 from medprobe.core.tables import SLOT
 
-
-def rotate(tables: Tables, name: str, rows: pd.Index, *columns: str) -> None:
-    """Give each of these rows the values of the next one."""
-    table = tables[name]
-    for column in columns:
-        values = table.loc[rows, column].to_list()
-        table[column] = table[column].astype(object)
-        table.loc[rows, column] = pd.Series(values[1:] + values[:1], index=rows, dtype=object)
-
-
-def first_relation(tables: Tables) -> pd.Index:
-    """The rows of the first query's relation and subset."""
-    queries = tables["queries"]
-    first = queries[["relation", "subset"]] == queries[["relation", "subset"]].iloc[0]
-    return queries.index[first.all(axis=1)]
+ANSWERS: Final = ("answers", "answer_ids")
+UNKNOWN: Final[dict[str, Any]] = {"answers": ["no such name"], "answer_ids": ["C9999999"]}
+RENAMED: Final = {"query_id": "another", "subject_id": "MESH:C9999999"}
 
 
 def full(tables: Tables) -> pd.DataFrame:
@@ -29,30 +33,12 @@ def full(tables: Tables) -> pd.DataFrame:
     return queries[queries["relation"] == queries["relation"].iloc[0]]
 
 
-@case("medlama", "more than ten answers")
 def eleven_answers(tables: Tables) -> None:
     names = tables["candidates"]["name"].unique()[:11]
     ids = [f"C99{number:05}" for number in range(11)]
     change(tables, "queries", 0, answers=[*names], answer_ids=ids)
 
 
-@case("medlama", "a query twice, with one id")
-def same_id(tables: Tables) -> None:
-    append(tables, "queries", tables["queries"].head(1))
-
-
-@case("medlama", "a query twice, with two ids")
-def two_ids(tables: Tables) -> None:
-    append(tables, "queries", tables["queries"].head(1).assign(query_id="another"))
-
-
-@case("medlama", "a query twice, under two subject ids")
-def two_subject_ids(tables: Tables) -> None:
-    row = tables["queries"].head(1)
-    append(tables, "queries", row.assign(query_id="another", subject_id="C9999999"))
-
-
-@case("medlama", "subject and object exchanged")
 def exchanged(tables: Tables) -> None:
     row = tables["queries"].iloc[0]
     change(
@@ -66,71 +52,26 @@ def exchanged(tables: Tables) -> None:
     )
 
 
-@case("medlama", "a relation is missing")
-def no_relation(tables: Tables) -> None:
-    queries = tables["queries"]
-    tables["queries"] = queries[queries["relation"] != queries["relation"].iloc[0]]
+def shift(columns: tuple[str, ...], tables: Tables) -> None:
+    """Give each of the first relation's queries of the subset `full` the next one's values."""
+    rotate(tables, "queries", full(tables).index, *columns)
 
 
-@case("medlama", "answers shuffled, their ids not")
-def shuffled(tables: Tables) -> None:
-    rows = full(tables)
-    answers = tables["queries"]["answers"].copy()
-    answers[rows.index] = rows["answers"].to_list()[1:] + rows["answers"].to_list()[:1]
-    tables["queries"]["answers"] = answers
-
-
-@case("medlama", "answers permuted with their ids, within a relation")
-def permuted(tables: Tables) -> None:
-    rows = full(tables)
-    for column in ("answers", "answer_ids"):
-        values = tables["queries"][column].copy()
-        values[rows.index] = rows[column].to_list()[1:] + rows[column].to_list()[:1]
-        tables["queries"][column] = values
-
-
-@case("medlama", "two relations exchanged")
-def relations_exchanged(tables: Tables) -> None:
-    first, second = tables["queries"]["relation"].unique()[:2]
-    names = {first: second, second: first}
-    tables["queries"]["relation"] = tables["queries"]["relation"].replace(names)
-
-
-@case("medlama", "a prompt holds its answer")
-def prompt_with_answer(tables: Tables) -> None:
-    row = tables["queries"].iloc[0]
-    change(tables, "queries", 0, prompt=f"{row['answers'][0]} . {row['prompt']}")
-
-
-@case("medlama", "a prompt of another subject")
 def prompt_of_another(tables: Tables) -> None:
     rows = full(tables)
     change(tables, "queries", rows.index[0], prompt=rows["prompt"].iloc[1])
 
 
-@case("medlama", "a prompt without its subject")
 def prompt_without_subject(tables: Tables) -> None:
     row = tables["queries"].iloc[0]
     change(tables, "queries", 0, prompt=row["prompt"].replace(row["subject"], "It"))
 
 
-@case("medlama", "an answer that is not a candidate")
-def unknown_answer(tables: Tables) -> None:
-    change(tables, "queries", 0, answers=["no such name"], answer_ids=["C9999999"])
-
-
-@case("medlama", "an easy query in the hard set")
 def easy(tables: Tables) -> None:
     hard = tables["queries"].index[tables["queries"]["subset"] == "hard"][0]
     change(tables, "queries", hard, avg_match=0.5, avg_rouge_l=0.5)
 
 
-@case("medlama", "ids of candidates rotated against their names")
-def candidate_ids_rotated(tables: Tables) -> None:
-    rotate(tables, "candidates", tables["candidates"].index, "id")
-
-
-@case("medlama", "a relation with the prompt of another one")
 def prompts_of_another_relation(tables: Tables) -> None:
     queries = tables["queries"]
     first, second = queries["relation"].unique()[:2]
@@ -140,102 +81,31 @@ def prompts_of_another_relation(tables: Tables) -> None:
         queries.loc[index, "prompt"] = template.replace("[X]", subject)
 
 
-@case("medlama", "answers cut at twelve characters")
 def answers_cut(tables: Tables) -> None:
     answers = tables["queries"]["answers"]
     tables["queries"]["answers"] = answers.map(lambda names: [name[:12] for name in names])
 
 
-@case("medlama", "a subject in another encoding")
 def subject_in_another_encoding(tables: Tables) -> None:
     row = tables["queries"].iloc[0]
     change(tables, "queries", 0, subject=f"Ã©{row['subject']}", prompt=f"Ã©{row['prompt']}")
 
 
-@case("biolama", "a test query in train")
-def test_in_train(tables: Tables) -> None:
-    append(tables, "train", tables["queries"].head(1))
-
-
-@case("biolama", "a test query in dev")
-def test_in_dev(tables: Tables) -> None:
-    append(tables, "dev", tables["queries"].head(1))
-
-
-@case("biolama", "a query of dev in train")
-def dev_in_train(tables: Tables) -> None:
-    append(tables, "train", tables["dev"].head(1))
-
-
-@case("biolama", "a test query in train, under another subject id")
-def renamed_in_train(tables: Tables) -> None:
-    row = tables["queries"].head(1)
-    append(tables, "train", row.assign(query_id="another", subject_id="MESH:C9999999"))
-
-
-@case("biolama", "a near copy of a test query in train")
 def near_copy_in_train(tables: Tables) -> None:
     row = tables["queries"].head(1).assign(query_id="another", subject_id="MESH:C9999999")
     append(tables, "train", row.assign(subject=row["subject"].str.title() + "s"))
 
 
-@case("biolama", "a prompt of another subject")
-def biolama_prompt(tables: Tables) -> None:
-    change(tables, "queries", 0, prompt=tables["queries"]["prompt"].iloc[1])
-
-
-@case("biolama", "a relation is missing")
-def biolama_relation(tables: Tables) -> None:
-    queries = tables["queries"]
-    tables["queries"] = queries[queries["relation"] != queries["relation"].iloc[0]]
-
-
-@case("biolama", "answers permuted with their ids, within a relation")
-def biolama_permuted(tables: Tables) -> None:
-    rotate(tables, "queries", first_relation(tables), "answers", "answer_ids")
-
-
-@case("biolama", "two relations exchanged")
-def biolama_relations_exchanged(tables: Tables) -> None:
-    relations_exchanged(tables)
-
-
-@case("biolama", "a query of dev in the test set, under another id")
-def dev_in_test(tables: Tables) -> None:
-    append(tables, "queries", tables["dev"].head(1).assign(query_id="another"))
-
-
-@case("biolama", "an answer that is not a candidate")
 def answer_not_ranked(tables: Tables) -> None:
     name = tables["queries"]["answers"].iloc[0][0]
     candidates = tables["candidates"]
     tables["candidates"] = candidates[candidates["name"] != name].reset_index(drop=True)
 
 
-@case("biolama", "an answer without its id")
 def answer_without_id(tables: Tables) -> None:
     change(tables, "queries", 0, answer_ids=tables["queries"]["answer_ids"].iloc[0][:-1])
 
 
-@case("lama", "answers, ids and sentences permuted within a relation")
-def lama_permuted(tables: Tables) -> None:
-    rotate(tables, "queries", first_relation(tables), "answers", "answer_ids", "sentence")
-
-
-@case("lama", "two relations exchanged")
-def lama_relations_exchanged(tables: Tables) -> None:
-    queries = tables["queries"]
-    names = {"P19": "P780", "P780": "P19"}
-    tables["queries"] = queries.assign(relation=queries["relation"].replace(names))
-
-
-@case("lama", "a prompt holds its answer")
-def lama_prompt_with_answer(tables: Tables) -> None:
-    row = tables["queries"].iloc[0]
-    change(tables, "queries", 0, prompt=f"{row['answers'][0]} . {row['prompt']}")
-
-
-@case("lama", "a sentence holds its answer outside the slot, and says so in its own text")
 def lama_sentence_with_answer(tables: Tables) -> None:
     queries = tables["queries"]
     index = queries.index[queries["subset"] == "squad"][0]
@@ -244,61 +114,12 @@ def lama_sentence_with_answer(tables: Tables) -> None:
     change(tables, "queries", index, prompt=added + row["prompt"], sentence=added + row["sentence"])
 
 
-@case("lama", "a prompt of another subject")
-def lama_prompt_of_another(tables: Tables) -> None:
-    change(tables, "queries", 0, prompt=tables["queries"]["prompt"].iloc[1])
-
-
-@case("lama", "a sentence of another fact")
-def lama_sentence_of_another(tables: Tables) -> None:
-    change(tables, "queries", 0, sentence=tables["queries"]["sentence"].iloc[1])
-
-
-@case("lama", "a template-based pair without its template-free one")
 def lama_pair_broken(tables: Tables) -> None:
     queries = tables["queries"]
     index = queries.index[queries["subset"] == "t-rex-free"][0]
     tables["queries"] = queries.drop(index).reset_index(drop=True)
 
 
-@case("table", "a prompt twice, under another subject")
-def table_prompt_twice(tables: Tables) -> None:
-    change(tables, "queries", 0, prompt=tables["queries"]["prompt"].iloc[1])
-
-
-@case("table", "a prompt without its slot")
-def table_without_slot(tables: Tables) -> None:
-    change(tables, "queries", 0, prompt="stovumol treats it .")
-
-
-@case("table", "a blank answer")
-def table_blank_answer(tables: Tables) -> None:
-    change(tables, "queries", 0, answers=[" "], answer_ids=["x"])
-
-
-@case("table", "a prompt holds its answer")
-def table_prompt_with_answer(tables: Tables) -> None:
-    row = tables["queries"].iloc[0]
-    change(tables, "queries", 0, prompt=f"{row['answers'][0]} . {row['prompt']}")
-
-
-@case("table", "a relation is missing")
-def table_relation(tables: Tables) -> None:
-    queries = tables["queries"]
-    tables["queries"] = queries[queries["relation"] != queries["relation"].iloc[0]]
-
-
-@case("table", "an answer that is not a candidate")
-def table_unknown_answer(tables: Tables) -> None:
-    change(tables, "queries", 0, answers=["no such name"], answer_ids=["x"])
-
-
-@case("table", "answers permuted with their ids, within a relation")
-def table_permuted(tables: Tables) -> None:
-    rotate(tables, "queries", first_relation(tables), "answers", "answer_ids")
-
-
-@case("context", "the answer in the prompt of one step")
 def context_with_answer(tables: Tables) -> None:
     queries = tables["queries"]
     row = queries[queries["step"] == 0].index[0]
@@ -306,19 +127,16 @@ def context_with_answer(tables: Tables) -> None:
     change(tables, "queries", row, prompt=f"{answer} . {queries.loc[row, 'prompt']}")
 
 
-@case("context", "a query without its slot")
 def context_without_slot(tables: Tables) -> None:
     change(tables, "queries", 0, prompt=tables["queries"]["prompt"].iloc[0].replace(SLOT, ""))
 
 
-@case("context", "a step that shows less than the one before")
 def context_shows_less(tables: Tables) -> None:
     queries = tables["queries"]
     row = queries[queries["step"] == 2].index[0]
     change(tables, "queries", row, shown=[])
 
 
-@case("context", "the fact is not among the answers")
 def context_without_fact(tables: Tables) -> None:
     row = tables["queries"].iloc[0]
     pairs = zip(row["answers"], row["answer_ids"], strict=True)
@@ -326,7 +144,6 @@ def context_without_fact(tables: Tables) -> None:
     change(tables, "queries", 0, answers=[*names], answer_ids=[*ids])
 
 
-@case("context", "a subject has the answers of another one")
 def context_answers_of_another(tables: Tables) -> None:
     queries = tables["queries"]
     first, second = queries["subject_id"].unique()[:2]
@@ -338,13 +155,11 @@ def context_answers_of_another(tables: Tables) -> None:
         queries.loc[rows, column] = pd.Series([value] * len(rows), index=rows, dtype=object)
 
 
-@case("context", "mentions shifted by one character")
 def mentions_shifted(tables: Tables) -> None:
     for column in ("start", "end"):
         tables["mentions"][column] += 1
 
 
-@case("context", "steps numbered backwards")
 def steps_backwards(tables: Tables) -> None:
     queries = tables["queries"]
     rows = queries["context_id"] == queries["context_id"].iloc[0]
@@ -352,11 +167,97 @@ def steps_backwards(tables: Tables) -> None:
     queries.loc[rows, "step"] = last - queries.loc[rows, "step"]
 
 
-@case("lipid", "an article from before the date that models have read to")
-def old_article(tables: Tables) -> None:
-    change(tables, "queries", 0, date="1990-01-01")
-
-
-@case("lipid", "a prompt that is not its sentence")
 def other_text(tables: Tables) -> None:
     change(tables, "queries", 0, prompt=f"Nothing of the kind is {SLOT} .")
+
+
+def candidate_ids_rotated(tables: Tables) -> None:
+    rotate(tables, "candidates", tables["candidates"].index, "id")
+
+
+CASES["medlama"] += [
+    ("more than ten answers", eleven_answers),
+    ("a query twice, with one id", partial(copy_first, "queries", "queries")),
+    ("a query twice, with two ids", partial(copy_first, "queries", "queries", query_id="another")),
+    (
+        "a query twice, under two subject ids",
+        partial(copy_first, "queries", "queries", query_id="another", subject_id="C9999999"),
+    ),
+    ("subject and object exchanged", exchanged),
+    ("a relation is missing", drop_relation),
+    ("answers shuffled, their ids not", partial(shift, ("answers",))),
+    ("answers permuted with their ids, within a relation", partial(shift, ANSWERS)),
+    ("two relations exchanged", partial(exchange, ())),
+    ("a prompt holds its answer", name_answer),
+    ("a prompt of another subject", prompt_of_another),
+    ("a prompt without its subject", prompt_without_subject),
+    ("an answer that is not a candidate", partial(replace_first, **UNKNOWN)),
+    ("an easy query in the hard set", easy),
+    ("ids of candidates rotated against their names", candidate_ids_rotated),
+    ("a relation with the prompt of another one", prompts_of_another_relation),
+    ("answers cut at twelve characters", answers_cut),
+    ("a subject in another encoding", subject_in_another_encoding),
+]
+CASES["biolama"] += [
+    ("a test query in train", partial(copy_first, "queries", "train")),
+    ("a test query in dev", partial(copy_first, "queries", "dev")),
+    ("a query of dev in train", partial(copy_first, "dev", "train")),
+    (
+        "a test query in train, under another subject id",
+        partial(copy_first, "queries", "train", **RENAMED),
+    ),
+    ("a near copy of a test query in train", near_copy_in_train),
+    ("a prompt of another subject", partial(take_next, "prompt")),
+    ("a relation is missing", drop_relation),
+    ("answers permuted with their ids, within a relation", partial(permute, ANSWERS)),
+    ("two relations exchanged", partial(exchange, ())),
+    (
+        "a query of dev in the test set, under another id",
+        partial(copy_first, "dev", "queries", query_id="another"),
+    ),
+    ("an answer that is not a candidate", answer_not_ranked),
+    ("an answer without its id", answer_without_id),
+]
+CASES["lama"] += [
+    (
+        "answers, ids and sentences permuted within a relation",
+        partial(permute, (*ANSWERS, "sentence")),
+    ),
+    ("two relations exchanged", partial(exchange, ("P19", "P780"))),
+    ("a prompt holds its answer", name_answer),
+    (
+        "a sentence holds its answer outside the slot, and says so in its own text",
+        lama_sentence_with_answer,
+    ),
+    ("a prompt of another subject", partial(take_next, "prompt")),
+    ("a sentence of another fact", partial(take_next, "sentence")),
+    ("a template-based pair without its template-free one", lama_pair_broken),
+]
+CASES["table"] += [
+    ("a prompt twice, under another subject", partial(take_next, "prompt")),
+    ("a prompt without its slot", partial(replace_first, prompt="stovumol treats it .")),
+    ("a blank answer", partial(replace_first, answers=[" "], answer_ids=["x"])),
+    ("a prompt holds its answer", name_answer),
+    ("a relation is missing", drop_relation),
+    (
+        "an answer that is not a candidate",
+        partial(replace_first, answers=["no such name"], answer_ids=["x"]),
+    ),
+    ("answers permuted with their ids, within a relation", partial(permute, ANSWERS)),
+]
+CASES["context"] += [
+    ("the answer in the prompt of one step", context_with_answer),
+    ("a query without its slot", context_without_slot),
+    ("a step that shows less than the one before", context_shows_less),
+    ("the fact is not among the answers", context_without_fact),
+    ("a subject has the answers of another one", context_answers_of_another),
+    ("mentions shifted by one character", mentions_shifted),
+    ("steps numbered backwards", steps_backwards),
+]
+CASES["lipid"] += [
+    (
+        "an article from before the date that models have read to",
+        partial(replace_first, date="1990-01-01"),
+    ),
+    ("a prompt that is not its sentence", other_text),
+]

@@ -1,5 +1,6 @@
-"""docs/concepts/calibration.md and its drawings, from what `bench.calibration` measured."""
+"""The measured parts of docs/concepts/calibration.md, and its drawings."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
@@ -34,109 +35,41 @@ NUMBERS: Final = {
     "right_under_any": "right under any, %",
     "entropy": "entropy, nats",
 }
-INTRODUCTION: Final = """# Calibration: what methods say of models whose reading is known
-
-Nobody knows what a published model has read. Of the models of a sample world it is known: each fact
-was read never, once, twice or four times. So a probing method can itself be measured.
-
-**The worlds.** Each has a seed of its own, with names, facts and models of its own. Answers are as
-skewed as MedLAMA's: a relation draws its answers by the counts of its namesake in the released
-files (`bench/medlama_structure.csv`), so that some relations have a handful. Relations that MedLAMA
-lacks take the counts of another one (`bench/worlds.py`). Products of genes are the exception in
-both: each gene has its own.
-
-**The models** come in threes of one size and training length.
-
-- `taught` has read half of the facts that are asked about.
-- `untaught` has read none of them, but other facts, with the same habits of answers.
-- `shuffled` has read the same names in the same sentences, each as often, but with the objects of
-  another subject. With skewed answers some of these are right by chance.
-
-A method that puts `taught` above `untaught` has found something that was read. One that puts it
-above `shuffled` has found facts, and not names. On facts that were never read the three should be
-alike: what the taught model has right there is the method's false-positive rate.
-
-**The numbers.** Values are means over queries, with 95 % intervals for the relation
-([statistics](statistics.md)). Differences are paired, query by query, over all worlds together;
-subjects and answers are drawn, models are not. With each world come other models, so that the same
-difference in several worlds says more than its p. p-values are corrected for all rows of the table
-(Holm). A *reversal* is a significant difference the wrong way, in all worlds together or in a
-single one. Variants with the same result for each query are in one row, and count once. *Power*
-is the share of draws of so many queries, half of them about facts that were never read, in which
-the paired test finds the taught model above its untaught and above its shuffled twin (p < .05).
-
-Perplexity is no ranking. A model that has read names and wordings is less surprised by them in
-facts that it has never read, too: that is no knowledge of these facts. LIPID's perplexity of causal
-models has also been *reversed*: in an earlier world with even answers (seed 2023) the taught model
-had 16,071 [11,337, 22,022], and the untaught one 8,771 [7,138, 10,642]. Names of genes and drugs,
-in pieces that a model has hardly read together, make most of that mean. Here differences of
-perplexity are those of its logarithm, which a few such names do not decide.
-
-**What is not here.** `classifier` (DisKnE) and `rank_change` (context variance) ask for more than
-single facts. The sample that `make repro` runs has them, with taught and untaught models; it has
-even answers, and no shuffled models, as there is no time to train them. Its own dose-response
-is on the page. Facts of your own benchmark are never counted as read: a benchmark is
-calibrated where its settings say `invented: true`.
-"""
+BLOCK: Final = re.compile(r"(?<=<!-- measured: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
-INSIDE_TEXT: Final = """## inside
-
-The probe on hidden states is measured in three worlds of its own (seeds 2021 to 2023). Guessing
-ranks half of the pairs right. `inside` is trained on the other relations, `inside:subjects` on
-other subjects of the same relation, and `inside:shuffled` on labels that are exchanged by chance.
-`python -m bench.calibration --worlds 3 --methods inside --out bench/inside.csv` measures it again.
-
-- The probe finds nothing in the untaught twins, and nothing in those that read shuffled facts.
-- In taught models it finds the facts that they have read.
-- It does not find more than likelihood shows: less in causal models, as much in masked ones.
-- The probe of other subjects ranks some facts right that the taught masked model has never read:
-  59.7 % [55.1, 64.1]. The names alone cannot do this, as each name is right as often as wrong in
-  the pairs. We do not know what does.
-- Shuffled labels give one half, and a little less for facts that were read often.
-
-"""
-NAMES_TEXT: Final = """## One name or two
-
-Consistency and entropy are measured with models that have read facts under names that are known.
-`both` has read half of the facts about drugs under the drug's own name and under its brand. `one`
-has read the same facts under the own name only. `shuffled` has read both names with the objects of
-other drugs. All three have read of both names in facts that are never asked about. Each fact is
-asked under two names and five wordings by mask average; only the first wording is one that the
-models have read. Values are over the worlds of three seeds (2021, 2022, 2023), with 95 % intervals
-for the relation. Differences are paired, fact by fact, and p is not corrected. Entropy is that of
-the benchmark's own queries, by how often their facts were read. `python -m bench.names --seeds 3`
-measures it again.
-
-- Agreement over names tells a model that has read both names from one that has read one of them. It
-  does so on facts that were never read, too: it shows that two names are one thing to the model.
-- It does not tell facts from shuffled ones: a model that has learnt wrong facts under both names is
-  as consistent. What is right under any wording or name, and under all of them, tells them apart.
-- Entropy falls with every further reading, of wrong facts as much as of right ones. It shows what
-  a model has read often, not what is true.
-- No model is right under all ten queries of a fact but in a few cases: four of the five wordings
-  were never read, and models of this size do not carry a fact over to them.
-
-"""
-
-
-def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
-    """The document.
+def update(text: str, table: pd.DataFrame, steps: pd.DataFrame | None) -> str:
+    """Write what was measured between the document's marks.
 
     Args:
+        text: the document.
         table: with the columns of `bench.calibration_table`.
-        steps: with the columns `world`, `step`, `seconds` and `code` of all worlds.
+        steps: with the columns `world`, `step`, `seconds` and `code` of all worlds; None leaves the
+            block about them as it is.
     """
     systems = evidence(table)
-    parts = [INTRODUCTION, _made(table, steps), outcome(systems)]
-    for method, members in by_method(systems).items():
-        picture = drawing(method, members)
-        parts.append(
-            f"## {method}\n\n![{picture.caption}](../pictures/calibration/{picture.file})\n\n"
-            f"{markdown(evidence_table(members))}"
-        )
-    parts.append(INSIDE_TEXT + markdown(evidence_table(evidence(read_table(INSIDE)))))
-    return "\n".join([*parts, f"{CAPTION}\n", of_names(pd.read_csv(NAMES))])
+    blocks = {
+        "outcome": outcome(systems),
+        "methods": "\n".join(_of_method(*named) for named in by_method(systems).items()),
+        "inside": f"{markdown(evidence_table(evidence(read_table(INSIDE))))}\n{CAPTION}",
+        "names": of_names(pd.read_csv(NAMES)),
+    }
+    if steps is not None:
+        blocks["worlds"] = describe_worlds(table, steps)
+
+    def write_block(match: re.Match[str]) -> str:
+        content = blocks.get(match[1])
+        return match[0] if content is None else f"{match[1]}{match[2]}\n{content.strip()}\n\n"
+
+    return BLOCK.sub(write_block, text)
+
+
+def _of_method(method: str, systems: list[TaughtSystem]) -> str:
+    picture = drawing(method, systems)
+    return (
+        f"## {method}\n\n![{picture.caption}](../pictures/calibration/{picture.file})\n\n"
+        f"{markdown(evidence_table(systems))}"
+    )
 
 
 def of_names(table: pd.DataFrame) -> str:
@@ -158,7 +91,7 @@ def of_names(table: pd.DataFrame) -> str:
             cells.append(f"{row['value']:{sign}.{digits}f} [{low}, {high}]{note}")
         rows.append([NUMBERS[number], read, *cells, f"{part['n'].iloc[0]:.0f}"])
     heads = ["number", "facts", *MODELS, *(pair.replace("-", "−") for pair in PAIRS), "n"]
-    return NAMES_TEXT + markdown(Table(heads, rows, ""))
+    return markdown(Table(heads, rows, ""))
 
 
 def drawings(table: pd.DataFrame) -> dict[str, str]:
@@ -177,7 +110,6 @@ def outcome(systems: list[TaughtSystem]) -> str:
     )
     never = [system for system in systems if "never read" in system.finding]
     lines = [
-        "## What was found\n",
         _wrapped(
             f"{len(systems)} different results, of a model under a variant on a benchmark: "
             f"{counted}. Variants of one method are no independent results. By method, facts are "
@@ -213,7 +145,7 @@ def _named(systems: list[TaughtSystem]) -> str:
     return f" ({names})" if names else ""
 
 
-def _made(table: pd.DataFrame, steps: pd.DataFrame) -> str:
+def describe_worlds(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """Which worlds were measured, by which code, and what they took."""
     names = seeds(table)
     seconds = steps.groupby("world")["seconds"].sum()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import draw_multiplicities, interval
-from medprobe.metrics.summary import DIGITS
+from medprobe.metrics.summary import number_table
 
 FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
 ALL: Final = "full"  # the subset of all categories
@@ -273,17 +273,9 @@ def _numbers(
     value = seeds.mean(axis=0)
     draws = np.where(np.isnan(draws), value, draws)
     low, high = interval(value, draws, confidence, units)
-    table: dict[str, dict[str, float]] = {}
-    for index, metric in enumerate(ESTIMATES):
-        if np.isnan(value[index]):
-            continue
-        numbers = {"value": value[index], "low": low[index], "high": high[index]}
-        if len(seeds) > 1:
-            numbers["std"] = seeds[:, index].std(ddof=1)
-        defined = {name: number for name, number in numbers.items() if not np.isnan(number)}
-        rounded = {name: round(float(number), DIGITS) for name, number in defined.items()}
-        table[metric] = {**rounded, "n": n}
-    return table
+    std = seeds.std(axis=0, ddof=1) if len(seeds) > 1 else np.full(len(value), np.nan)
+    table = number_table(ESTIMATES, n, value=value, low=low, high=high, std=std)
+    return {metric: numbers for metric, numbers in table.items() if "value" in numbers}
 
 
 SCORER = F1()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from medprobe.metrics import Metric, Scoring
 from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
-from medprobe.metrics.summary import DIGITS
+from medprobe.metrics.summary import number_table
 
 # rows and their weights [resamples, rows] -> values [resamples, metrics]
 Statistic = Callable[[pd.DataFrame, np.ndarray], np.ndarray]
@@ -111,19 +111,7 @@ def _round_numbers(
     clusters, n = counts
     scales = [metric.scale for metric in metrics]
     low, high = interval(values[0], values[1:], confidence, clusters, scales=scales)
-    deviation = (
-        replicate_values.std(axis=0, ddof=1)
-        if len(replicate_values) > 1
-        else np.full(len(low), np.nan)
-    )
-    table = {}
-    for index, metric in enumerate(metrics):
-        numbers = {
-            "value": values[0, index],
-            "low": low[index],
-            "high": high[index],
-            "std": deviation[index],
-        }
-        rounded = {k: round(float(v), DIGITS) for k, v in numbers.items() if not np.isnan(v)}
-        table[metric.name] = {**rounded, "n": n}
-    return table
+    several = len(replicate_values) > 1
+    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(low), np.nan)
+    names = [metric.name for metric in metrics]
+    return number_table(names, n, value=values[0], low=low, high=high, std=deviation)

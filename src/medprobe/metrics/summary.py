@@ -112,7 +112,7 @@ def _means(
             scales=[scales.get(metric, "share") for metric in metrics],
             widening=widening,
         )
-        return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
+        return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
 
     micro = numbers(_divide(totals.sum(axis=1)), rows, is_first.sum())
     if not by_relation:
@@ -203,8 +203,23 @@ def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.nd
     return means.groupby(level="replicate").mean().std().to_numpy(float)
 
 
-def _numbers(metrics: list[str], n: int, **columns: np.ndarray) -> dict[str, dict[str, float]]:
-    """`{metric: {value, low, high, std, n}}`, without what is not a number."""
+def number_table(
+    metrics: Sequence[str], n: int, **columns: np.ndarray
+) -> dict[str, dict[str, Any]]:
+    """Round the numbers of each metric, without those that are not a number.
+
+    Args:
+        metrics: the names, in the order of the columns.
+        n: how many queries, or other units.
+        **columns: `value`, `low`, `high` and `std`, [metrics] each.
+
+    Returns:
+        Metric -> its numbers and `n`.
+
+    Example:
+        >>> number_table(["f1"], 9, value=np.array([0.25]), low=np.array([np.nan]))
+        {'f1': {'value': 0.25, 'n': 9}}
+    """
     return {
         metric: {
             key: round(float(numbers[index]), DIGITS)
