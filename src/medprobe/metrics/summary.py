@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.commonest import answer_keys
+from medprobe.core.errors import BadInput
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.intervals import Scale, counts_of_clusters, interval, replicate_weights
@@ -53,6 +54,14 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
 def _first_entry(entry: object) -> str:
     """A text, or the first of a list of them; empty where there is none."""
     return entry if isinstance(entry, str) else next(iter(entry), "")  # type: ignore[call-overload]
+
+
+def check_queries(predictions: pd.DataFrame, queries: pd.DataFrame) -> None:
+    """Raise BadInput for the first prediction whose query is not in the benchmark."""
+    is_foreign = ~predictions["query_id"].isin(queries["query_id"])
+    for query in predictions.loc[is_foreign, "query_id"].head(1):
+        problem = "a prediction's query is not in the benchmark"
+        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
 
 
 def weighted(values: pd.DataFrame) -> pd.DataFrame:
