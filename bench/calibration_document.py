@@ -7,9 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.report.blocks import Cell, Table
-from medprobe.report.verdicts import p_value
-from medprobe.report.worlds import (
+from bench.calibration_table import (
     CAPTION,
     TaughtSystem,
     by_method,
@@ -19,6 +17,8 @@ from medprobe.report.worlds import (
     read_table,
     seeds,
 )
+from medprobe.report.blocks import Cell, Table
+from medprobe.report.verdicts import p_value
 
 DOCUMENT: Final = Path("docs/concepts/calibration.md")
 FACTS: Final = "finds facts"
@@ -124,7 +124,7 @@ def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """The document.
 
     Args:
-        table: with the columns of `medprobe.report.worlds`.
+        table: with the columns of `bench.calibration_table`.
         steps: with the columns `world`, `step`, `seconds` and `code` of all worlds.
     """
     systems = evidence(table)
@@ -222,7 +222,7 @@ def _made(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     return _wrapped(
         f"**What was measured.** {len(names)} worlds, seeds {', '.join(names)}, made by the code "
         f"of {code}. They took {spent} CPU seconds. `python -m bench.calibration --worlds 10` "
-        "makes ten and writes this page, the figures on the report's page and the drawings again; "
+        "makes ten and writes this page and the drawings again; "
         "`--processes 2` makes two at a time. A run that was stopped goes on where it was."
     )
 
