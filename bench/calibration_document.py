@@ -50,8 +50,9 @@ def update(text: str, table: pd.DataFrame, steps: pd.DataFrame | None) -> str:
     systems = evidence(table)
     blocks = {
         "outcome": outcome(systems),
+        "caption": _wrapped(CAPTION),
         "methods": "\n".join(_of_method(*named) for named in by_method(systems).items()),
-        "inside": f"{markdown(evidence_table(evidence(read_table(INSIDE))))}\n{CAPTION}",
+        "inside": markdown(evidence_table(evidence(read_table(INSIDE)))),
         "names": of_names(pd.read_csv(NAMES)),
     }
     if steps is not None:
@@ -103,25 +104,28 @@ def drawings(table: pd.DataFrame) -> dict[str, str]:
 def outcome(systems: list[TaughtSystem]) -> str:
     """How many systems find what, and which are reversed."""
     counts = pd.Series([_finding(system) for system in systems]).value_counts()
-    counted = "; ".join(f"{words}: {count}" for words, count in counts.items())
-    facts = ", ".join(
-        f"{method} {sum(_finding(system) == FACTS for system in members)} of {len(members)}"
+    counted = "; ".join(f"*{words}*: {count}" for words, count in counts.items())
+    rows: list[list[str | Cell]] = [
+        [
+            method,
+            str(len(members)),
+            str(sum(_finding(system) == FACTS for system in members)),
+            str(sum("never read" in system.finding for system in members)),
+        ]
         for method, members in by_method(systems).items()
-    )
-    never = [system for system in systems if "never read" in system.finding]
+    ]
+    heads = ["method", "results", FACTS, "above untaught on facts never read"]
     lines = [
         _wrapped(
-            f"{len(systems)} different results, of a model under a variant on a benchmark: "
-            f"{counted}. Variants of one method are no independent results. By method, facts are "
-            f"found by {facts}."
+            f"There are {len(systems)} different results: one per model, variant and benchmark. "
+            f"Their findings are {counted}. Results of one method are not independent. The last "
+            "column counts results that are significantly better than those of the untaught twin "
+            "on facts that were never read."
         ),
-        _wrapped(
-            f"On facts that were never read {len(never)} results are significantly better than the "
-            f"untaught twin's{_named(never)}."
-        ),
+        markdown(Table(heads, rows, "")),
     ]
     if reversals := [system for system in systems if system.reversals]:
-        lines.append("Reversed, which is worse than blind:\n")
+        lines.append("Reversed results, which are worse than finding nothing:\n")
         lines += [
             f"- {system.method} of {system.taught} on {system.benchmark}, below "
             + ", ".join(system.reversals)
@@ -138,24 +142,17 @@ def _finding(system: TaughtSystem) -> str:
     return system.finding.partition(";")[0]
 
 
-def _named(systems: list[TaughtSystem]) -> str:
-    names = ", ".join(
-        f"{system.method} of {system.taught} on {system.benchmark}" for system in systems
-    )
-    return f" ({names})" if names else ""
-
-
 def describe_worlds(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """Which worlds were measured, by which code, and what they took."""
     names = seeds(table)
     seconds = steps.groupby("world")["seconds"].sum()
-    spent = ", ".join(f"{seconds[name]:.0f}" for name in seconds.index)
     code = ", ".join(dict.fromkeys(steps["code"]))
     return _wrapped(
         f"**What was measured.** {len(names)} worlds, seeds {', '.join(names)}, made by the code "
-        f"of {code}. They took {spent} CPU seconds. `python -m bench.calibration --worlds 10` "
-        "makes ten and writes this page and the drawings again; "
-        "`--processes 2` makes two at a time. A run that was stopped goes on where it was."
+        f"of {code}. Each took {seconds.min():.0f} to {seconds.max():.0f} CPU seconds. "
+        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes this page and "
+        "the drawings again. `--processes 2` makes two worlds at a time. "
+        "A run that was stopped continues where it stopped."
     )
 
 

@@ -38,12 +38,13 @@ READ: Final = "read"
 ALL: Final = "all"
 POWER: Final = (40, 160)  # queries, of the numbers that were measured
 CAPTION: Final = (
-    "Values of the taught model by how often it has read the fact, and of its twins on facts that "
-    "it has never read; micro means with intervals. Against a twin: the paired difference on the "
-    "facts that the taught model has read; for perplexity the factor between geometric means. "
-    f"{MARK} not significant: p is {LEVEL:g} or more after Holm's correction for all rows. Power: "
-    "how often, in per cent, so many queries, half of them about facts that were never read, show "
-    "the taught model to be better than its untaught and than its shuffled twin."
+    "The columns by number of readings have values of the taught model, and of its twins on facts "
+    "that it has never read. Values are micro means with intervals. Against a twin: the paired "
+    "difference on the facts that the taught model has read; for perplexity, the factor between "
+    f"geometric means. {MARK} not significant: p is {LEVEL:g} or more after Holm's correction for "
+    "all rows. Power: how often, in per cent, a sample of so many queries shows the taught model "
+    "to be better than its untaught and than its shuffled twin. Half of these queries are about "
+    "facts that were never read."
 )
 
 
