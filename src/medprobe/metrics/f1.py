@@ -26,6 +26,10 @@ ALL: Final = "full"  # the subset of all categories
 MEANS: Final = ("macro", "weighted")
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
 READ: Final = ["query_id", "replicate", "prediction", "label", "score"]  # of a disease's rows
+_F1: Final = "of the positive class; Alghanmi et al. 2021"
+_RELEASED: Final = "the authors' code: over positive examples alone"
+_TOP: Final = "share of positives that score above the negatives made from them, ties shared"
+_AUC: Final = "chance that a positive of a disease scores above a negative, ties one half"
 
 Floats = NDArray[np.float64]
 
@@ -39,33 +43,10 @@ class F1(Scorer):
     """
 
     METRICS = (
-        Metric("f1", "F1", "higher", 0.0, 1.0, "of the positive class; Alghanmi et al. 2021", True),
-        Metric(
-            "f1_as_released",
-            "F1 as released",
-            "higher",
-            0.0,
-            1.0,
-            "the authors' code: over positive examples alone",
-        ),
-        Metric(
-            "top_1",
-            "top-1",
-            "higher",
-            0.0,
-            1.0,
-            "share of positives that score above the negatives made from them, ties shared",
-            tested=True,
-        ),
-        Metric(
-            "auc",
-            "AUC",
-            "higher",
-            0.0,
-            1.0,
-            "chance that a positive of a disease scores above a negative, ties one half",
-            guessing=0.5,
-        ),
+        Metric("f1", "F1", "higher", 0.0, 1.0, _F1, tested=True),
+        Metric("f1_as_released", "F1 as released", "higher", 0.0, 1.0, _RELEASED),
+        Metric("top_1", "top-1", "higher", 0.0, 1.0, _TOP, tested=True),
+        Metric("auc", "AUC", "higher", 0.0, 1.0, _AUC, guessing=0.5),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
