@@ -150,8 +150,8 @@ def describe_worlds(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     return _wrapped(
         f"**What was measured.** {len(names)} worlds, seeds {', '.join(names)}, made by the code "
         f"of {code}. Each took {seconds.min():.0f} to {seconds.max():.0f} CPU seconds. "
-        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes this page and "
-        "the drawings again. `--processes 2` makes two worlds at a time. "
+        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes the figures of this "
+        "page and the drawings again. `--processes 2` makes two worlds at a time. "
         "A run that was stopped continues where it stopped."
     )
 
