@@ -141,18 +141,7 @@ def _count_seed(
     score: Floats,
     size: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """Count the outcomes of one seed.
-
-    Args:
-        is_predicted: does the model give the disease? [examples]
-        true: does the patient have it? [examples]
-        group: the index of the group of each example, [examples].
-        score: of the positive class, [examples].
-        size: how many groups there are.
-
-    Returns:
-        `counts`, `top` and `above` of `Outcomes`, without the axis of seeds.
-    """
+    """Count one seed's `counts`, `top` and `above`; all arguments are [examples], `size` groups."""
     kinds = (is_predicted & true, is_predicted & ~true, ~is_predicted & true)
     counts = np.stack([np.bincount(group, kind, size) for kind in kinds], axis=-1).astype(float)
     positive_scores = np.full(size, np.nan)  # NaN where a group has no positive

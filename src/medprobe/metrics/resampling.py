@@ -67,17 +67,7 @@ def summarise_statistic(
 def _estimate(
     rows: pd.DataFrame, masks: Sequence[np.ndarray], scoring: Scoring, statistic: Statistic
 ) -> np.ndarray:
-    """Compute the statistic of each group of rows and replicate, for the sample and each resample.
-
-    Args:
-        rows: as in `summarise_statistic`.
-        masks: of the groups, [rows] each.
-        scoring: resamples and seed.
-        statistic: values of weighted rows.
-
-    Returns:
-        [groups, replicates, 1 + resamples, metrics].
-    """
+    """The statistic by group: [groups, replicates, 1 + resamples, metrics]; the sample is first."""
     cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     replicate, replicates = pd.factorize(rows["replicate"], sort=True)
     cells = [mask & (replicate == index) for mask in masks for index in range(len(replicates))]
@@ -99,14 +89,9 @@ def _round_numbers(
     counts: tuple[int, int],
     confidence: float,
 ) -> dict[str, Any]:
-    """The numbers of each metric, rounded.
+    """The numbers of each metric, from `values` [1 + resamples, metrics] and those by replicate.
 
-    Args:
-        metrics: in the order of the columns.
-        values: of the sample and of resamples, [1 + resamples, metrics].
-        replicate_values: of the sample by replicate, [replicates, metrics].
-        counts: the numbers of clusters and of rows.
-        confidence: of the intervals.
+    `counts` are the numbers of clusters and of rows.
     """
     clusters, n = counts
     scales = [metric.scale for metric in metrics]
