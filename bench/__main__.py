@@ -4,29 +4,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-HELPERS = {
-    "__init__",
-    "__main__",
-    "disks",
-    "learnt",
-    "made",
-    "cluster_models",
-    "words",
-    "worlds",
-    "calibration_document",
-    "calibration_table",
-}
-NAMED = {"calibration", "cluster", "faults", "pictures"}  # long, or no measurement: only if named
+# Long, or no measurement of speed or rates: only if named.
+NAMED = {"calibration", "cluster", "faults", "interrupted", "names", "pictures", "style"}
 
 
 def main() -> None:
-    """Run `python -m bench.<name>` for each file, or for those named on the command line."""
-    files = {path.stem for path in Path(__file__).parent.glob("*.py")}
-    tests = {name for name in files if name.startswith("test_")}
-    names = sys.argv[1:] or sorted(files - HELPERS - NAMED - tests)
+    """Run `python -m bench.<name>` for each file that can be run, or for those that are named."""
+    paths = sorted(Path(__file__).parent.glob("[!_]*.py"))
+    programs = {path.stem for path in paths if "\nif __name__ == " in path.read_text("utf-8")}
     failed = [
         name
-        for name in names
+        for name in sys.argv[1:] or sorted(programs - NAMED)
         if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode
     ]
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)

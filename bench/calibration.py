@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from bench import worlds
-from bench.calibration_document import DOCUMENT, PICTURES, document, drawings, markdown
+from bench.calibration_document import DOCUMENT, PICTURES, drawings, markdown, update
 from bench.calibration_table import (
     ALL,
     COLUMNS,
@@ -92,16 +92,16 @@ def main() -> None:
 
 
 def write(table: pd.DataFrame, steps: pd.DataFrame) -> None:
-    """Write the table, its drawings, and the document that is made of both and of what the worlds'
-    steps took."""
+    """Write the table, its drawings, and the measured parts of the document."""
     write_csv(table, RESULT)
     measured = read_table()
     with replacing(PICTURES) as folder:
         folder.mkdir(parents=True)
         for name, svg in drawings(measured).items():
             (folder / name).write_text(svg, encoding="utf-8")
+    text = DOCUMENT.read_text(encoding="utf-8")
     with replacing(DOCUMENT) as path:
-        path.write_text(document(measured, steps), encoding="utf-8")
+        path.write_text(update(text, measured, steps), encoding="utf-8")
 
 
 def measure(folders: Sequence[Path]) -> pd.DataFrame:

@@ -1,14 +1,11 @@
 """The executor of a Ray cluster: what it costs, and how busy it keeps its workers.
 
     pip install '.[ray]'
-    python -m bench.cluster                                # five minutes on two cores
-    python -m bench.cluster --section probing
+    python -m bench.cluster                                # on two cores
     python -m bench.cluster --section busy --workers 64    # as many processes
 
 Nodes are processes of this machine. The parts of `busy` sleep, and give tables as large as a
 relation's of MedLAMA; they are so short that, of however many workers, twenty end each second.
-Probing and fine-tuning are done by one worker of one thread, then by two: each asks for cores of
-its own, so nothing else is to run beside them.
 """
 
 import argparse
@@ -16,10 +13,9 @@ import os
 import random
 import resource
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -27,11 +23,10 @@ import numpy as np
 import pandas as pd
 
 from medprobe.cluster.executor import Cluster
-from medprobe.core import places
-from medprobe.core.executor import Job, in_this_process
+from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
 
-SECTIONS = ("tiny", "busy", "probing", "fine-tuning")
+SECTIONS = ("tiny", "busy")
 ENGINE = EngineParams(device="cpu", executor="ray")
 STORE = 200 * 2**20
 TINY, ROWS = 1_000, 2_000 * 10  # parts; rows of a large relation's table
@@ -119,36 +114,6 @@ def busy(count: int) -> None:
     print(f"memory of the driver: {held[0]:.0f} MiB at first, {held[-1]:.0f} MiB at the end")
 
 
-def compare(what: str) -> None:
-    """One worker against two, and this process; each has done a part before."""
-    from bench.cluster_models import small_bert, work
-
-    with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        places.MODELS.mkdir(parents=True)
-        small_bert(places.MODELS / "bert")
-        took = []
-        for count in (0, 1, 2):
-            probing = work(what, ENGINE)
-            asked = probing.asked() * 2
-            jobs = [Job(str(one), one, (probing.checkpoint,)) for one in asked]
-            if not count:
-                list(in_this_process(probing, jobs[:1]))
-                took.append(timed(in_this_process, probing, jobs))
-                print(f"{what} here: {len(jobs)} parts, {took[0]:.1f} s", flush=True)
-                continue
-            with cluster([1] * count), Cluster(ENGINE) as workers:
-                warmed(workers, count, probing, jobs[:count])
-                took.append(timed(workers, probing, jobs))
-    print(f"{what}: one worker {took[1]:.1f} s, two {took[2]:.1f} s")
-    print(f"ratio {took[1] / took[2]:.2f} (wanted: 1.7)")
-
-
-def timed(executor: Any, work: Any, jobs: Sequence[Job]) -> float:
-    begin = time.monotonic()
-    list(executor(work, jobs))
-    return time.monotonic() - begin
-
-
 def main() -> None:
     """Print the figures, as they come."""
     parser = argparse.ArgumentParser()
@@ -160,10 +125,8 @@ def main() -> None:
         print(f"-- {section}", flush=True)
         if section == "tiny":
             tiny()
-        elif section == "busy":
-            busy(options.workers)
         else:
-            compare(section)
+            busy(options.workers)
 
 
 if __name__ == "__main__":

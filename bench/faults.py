@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import psutil
 
-from bench import disks, words
+from bench import disks
 from medprobe import fork_server
 from medprobe.testing import damage, tiny
 from medprobe.testing.project import Project, environment
@@ -206,7 +206,6 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=1000, help="damaged files for each reader")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--disks", action="store_true", help="full ones, which root may mount")
-    parser.add_argument("--words", action="store_true", help="look for words that are told")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -220,9 +219,6 @@ def main() -> None:
         if chosen.disks:
             for stage, room, found in disks.campaign(Path(name) / "calm", EVERY_KIND):
                 print(f"{stage}, {room} KiB: {found}", flush=True)
-        if chosen.words:
-            count, told = words.campaign(Path(name) / "words", EVERY_KIND)
-            print(f"{count} texts had a word of their own; told were {told}")
 
 
 if __name__ == "__main__":

@@ -63,14 +63,6 @@ def bert(folder: Path) -> Path:
     return _save(transformers.BertForMaskedLM(transformers.BertConfig()), folder)
 
 
-def encoder(folder: Path, tokenizer: Any) -> Path:
-    """BERT-base with random weights, without a head, beside a tokenizer."""
-    torch.manual_seed(0)
-    tokenizer.save_pretrained(folder)
-    config = transformers.BertConfig()
-    return _save(transformers.BertModel(config, add_pooling_layer=False), folder)
-
-
 def gpt2_tokenizer() -> Any:
     """As many tokens as GPT-2 has, of syllables."""
     vocabulary = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -1,4 +1,4 @@
-"""Queries a second of the probing methods against the straightforward implementations, in one run.
+"""Queries a second of the methods, and names encoded, against straightforward implementations.
 
     python -m bench.methods           # a few minutes on two free cores
     python -m bench.methods --full    # likelihood over all 25,000 candidates, not the longest only
@@ -22,9 +22,10 @@ from typing import Any
 import pandas as pd
 import torch
 
-from bench.made import CPU, bert, candidates, gpt2, plain, queries, t5
+from bench.made import CPU, bert, candidates, gpt2, names, plain, queries, t5
 from medprobe.engine import prompt_texts, soft, writing
 from medprobe.engine.batching import pad_rows
+from medprobe.engine.encode import encode
 from medprobe.engine.load import load, use_threads
 from medprobe.engine.training_state import StateFile
 from medprobe.methods import Task
@@ -37,6 +38,7 @@ from medprobe.methods.xfactr import Xfactr
 
 CANDIDATES = 5_000  # for mask average
 MANY = 25_000  # for likelihood's memory
+NAMES, LENGTH = 1024, 25  # to encode, each of so many tokens at most
 GIB = 2**30
 
 
@@ -52,6 +54,32 @@ def masked_model(folder: Path) -> tuple[Any, Any]:
 
 
 Figure = tuple[str, int, float, float, str]  # method, queries, s a query: ours, straightforward
+
+
+def bench_encode(folder: Path) -> Figure:
+    """Names in batches of 128 as they come, padded to 25 tokens, all layers kept."""
+    texts = names(NAMES, 0)
+    random.Random(0).shuffle(texts)
+    model, slow = load(folder, "encoder", CPU), plain(folder, "encoder")
+    encode(model, texts[:64], LENGTH)  # warm
+    vectors: list[Any] = []
+    ours = seconds(lambda: vectors.append(encode(model, texts, LENGTH))) / NAMES
+
+    def straightforward() -> None:
+        states = []
+        for start in range(0, NAMES, 128):
+            batch = texts[start : start + 128]
+            form = {"padding": "max_length", "max_length": LENGTH, "return_tensors": "pt"}
+            tokens = slow.tokenizer(batch, truncation=True, **form)
+            with torch.no_grad():
+                output = slow.model(**tokens, output_hidden_states=True)
+            states.append(output.hidden_states[-1][:, 0])
+        vectors.append(torch.cat(states).numpy())
+
+    theirs = seconds(straightforward) / NAMES
+    apart = abs(vectors[0] - vectors[1]).max()
+    note = f"batches of 128, padded to {LENGTH} tokens; vectors within {apart:.0e}"
+    return "encode", NAMES, ours, theirs, note
 
 
 def bench_fill_mask(folder: Path) -> Figure:
@@ -252,6 +280,7 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
 
 
 BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
+    "encode": (bench_encode, bert),
     "fill_mask": (bench_fill_mask, bert),
     "mask_average": (bench_mask_average, bert),
     "xfactr": (bench_xfactr, bert),

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from medprobe.benchmarks import lipid
 
@@ -89,8 +88,8 @@ def _record(rng: random.Random, words: list[str], names: list[str]) -> bytes:
     return text.encode()
 
 
-def measure(folder: Path, names: list[str], files: int, queue: Any) -> None:
-    """Search the first `files` files; put prompts, seconds and the peak of memory in MB."""
+def measure(folder: Path, names: list[str], files: int) -> tuple[int, float, float, float]:
+    """Search the first `files` files: prompts, seconds, the peak of memory and the text in MB."""
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
     harvester = lipid.Harvester({"chem": names}, PERIOD)
@@ -98,23 +97,19 @@ def measure(folder: Path, names: list[str], files: int, queue: Any) -> None:
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     prompts = [row for rows in found.values() for row in rows]
-    queue.put((len(prompts), seconds, peak, len(json.dumps(prompts)) / MEGABYTE))
+    return len(prompts), seconds, peak, len(json.dumps(prompts)) / MEGABYTE
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--small", action="store_true")
     size = 1000 * MEGABYTE // (10 if parser.parse_args().small else 1)
-    context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "pubmed"
         names = generate(folder, size)
         for files in (1, FILES):
-            queue = context.Queue()
-            process = context.Process(target=measure, args=(folder, names, files, queue))
-            process.start()
-            prompts, seconds, peak, held = queue.get()
-            process.join()
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                prompts, seconds, peak, held = pool.apply(measure, (folder, names, files))
             megabytes = size * files / FILES / MEGABYTE
             print(
                 f"pubmed: {megabytes:.0f} MB of XML, {prompts:,} prompts ({held:.0f} MB as text): "

@@ -146,26 +146,15 @@ def _plain(queries: pd.DataFrame) -> Queries:
     return list(queries[columns].itertuples(index=False, name=None))
 
 
-def _measure(way: Callable[[Path], Queries], data: Path, results: Any) -> None:
-    """Seconds, peak memory, and a digest of the queries of one way, run in this process."""
+def measure(way: Callable[[Path], Queries], data: Path) -> dict[str, Any]:
+    """Seconds, peak memory, and a digest of the queries of one way, run in a fresh process."""
     start, start_cpu = time.perf_counter(), time.process_time()
     queries = way(data)
     seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     digest = hashlib.sha256(json.dumps(queries).encode()).hexdigest()
-    found = {"seconds": seconds, "cpu": cpu, "gib": peak}
-    results.put({**found, "queries": len(queries), "digest": digest})
-
-
-def measure(way: Callable[[Path], Queries], data: Path) -> dict[str, Any]:
-    """`_measure` in a fresh process."""
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    process = context.Process(target=_measure, args=(way, data, results))
-    process.start()
-    found: dict[str, Any] = results.get()
-    process.join()
-    return found
+    costs = {"seconds": seconds, "cpu": cpu, "gib": peak}
+    return {**costs, "queries": len(queries), "digest": digest}
 
 
 def main() -> None:
@@ -178,7 +167,10 @@ def main() -> None:
     ways = {"medprobe": ours} if full else {"medprobe": ours, "pandas in chunks": pandas_in_chunks}
     with tempfile.TemporaryDirectory() as folder:
         generate(Path(folder), relations)
-        found = {name: measure(way, Path(folder)) for name, way in ways.items()}
+        found = {}
+        for name, way in ways.items():
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                found[name] = pool.apply(measure, (way, Path(folder)))
     print(f"{rows:,} RRF rows to {found['medprobe']['queries']:,} queries")
     print(f"{'':18}{'seconds':>9}{'CPU s':>8}{'rows/s':>13}{'peak GiB':>10}")
     for name, one in found.items():

@@ -123,24 +123,6 @@ def test_the_search_ranks_as_scoring_everything_does(
         )
         places = [rank for rank, i in enumerate(expected, start=1) if i in equal]
         assert ranking.rank == (places[0] if places else None)
-        assert all(ranking.certain)
-
-
-@given(names=NAMES, seed=st.integers(0, 2**16), most=st.integers(1, 12))
-def test_what_a_search_that_is_cut_short_calls_certain_is_so(names, seed, most):
-    model = ScriptedModel(seed, 2, (1,))
-    rows = {row: leaf for leaf, of in enumerate(Trie.build(names).rows) for row in of}
-    result, rankings = searched(model, names, SearchGoal(3, (rows[0],), most))
-    for variant, ranking in enumerate(rankings):
-        expected, _ = everything(model, names, variant)
-        certain = [
-            row for (row, _), sure in zip(ranking.names, ranking.certain, strict=True) if sure
-        ]
-        assert certain == expected[: len(certain)]
-        assert ranking.certain == sorted(ranking.certain, reverse=True)
-        place = next(i for i, row in enumerate(expected, 1) if names[row] == names[0])
-        assert ranking.rank <= place if not ranking.rank_certain else ranking.rank == place
-    assert result.opened < most + len(names) + 20
 
 
 def test_a_model_with_clear_likes_has_little_read():

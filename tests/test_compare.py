@@ -20,7 +20,7 @@ from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
-from medprobe.report.results import Results, overlap
+from medprobe.report.results import Results
 from medprobe.stages.compare import compare, with_names, write_pages_of_benchmark
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
@@ -279,9 +279,6 @@ def test_small_questions() -> None:
     assert sweep("contrastive:original") is None
     assert sweep("contrastive") is None
     assert format_value("acc_at_1", float("nan")) == "–"
-    a, b = pd.Series({"low": 0.1, "high": 0.2}), pd.Series({"low": 0.2, "high": 0.3})
-    assert overlap(a, b)
-    assert not overlap(a, b + 0.01)
 
 
 @pytest.mark.parametrize(("text", "shown_names"), [(False, ["C2", "chf"]), (True, ["chf", "gout"])])

@@ -128,18 +128,6 @@ def test_totals_alone_are_those_of_both_variants(arch, tiny_model):
     pd.testing.assert_frame_equal(totals, expected, rtol=0, atol=1e-4)
 
 
-def test_a_search_that_is_cut_short_says_what_is_certain(tiny_model):
-    whole, cut = predicted(tiny_model("gpt2")), predicted(tiny_model("gpt2"), most_nodes=80)
-    keys = ["variant", "query_id", "rank"]
-    both = cut.merge(whole, on=keys, suffixes=("", "_whole"))
-    certain = both[both["certain"]]
-    assert (certain["prediction"] == certain["prediction_whole"]).all()
-    assert 0 < len(certain) < len(whole)
-    assert set(cut["query_id"]) == set(whole["query_id"])
-    predictions = predicted(tiny_model("gpt2"), most_nodes=80, ranks=True)
-    assert not predictions["answer_rank_certain"].all()
-
-
 def test_a_masked_models_shortlist_does_not_give_ranks(tiny_model):
     with pytest.raises(BadInput, match="set shortlist: 0"):
         predicted(tiny_model("bert"), ranks=True)

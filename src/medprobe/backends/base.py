@@ -34,14 +34,12 @@ class Ranking:
         names: The names to rank; equal scores go by their order.
         k: How many names are ranked.
         answers: For each prompt the indices of names whose best rank is needed too.
-        max_nodes: The most nodes of a search; 0: no limit.
         variants: 1 ranks by the total alone, 2 by the mean per token too.
     """
 
     names: Sequence[str]
     k: int
     answers: Sequence[Sequence[int]] = ()
-    max_nodes: int = 0
     variants: int = len(VARIANTS)
 
 
@@ -142,7 +140,7 @@ def rank_by_scores(scores: Sequence[float], k: int, answers: Sequence[int] = ())
     if len(answers):
         places = np.flatnonzero(np.isin(ranking.best_indices(values, len(values)), answers))
         rank = int(places.min()) + 1
-    return VariantRanking([(i, float(values[i])) for i in order], [True] * len(order), rank)
+    return VariantRanking([(i, float(values[i])) for i in order], rank)
 
 
 def text_of(model: Model, prompt: Prompt) -> str:

@@ -103,6 +103,5 @@ class Transformers:
             ranking.k,
             sources=[source for _, source in prompts if source],
             answers=ranking.answers,
-            max_nodes=ranking.max_nodes,
             variants=ranking.variants,
         )

@@ -15,7 +15,7 @@ import click
 
 from medprobe import fork_server
 from medprobe.commands import timings
-from medprobe.core.errors import BadInput, without_quotes
+from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
 
 HEADINGS: Final = {
@@ -122,7 +122,7 @@ class Commands(click.Group):
             problem = f"{command}: needs {error.name}; pip install 'medprobe[{extra}]'"
             raise OneLine(problem) from error
         except Exception as error:
-            if not ctx.params["verbose"] and _is_out_of_memory(error):
+            if not ctx.params["verbose"] and is_out_of_memory(error):
                 raise OneLine(f"medprobe {ctx.invoked_subcommand}: {OUT_OF_MEMORY}") from error
             if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
                 raise
@@ -142,12 +142,6 @@ def _extra_with(module: str) -> str:
         if requirement and requirement[1] == package:
             return requirement[2]
     return ""
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether an error reports that memory was refused; libraries word it differently."""
-    words = ("can't allocate memory", "Cannot allocate memory", "failed to map segment")
-    return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in words)
 
 
 def _is_full(error: Exception) -> bool:

@@ -10,6 +10,10 @@ from typing import Any, Final
 # context variable, since the readers that raise errors are far below the command that knows the
 # answer: as an argument it would pass through each reader, builder, validator and worker between.
 quoting: Final[ContextVar[bool]] = ContextVar("quoting", default=True)
+MEMORY_REFUSED: Final = (
+    *("out of memory", "can't allocate memory"),
+    *("Cannot allocate memory", "failed to map segment"),
+)
 LONGEST: Final = 1_000  # characters of a problem: foreign files can hold much
 
 
@@ -79,3 +83,14 @@ def nearest(word: str, words: list[str]) -> str:
 
     matches = difflib.get_close_matches(word, words, n=1)
     return f" (did you mean '{matches[0]}'?)" if matches else ""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports that a machine or device refused memory.
+
+    Libraries word it differently.
+
+    >>> is_out_of_memory(RuntimeError("CUDA out of memory.")), is_out_of_memory(ValueError("7"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_REFUSED)

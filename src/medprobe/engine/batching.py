@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, is_out_of_memory
 from medprobe.core.progress import report_progress
 
 
@@ -77,10 +77,7 @@ def compute_in_batches(
 
 def out_of_memory(error: BaseException) -> bool:
     """Return whether a device or the machine ran out of memory; if so, free what can be freed."""
-    if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not (
-        isinstance(error, RuntimeError)
-        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
-    ):
+    if not is_out_of_memory(error):
         return False
     gc.collect()
     if torch.cuda.is_available():

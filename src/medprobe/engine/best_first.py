@@ -45,19 +45,16 @@ class SearchGoal:
 
     k: int
     answers: tuple[int, ...] = ()  # leaves
-    max_nodes: int = 0  # nodes to open, without those towards answers and a first leaf; 0: all
     variants: int = len(VARIANTS)  # 1: the total alone, which needs a tenth of the nodes or less
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The leaves that were scored, and an upper bound for all others."""
+    """The leaves that were scored; no other can be among the best."""
 
     leaves: np.ndarray
     scores: np.ndarray  # [variants, leaves]
     slack: np.ndarray  # [variants]: scores further apart are in order
-    bounds: np.ndarray  # [variants]: of what a search that was cut short left out, else -inf
-    opened: int  # nodes
 
 
 def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
@@ -98,16 +95,13 @@ def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
         state.keep(unpruned)
         bounds, can_improve = bounds[:, unpruned], can_improve[:, unpruned]
         needed = needed[unpruned]
-        at_limit = aim.max_nodes and state.opened >= aim.max_nodes
-        if not len(state.nodes) or (at_limit and len(state.leaves) and not needed.any()):
-            break
+        if not len(state.nodes):
+            return SearchResult(state.leaves, scores, slack)
         if not state.by_name and state.tokens_read > READ_ALL_SHARE * state.all_tokens:
             state.split_into_leaves()
             continue
         opening = needed | _widest(bounds, can_improve, max(WIDTH, int(SHARE * state.opened)))
         state.open(opening, (yield state.requests(opening)))
-    bounds_left = np.where(can_improve, bounds, -np.inf).max(1, initial=-np.inf)
-    return SearchResult(state.leaves, scores, slack, bounds_left, state.opened)
 
 
 class _SearchState:
@@ -207,9 +201,7 @@ class VariantRanking:
     """The ranking of one variant."""
 
     names: list[tuple[int, float]]  # the k best, and ties (`ranking.best_indices`): index and score
-    certain: list[bool]  # is it certain that no unread name ranks higher?
     rank: int | None = None  # of the best answer among all names, if answers were given
-    rank_certain: bool = True
 
 
 def rank_names(
@@ -251,9 +243,5 @@ def rank_names(
         (rows[i][0], float(ranked[i]))
         for i in ranking.best_indices(ranked, aim.k, ranking.MAX_TIES)
     ]
-    certain_above = float(result.bounds[variant]) + slack
-    rank, place = next(
-        ((i, place) for i, (_, place) in enumerate(rows, start=1) if answers[place]), (None, 0)
-    )
-    rank_certain = rank is None or bool(scores[place] > certain_above)
-    return VariantRanking(best, [score > certain_above for _, score in best], rank, rank_certain)
+    rank = next((i for i, (_, place) in enumerate(rows, start=1) if answers[place]), None)
+    return VariantRanking(best, rank)

@@ -60,7 +60,6 @@ def find_likeliest(
     *,
     sources: Sequence[Tokens] = (),
     answers: Sequence[Sequence[int]] = (),
-    max_nodes: int = 0,
     variants: int = len(VARIANTS),
     on_reader: Callable[[Reader], object] = lambda reader: None,
 ) -> list[list[VariantRanking]]:
@@ -74,7 +73,6 @@ def find_likeliest(
         k: How many names are ranked.
         sources: What an encoder-decoder model reads for each slot.
         answers: For each slot the indices of names whose best rank is needed too.
-        max_nodes: The most nodes opened for a slot; 0: no limit.
         variants: 1 ranks by the total alone, which reads far fewer tokens; 2 by the mean too.
         on_reader: Gets the reader, which counts the tokens read.
 
@@ -91,7 +89,7 @@ def find_likeliest(
     for prompt, query in zip(prompts, where, strict=True):
         _check_window(prompt, model.max_length, query, tries.names)
     aims = [
-        SearchGoal(k, prompt.trie.leaves_of(rows), max_nodes, variants)
+        SearchGoal(k, prompt.trie.leaves_of(rows), variants)
         for prompt, rows in zip(prompts, answers or [()] * len(slots), strict=True)
     ]
     on_reader(reader := Reader(model, prompts))

@@ -5,7 +5,6 @@ In all of them a series has its name in the legend, and a mark its numbers for t
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any, Final
 
 import pandas as pd
@@ -27,12 +26,6 @@ LETTERS: Final = 22  # in one line of a label
 ENTRY: Final = 60  # letters in one line of the legend
 TICKS: Final = 60  # letters below an axis, side by side
 WHOLE: Final = 4  # an axis that reaches so far needs no fractions
-
-# Where a point's name may stand: to its right, left, above, below, and at its corners; so many
-# points away from it, and the point's own half width.
-SIDES: Final = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)]
-FAR: Final = [6, 14, 24, 36]
-POINT: Final = 4
 
 
 def label(metric: str, *about: str) -> str:
@@ -173,7 +166,7 @@ def curves(
 
 
 def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
-    """Draw one point per row, its colour by the column `series`, with its name (column `name`).
+    """Draw one point per row; each has its name (the column `series`) in the legend.
 
     `x` has a logarithmic scale.
     """
@@ -181,53 +174,19 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
 
     rows = rows.dropna(subset=[x, y])
     texts = {}
-    with drawing(3.6) as (axes, finish):
-        for index, (name, part) in enumerate(rows.groupby(series, sort=False)):
-            style = {"markersize": 6, "label": name, "gid": f"{VALUES}: {name}"}
-            axes.plot(part[x], part[y], _mark(index), color=_colour(index), **style)
-            texts[str(name)] = [
-                f"{name}\n{row['name']}\n{labels[0]} {row[x]:.4g}, {labels[1]} {row[y]:.4g}"
-                for row in part.to_dict("records")
-            ]
+    with drawing(3.2) as (axes, finish):
+        for index, row in enumerate(rows.to_dict("records")):
+            name = str(row[series])
+            style = {"markersize": 6, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
+            axes.plot(row[x], row[y], _mark(index), color=_colour(index), **style)
+            texts[name] = [f"{name}\n{labels[0]} {row[x]:.4g}, {labels[1]} {row[y]:.4g}"]
         axes.set_xscale("log", subs=[])
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.margins(x=0.12, y=0.12)
-        named = [(row[x], row[y], row["name"]) for row in rows.to_dict("records")]
-        return finish(texts, lambda: _name(axes, named))
-
-
-def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:
-    """Put each point's name in the nearest place where it meets no point and no other name.
-
-    A line leads to it if that place is far. The axes are laid out before. A name without such a
-    place is left out.
-    """
-    from matplotlib.transforms import Bbox
-
-    places = axes.transData.transform([point[:2] for point in points])
-    reach = POINT * axes.figure.dpi / 72
-    taken = [Bbox([place - reach, place + reach]) for place in places]
-    for x, y, name in points:
-        for far, (right, up) in product(FAR, SIDES):
-            place = {"xytext": (far * right, far * up), "textcoords": "offset points"}
-            text = axes.annotate(
-                name,
-                (x, y),
-                fontsize=8,
-                ha={1: "left", 0: "center", -1: "right"}[right],
-                va={1: "bottom", 0: "center", -1: "top"}[up],
-                **place,
-            )
-            box = text.get_window_extent()
-            if axes.bbox.x0 < box.x0 and box.x1 < axes.bbox.x1 and not box.count_overlaps(taken):
-                taken.append(box)
-                if far > FAR[0]:
-                    axes.annotate("", (x, y), arrowprops={"arrowstyle": "-", "lw": 0.5}, **place)
-                break
-            text.remove()
+        return finish(texts)
 
 
 def stacked(shares: pd.DataFrame, label: str) -> str:

@@ -62,9 +62,8 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
         height: of the axes in inches, without the legend.
 
     Yields:
-        `axes`, and `finish(values, last)`. `values` has a text for each mark of each series (see
-        `compact`). `last` draws what must know the places of everything else, such as labels that
-        may not cover one another.
+        `axes`, and `finish(values)`, where `values` has a text for each mark of each series (see
+        `compact`).
 
     Example:
         >>> with drawing(2.8) as (axes, finish):
@@ -79,14 +78,9 @@ def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
 
-        def finish(
-            values: Mapping[str, Sequence[str]], last: Callable[[], None] | None = None
-        ) -> str:
+        def finish(values: Mapping[str, Sequence[str]]) -> str:
             if len(values) > 1:
                 _add_legend(figure, height, [*values])
-            if last is not None:
-                figure.draw_without_rendering()
-                last()
             stream = io.StringIO()
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
             return compact(stream.getvalue(), values)

@@ -51,9 +51,6 @@ class Likelihood(Method):
         candidates, or the first rank after them if no answer is a candidate.
 
         Causal and encoder-decoder models are searched (`engine.best_first`); the ranking is exact.
-        With `most_nodes` a search ends after that many nodes. Each row then records whether it is
-        `certain` that no unread name ranks before it, and the same for the answer
-        (`answer_rank_certain`), whose rank is otherwise the best possible one.
 
         Each score of a masked model takes a pass per token, so only the names that mask average
         ranks among the best `shortlist` are scored; 0 means all names.
@@ -64,9 +61,6 @@ class Likelihood(Method):
         hundredth of the tokens if the model knows the names."""
         ranks: bool = False
         """Record the rank of the best answer among all candidates (`answer_rank`)."""
-        most_nodes: int = Field(0, ge=0)
-        """End the search after this many nodes per query; the table then says what is certain. 0:
-        search until the ranking is exact."""
         shortlist: int = Field(50, ge=0)
         """Masked models: score only this many names per query, the best by mask average. 0: all
         names."""
@@ -123,7 +117,6 @@ class Likelihood(Method):
             names,
             task.k,
             answers=[answer_indices for _, answer_indices in label_by_key],
-            max_nodes=self.settings.most_nodes,
             variants=len(VARIANTS) if self.settings.per_token else 1,
         )
         inputs = self.backend.tokenize(prompts, labels)
@@ -134,13 +127,9 @@ class Likelihood(Method):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
                     rank_columns["answer_rank"] = result.rank or len(names) + 1
-                if self.settings.ranks and self.settings.most_nodes:
-                    rank_columns["answer_rank_certain"] = result.rank_certain
                 named_scores = [(names[i], score) for i, score in result.names]
-                rows = ranking.prediction_rows(query_id, named_scores, variant)
-                for row, certain in zip(rows, result.certain, strict=True):
-                    certainty = {"certain": certain} if self.settings.most_nodes else {}
-                    yield {**row, **rank_columns, **certainty}
+                for row in ranking.prediction_rows(query_id, named_scores, variant):
+                    yield {**row, **rank_columns}
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""

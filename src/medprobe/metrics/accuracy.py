@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
-from medprobe.core.errors import BadInput
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import KEYS, check_queries, read_queries, summarise, weighted
 
 KS: Final = (1, 5, 10)
 _AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
@@ -71,10 +70,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Raises:
         BadInput: a prediction's query is not among them.
     """
-    is_foreign = ~predictions["query_id"].isin(queries["query_id"])
-    for query in predictions.loc[is_foreign, "query_id"].head(1):
-        problem = "a prediction's query is not in the benchmark"
-        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
+    check_queries(predictions, queries)
     has_scores = ties and bool(predictions["score"].notna().all())
     if predictions.empty:
         return _values_of_run(predictions, queries, has_scores)

@@ -12,13 +12,13 @@ a test careful: at a level of .05 it errs less often than that. Half of it is co
 mid-p (Lancaster 1961; for two systems' hits: Fagerland, Lydersen and Laake 2013).
 """
 
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 from scipy.special import stdtrit
 
 from medprobe.metrics.intervals import percentiles, resampled_means
+from medprobe.metrics.two_way import POWER_QUANTILE
 
 FEW: Final = 6  # clusters that differ: to so few mid-p would promise too much, 1 outcome in 16
 COUNTED: Final = 16  # clusters that differ: so few have their outcomes listed one by one
@@ -126,10 +126,8 @@ def holm(chances: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def smallest_difference(
-    sums: np.ndarray, sizes: np.ndarray, level: float = 0.05, power: float = 0.8
-) -> float:
-    """The smallest true mean difference that a test finds with the given power (Cohen 1988).
+def smallest_difference(sums: np.ndarray, sizes: np.ndarray, level: float = 0.05) -> float:
+    """The smallest true mean difference that a test finds four times in five (Cohen 1988).
 
     It follows from the noncentral t, or, if few clusters differ, from the number of clusters that
     must differ at all. Infinite if even all clusters on one side are too few; NaN if no cluster
@@ -139,7 +137,6 @@ def smallest_difference(
         sums: (weighted) sums of differences, [clusters].
         sizes: sums of weights, [clusters].
         level: of the test.
-        power: chance of finding the difference.
     """
     n, differ = len(sums), np.abs(sums) > 1e-9 * np.abs(sums).max(initial=0.0)
     if n < 2 or not differ.any():
@@ -149,11 +146,12 @@ def smallest_difference(
         needed = max(needed - 1, FEW + 1)  # of which mid-p counts one
     if n < needed:
         return float("inf")
-    z = NormalDist().inv_cdf(power)
     mean = sums.sum() / sizes.sum()
     errors = sums - mean * sizes
     spread = np.sqrt(n / (n - 1) * (errors**2).sum())
     t = stdtrit(n - 1, 1 - level / 2)
-    by_spread = (t + z * np.sqrt(1 + t**2 / (2 * (n - 1)))) * spread  # noncentral t, nearly
-    by_count = (needed + z * np.sqrt(needed)) * np.abs(sums[differ]).mean()
+    by_spread = (
+        t + POWER_QUANTILE * np.sqrt(1 + t**2 / (2 * (n - 1)))
+    ) * spread  # noncentral t, nearly
+    by_count = (needed + POWER_QUANTILE * np.sqrt(needed)) * np.abs(sums[differ]).mean()
     return float(max(by_spread, by_count) / sizes.sum())

@@ -31,7 +31,7 @@ from medprobe.core.tables import (
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.intervals import interval, resampled_means
-from medprobe.metrics.summary import DIGITS, KEYS, read_queries
+from medprobe.metrics.summary import KEYS, number_table, read_queries
 
 RATED: Final = "rated"  # of a part's name
 AMONG: Final = 0.9  # of a system's first predictions must be among the items
@@ -232,10 +232,9 @@ def _draws(numbers: np.ndarray[Any, Any], scoring: Scoring, seed: int) -> np.nda
 def _numbers(
     value: float, draws: np.ndarray[Any, Any], n: int, scoring: Scoring
 ) -> dict[str, float]:
-    low, high = interval(np.array([value]), draws, scoring.params.confidence, n)
-    edges = {"value": float(value), "low": float(low[0]), "high": float(high[0])}
-    defined = {name: number for name, number in edges.items() if not np.isnan(number)}
-    return {name: round(number, DIGITS) for name, number in defined.items()} | {"n": n}
+    values = np.array([value])
+    low, high = interval(values, draws, scoring.params.confidence, n)
+    return number_table([RATED], n, value=values, low=low, high=high)[RATED]
 
 
 def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:

@@ -19,13 +19,17 @@ from numpy.typing import NDArray
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import draw_multiplicities, interval
-from medprobe.metrics.summary import DIGITS
+from medprobe.metrics.summary import number_table
 
 FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
 ALL: Final = "full"  # the subset of all categories
 MEANS: Final = ("macro", "weighted")
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
 READ: Final = ["query_id", "replicate", "prediction", "label", "score"]  # of a disease's rows
+_F1: Final = "of the positive class; Alghanmi et al. 2021"
+_RELEASED: Final = "the authors' code: over positive examples alone"
+_TOP: Final = "share of positives that score above the negatives made from them, ties shared"
+_AUC: Final = "chance that a positive of a disease scores above a negative, ties one half"
 
 Floats = NDArray[np.float64]
 
@@ -39,33 +43,10 @@ class F1(Scorer):
     """
 
     METRICS = (
-        Metric("f1", "F1", "higher", 0.0, 1.0, "of the positive class; Alghanmi et al. 2021", True),
-        Metric(
-            "f1_as_released",
-            "F1 as released",
-            "higher",
-            0.0,
-            1.0,
-            "the authors' code: over positive examples alone",
-        ),
-        Metric(
-            "top_1",
-            "top-1",
-            "higher",
-            0.0,
-            1.0,
-            "share of positives that score above the negatives made from them, ties shared",
-            tested=True,
-        ),
-        Metric(
-            "auc",
-            "AUC",
-            "higher",
-            0.0,
-            1.0,
-            "chance that a positive of a disease scores above a negative, ties one half",
-            guessing=0.5,
-        ),
+        Metric("f1", "F1", "higher", 0.0, 1.0, _F1, tested=True),
+        Metric("f1_as_released", "F1 as released", "higher", 0.0, 1.0, _RELEASED),
+        Metric("top_1", "top-1", "higher", 0.0, 1.0, _TOP, tested=True),
+        Metric("auc", "AUC", "higher", 0.0, 1.0, _AUC, guessing=0.5),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -160,18 +141,7 @@ def _count_seed(
     score: Floats,
     size: int,
 ) -> tuple[Floats, Floats, Floats]:
-    """Count the outcomes of one seed.
-
-    Args:
-        is_predicted: does the model give the disease? [examples]
-        true: does the patient have it? [examples]
-        group: the index of the group of each example, [examples].
-        score: of the positive class, [examples].
-        size: how many groups there are.
-
-    Returns:
-        `counts`, `top` and `above` of `Outcomes`, without the axis of seeds.
-    """
+    """Count one seed's `counts`, `top` and `above`; all arguments are [examples], `size` groups."""
     kinds = (is_predicted & true, is_predicted & ~true, ~is_predicted & true)
     counts = np.stack([np.bincount(group, kind, size) for kind in kinds], axis=-1).astype(float)
     positive_scores = np.full(size, np.nan)  # NaN where a group has no positive
@@ -273,17 +243,9 @@ def _numbers(
     value = seeds.mean(axis=0)
     draws = np.where(np.isnan(draws), value, draws)
     low, high = interval(value, draws, confidence, units)
-    table: dict[str, dict[str, float]] = {}
-    for index, metric in enumerate(ESTIMATES):
-        if np.isnan(value[index]):
-            continue
-        numbers = {"value": value[index], "low": low[index], "high": high[index]}
-        if len(seeds) > 1:
-            numbers["std"] = seeds[:, index].std(ddof=1)
-        defined = {name: number for name, number in numbers.items() if not np.isnan(number)}
-        rounded = {name: round(float(number), DIGITS) for name, number in defined.items()}
-        table[metric] = {**rounded, "n": n}
-    return table
+    std = seeds.std(axis=0, ddof=1) if len(seeds) > 1 else np.full(len(value), np.nan)
+    table = number_table(ESTIMATES, n, value=value, low=low, high=high, std=std)
+    return {metric: numbers for metric, numbers in table.items() if "value" in numbers}
 
 
 SCORER = F1()

@@ -9,10 +9,9 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import KEYS, check_queries, read_queries, summarise, weighted
 
 _K: Final = "K of Gekhman et al. 2025: share of pairs, ties one half"
 _K_ALL: Final = "K* of Gekhman et al. 2025: share of queries"
@@ -55,9 +54,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     Raises:
         BadInput: the predictions are of another benchmark.
     """
-    for query in predictions.loc[~predictions["query_id"].isin(queries["query_id"]), "query_id"]:
-        problem = "a prediction's query is not in the benchmark"
-        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
+    check_queries(predictions, queries)
     is_right = predictions["hit"].astype(bool)
     rows = predictions[[*KEYS, "score"]]
     pairs = rows[is_right].merge(rows[~is_right], on=KEYS, suffixes=("_right", "_wrong"))

@@ -152,17 +152,7 @@ def _counts(
 
 
 def _resample(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Sums over all triples, followed by sums over resamples of their clusters.
-
-    Args:
-        values: [triples, resources, 3].
-        clusters: the cluster of each triple, as codes from 0.
-        resamples: number of resamples.
-        seed: of the resamples.
-
-    Returns:
-        [1 + resamples, resources, 3].
-    """
+    """Sums of values [triples, resources, 3], then of resamples of clusters: [1 + resamples, …]."""
     sums = np.zeros((clusters.max() + 1, values[0].size))
     np.add.at(sums, clusters, values.reshape(len(values), -1))
     resample_sums = resampled_sums(sums, resamples, seed)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from medprobe.metrics import Metric, Scoring
 from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
-from medprobe.metrics.summary import DIGITS
+from medprobe.metrics.summary import number_table
 
 # rows and their weights [resamples, rows] -> values [resamples, metrics]
 Statistic = Callable[[pd.DataFrame, np.ndarray], np.ndarray]
@@ -67,17 +67,7 @@ def summarise_statistic(
 def _estimate(
     rows: pd.DataFrame, masks: Sequence[np.ndarray], scoring: Scoring, statistic: Statistic
 ) -> np.ndarray:
-    """Compute the statistic of each group of rows and replicate, for the sample and each resample.
-
-    Args:
-        rows: as in `summarise_statistic`.
-        masks: of the groups, [rows] each.
-        scoring: resamples and seed.
-        statistic: values of weighted rows.
-
-    Returns:
-        [groups, replicates, 1 + resamples, metrics].
-    """
+    """The statistic by group: [groups, replicates, 1 + resamples, metrics]; the sample is first."""
     cluster, clusters = pd.factorize(rows["cluster"], sort=True)
     replicate, replicates = pd.factorize(rows["replicate"], sort=True)
     cells = [mask & (replicate == index) for mask in masks for index in range(len(replicates))]
@@ -99,31 +89,14 @@ def _round_numbers(
     counts: tuple[int, int],
     confidence: float,
 ) -> dict[str, Any]:
-    """The numbers of each metric, rounded.
+    """The numbers of each metric, from `values` [1 + resamples, metrics] and those by replicate.
 
-    Args:
-        metrics: in the order of the columns.
-        values: of the sample and of resamples, [1 + resamples, metrics].
-        replicate_values: of the sample by replicate, [replicates, metrics].
-        counts: the numbers of clusters and of rows.
-        confidence: of the intervals.
+    `counts` are the numbers of clusters and of rows.
     """
     clusters, n = counts
     scales = [metric.scale for metric in metrics]
     low, high = interval(values[0], values[1:], confidence, clusters, scales=scales)
-    deviation = (
-        replicate_values.std(axis=0, ddof=1)
-        if len(replicate_values) > 1
-        else np.full(len(low), np.nan)
-    )
-    table = {}
-    for index, metric in enumerate(metrics):
-        numbers = {
-            "value": values[0, index],
-            "low": low[index],
-            "high": high[index],
-            "std": deviation[index],
-        }
-        rounded = {k: round(float(v), DIGITS) for k, v in numbers.items() if not np.isnan(v)}
-        table[metric.name] = {**rounded, "n": n}
-    return table
+    several = len(replicate_values) > 1
+    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(low), np.nan)
+    names = [metric.name for metric in metrics]
+    return number_table(names, n, value=values[0], low=low, high=high, std=deviation)

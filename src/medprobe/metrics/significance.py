@@ -170,15 +170,15 @@ def split_by_variant(table: pd.DataFrame, model: str, method: str) -> dict[Syste
     }
 
 
-def read_tests(path: Path = TESTS) -> pd.DataFrame:
+def read_tests() -> pd.DataFrame:
     """The table that the stage `significance` made.
 
     Raises:
         BadInput: there is none.
     """
-    if not path.is_file():
-        raise BadInput(path, "no paired tests", "run `medprobe significance`")
-    return pd.read_parquet(path)
+    if not TESTS.is_file():
+        raise BadInput(TESTS, "no paired tests", "run `medprobe significance`")
+    return pd.read_parquet(TESTS)
 
 
 def above_prior(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
@@ -216,20 +216,19 @@ def paired_tests(
     benchmarks: Path,
     params: Params,
     *,
-    metadata_folder: Path = ABOUT,
     now: Progress | None = None,
     executor: Executor = in_this_process,
 ) -> pd.DataFrame:
     """The paired tests of every benchmark: a table with columns SIGNIFICANCE.
 
-    `metadata_folder` holds what is known of each benchmark; `now` counts readings of tables.
+    `now` counts readings of tables.
     """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(predictions, params):
         paths.setdefault(path.stem, []).append(path)
     jobs = []
     for name, benchmark_paths in sorted(paths.items()):
-        benchmark_files = (benchmarks / name, metadata_folder / f"{name}.json")
+        benchmark_files = (benchmarks / name, ABOUT / f"{name}.json")
         jobs.append(
             Job(
                 f"paired tests of {name}",

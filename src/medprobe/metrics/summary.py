@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.commonest import answer_keys
+from medprobe.core.errors import BadInput
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.intervals import Scale, counts_of_clusters, interval, replicate_weights
@@ -53,6 +54,14 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
 def _first_entry(entry: object) -> str:
     """A text, or the first of a list of them; empty where there is none."""
     return entry if isinstance(entry, str) else next(iter(entry), "")  # type: ignore[call-overload]
+
+
+def check_queries(predictions: pd.DataFrame, queries: pd.DataFrame) -> None:
+    """Raise BadInput for the first prediction whose query is not in the benchmark."""
+    is_foreign = ~predictions["query_id"].isin(queries["query_id"])
+    for query in predictions.loc[is_foreign, "query_id"].head(1):
+        problem = "a prediction's query is not in the benchmark"
+        raise BadInput(f"query {query}", problem, "run `dvc repro` to probe the benchmark again")
 
 
 def weighted(values: pd.DataFrame) -> pd.DataFrame:
@@ -112,7 +121,7 @@ def _means(
             scales=[scales.get(metric, "share") for metric in metrics],
             widening=widening,
         )
-        return _numbers(metrics, n, value=value, low=low, high=high, std=deviation)
+        return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
 
     micro = numbers(_divide(totals.sum(axis=1)), rows, is_first.sum())
     if not by_relation:
@@ -203,8 +212,23 @@ def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.nd
     return means.groupby(level="replicate").mean().std().to_numpy(float)
 
 
-def _numbers(metrics: list[str], n: int, **columns: np.ndarray) -> dict[str, dict[str, float]]:
-    """`{metric: {value, low, high, std, n}}`, without what is not a number."""
+def number_table(
+    metrics: Sequence[str], n: int, **columns: np.ndarray
+) -> dict[str, dict[str, Any]]:
+    """Round the numbers of each metric, without those that are not a number.
+
+    Args:
+        metrics: the names, in the order of the columns.
+        n: how many queries, or other units.
+        **columns: `value`, `low`, `high` and `std`, [metrics] each.
+
+    Returns:
+        Metric -> its numbers and `n`.
+
+    Example:
+        >>> number_table(["f1"], 9, value=np.array([0.25]), low=np.array([np.nan]))
+        {'f1': {'value': 0.25, 'n': 9}}
+    """
     return {
         metric: {
             key: round(float(numbers[index]), DIGITS)

@@ -192,10 +192,7 @@ def estimate(rows: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
 def _right_at(size: np.ndarray, hits: np.ndarray, coverage: float) -> np.ndarray:
     """The expected share right of the surest part, [resamples].
 
-    Args:
-        size: rows up to each group of equal signals, from 0, [resamples, 1 + groups].
-        hits: those of them that are right.
-        coverage: the part, of all rows; a fraction of a row counts as such.
+    `size` and `hits` [resamples, 1 + groups] count rows, and right ones, up to each group.
     """
     total = coverage * size[:, -1]
     lines = zip(total, size, hits, strict=True)

@@ -1,5 +1,6 @@
 """Numbers as people read them: shares in per cent, one digit after the point."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import pandas as pd
@@ -70,6 +71,27 @@ def cell(
     shade = value if metric(name).share else None
     text = with_deviation(name, value, std) + interval
     return Cell(text.replace(" %", ""), value, shade)
+
+
+def metric_head(name: str) -> str:
+    """A metric's title and unit, as the head of a column.
+
+    >>> metric_head("acc_at_1"), metric_head("perplexity")
+    ('acc@1, %', 'perplexity')
+    """
+    return metric(name).title + (", %" if metric(name).share else "")
+
+
+def metric_cells(rows: pd.DataFrame, names: Sequence[str], *further: str) -> list[str | Cell]:
+    """Return a cell with its interval per metric, MISSING where there is none.
+
+    Args:
+        rows: those of one system and mean in the comparison.
+        names: the metrics.
+        *further: `std`, if the deviation is shown too.
+    """
+    numbers = rows.set_index("metric")[["value", "low", "high", *further]]
+    return [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING for name in names]
 
 
 def with_deviation(name: str, value: float, std: float | None) -> str:

@@ -13,7 +13,7 @@ from medprobe.metrics.results import OTHER_NAMES, is_control
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE
 from medprobe.metrics.template_free.data_sets import family
 
-__all__ = ["LEVEL", "Results", "comparable", "overlap", "without_controls"]
+__all__ = ["LEVEL", "Results", "comparable", "without_controls"]
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,6 @@ class Results:
 
 def _by_benchmark(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(name): rows for name, rows in table.groupby("benchmark", sort=False)}
-
-
-def overlap(a: pd.Series, b: pd.Series) -> bool:
-    """Do the intervals of two rows of the comparison share a value?"""
-    return bool(a["low"] <= b["high"] and b["low"] <= a["high"])
 
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from medprobe.metrics.template_free.data_sets import (
 from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, part
 from medprobe.report.numbers import MISSING
 from medprobe.report.results import LEVEL, Results
-from medprobe.report.verdicts import MARK, p_value
+from medprobe.report.verdicts import MARK, p_cell
 
 SHARE: Final = "{:.1%}"
 EDGES: Final = {  # the interval of a column
@@ -107,8 +107,9 @@ def _perplexity(results: Results) -> list[Part]:
         return []
     means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
     labels = ("perplexity, mean over models", plots.label("acc_at_1"))
-    drawn = means.assign(acc_at_1=100 * means["acc_at_1"])
-    plot = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels)
+    named = means["name"] + ", " + means["kind"]
+    drawn = means.assign(acc_at_1=100 * means["acc_at_1"], named=named)
+    plot = plots.points(drawn, "perplexity", "acc_at_1", "named", labels)
     caption = "Each data set's mean perplexity and accuracy."
     drawing = Drawing("template-free-perplexity", plot, caption)
     formats = {"r": "{:.2f}"}
@@ -236,7 +237,7 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
     if pd.isna(value):
         return MISSING
     if name in ("p", "p_holm"):
-        return Cell(p_value(value).removeprefix("p ").removeprefix("= "), value)
+        return p_cell(value)
     edges = [row.get(edge) for edge in EDGES.get(name, ())]
     numbers = [value, *edges] if edges and not any(pd.isna(edge) for edge in edges) else [value]
     text, *interval = (form.format(number).removesuffix("%") for number in numbers)

@@ -79,6 +79,15 @@ def p_value(p: float) -> str:
     return f"p = {rounded if (float(rounded) < LEVEL) == (p < LEVEL) else f'{p:.3g}'}"
 
 
+def p_cell(p: float) -> Cell:
+    """A p in a column of its own.
+
+    >>> p_cell(0.0312).text, p_cell(1e-7).text
+    ('0.03', '< 0.001')
+    """
+    return Cell(p_value(p).removeprefix("p ").removeprefix("= "), p)
+
+
 def difference(name: str, test: Verdict | None, *, clear: bool | None = None) -> str | Cell:
     """Return a tested difference of a metric, its p below it.
 

@@ -9,7 +9,7 @@ from medprobe.figures.rows import without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric
 from medprobe.report.results import Results, comparable, without_controls
-from medprobe.report.verdicts import p_value
+from medprobe.report.verdicts import p_cell
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
 BEST: Final = ("acc_at_1_best_wording", "best_wording_gain")
@@ -128,16 +128,12 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
         [
             *name.split(":", 1),
             *(numbers.get((name, key), MISSING) for key in PART),
-            _chance(chances[name]) if name in chances else MISSING,
+            p_cell(chances[name]) if name in chances else MISSING,
         ]
         for name in sorted(set(rows["part"]))
     ]
     heads = ["changed", "to", *map(_title, PART), "corrected p"]
     return Table(heads, body, BY_PART)
-
-
-def _chance(p: float) -> Cell:
-    return Cell(p_value(p).removeprefix("p ").removeprefix("= "), p)
 
 
 def _title(name: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_value, metric
 from medprobe.report.results import LEVEL, Results
-from medprobe.report.verdicts import p_value, units
+from medprobe.report.verdicts import p_cell, units
 
 KINDS: Final = {  # of families: what their pairs are
     "models": "models under one method",
@@ -75,7 +75,7 @@ def _pairs(tests: pd.DataFrame, name: str) -> Table:
             MISSING
             if pd.isna(row.low)
             else f"[{format_difference(name, row.low)}, {format_difference(name, row.high)}]",
-            Cell(p_value(row.p_holm).removeprefix("p ").removeprefix("= "), row.p_holm),
+            p_cell(row.p_holm),
             "yes" if row.p_holm < LEVEL else "no",
         ]
         for row in tests.itertuples()

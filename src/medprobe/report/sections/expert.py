@@ -7,7 +7,7 @@ import pandas as pd
 from medprobe.metrics.expert import RATED, Evaluation, Expert
 from medprobe.papers import published
 from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, part
-from medprobe.report.numbers import MISSING, cell, count, metric
+from medprobe.report.numbers import MISSING, count, metric_cells, metric_head
 from medprobe.report.results import Results
 
 REPORTED: Final = ("acc_at_1", "acc_at_10", *(rating.name for rating in Expert.METRICS))
@@ -59,17 +59,11 @@ def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> Table:
     )
     body: list[list[str | Cell]] = []
     for (model, method), group in rows.groupby(["model", "method"], sort=True):
-        numbers = group.set_index("metric")[["value", "low", "high", "n"]]
-        cells = [
-            cell(name, *numbers.loc[name, ["value", "low", "high"]])
-            if name in numbers.index
-            else MISSING
-            for name in REPORTED
-        ]
-        body.append([str(model), str(method), *cells, count(numbers["n"].min()), MISSING])
+        cells = metric_cells(group, REPORTED)
+        body.append([str(model), str(method), *cells, count(group["n"].min()), MISSING])
     if body:
         body += _published(results, benchmark, evaluation.subset)
-    heads = ["model", "method", *(f"{metric(name).title}, %" for name in REPORTED), "queries"]
+    heads = ["model", "method", *map(metric_head, REPORTED), "queries"]
     return Table([*heads, "source"], body, SCORES)
 
 

@@ -11,7 +11,7 @@ from medprobe.metrics.summary import MEANS
 from medprobe.report import standings
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
-from medprobe.report.numbers import MISSING, cell, count, metric
+from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import Results, comparable
 from medprobe.report.sections import lengths
 from medprobe.report.standings import standing
@@ -148,10 +148,7 @@ def _table(results: Results, rows: pd.DataFrame) -> Table:
         systems, key=lambda key: (key[1] in others, rank.get(key, float("inf")))
     ):
         system = systems[model, method]
-        numbers = system.set_index("metric")[["value", "low", "high", "std"]]
-        cells = [
-            cell(name, *numbers.loc[name]) if name in numbers.index else MISSING for name in names
-        ]
+        cells = metric_cells(system, names, "std")
         mark = f" {OTHER}" if method in others else ""
         body.append([model, method + mark, *cells, count(system["n"].max())])
     by_chance = [chance(results, benchmark, subset, name) for name in names]
@@ -159,5 +156,4 @@ def _table(results: Results, rows: pd.DataFrame) -> Table:
         pairs = zip(names, by_chance, strict=True)
         cells = [MISSING if value is None else cell(name, value) for name, value in pairs]
         body.append(["uniform chance", MISSING, *cells, MISSING])
-    heads = [metric(name).title + (", %" if metric(name).share else "") for name in names]
-    return Table(["model", "method", *heads, "queries"], body, CAPTION)
+    return Table(["model", "method", *map(metric_head, names), "queries"], body, CAPTION)

@@ -2,7 +2,7 @@
 
 from medprobe.figures.sweeps import START, by_relation, draw
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import cell, metric
+from medprobe.report.numbers import cell, metric_head
 from medprobe.report.results import Results
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
@@ -32,10 +32,7 @@ def _rewiring(results: Results, benchmark: str) -> list[Block]:
         if setting == START and (test := verdict(tests, (model, method), (model, variant))):
             both = (cell(name, values[model, variant_name]) for variant_name in (variant, method))
             body.append([model, method, *both, difference(name, test)])
-    title = metric(name).title + (", %" if metric(name).share else "")
+    title = metric_head(name)
     heads = ["model", "method", f"original, {title}", f"rewired, {title}", "difference"]
-    return (
-        [Table(heads, body, f"Before and after rewiring ({subset}, macro). {SIGNS}")]
-        if body
-        else []
-    )
+    table = Table(heads, body, f"Before and after rewiring ({subset}, macro). {SIGNS}")
+    return [table] if body else []

@@ -8,7 +8,7 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.trust import COVERAGES, MEANS, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
-from medprobe.report.numbers import MISSING, cell, format_value, metric
+from medprobe.report.numbers import format_value, metric_cells, metric_head
 from medprobe.report.results import Results, without_controls
 
 TABLE_METRICS: Final = (
@@ -60,13 +60,10 @@ def _summarise(rows: pd.DataFrame) -> str:
 def _table(rows: pd.DataFrame) -> Table:
     body: list[list[str | Cell]] = []
     for key, system in rows.groupby(["model", "method", "signal"], sort=True):
-        numbers = system.set_index("metric")[["value", "low", "high"]]
-        cells = [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING
-                 for name in TABLE_METRICS]  # fmt: skip
-        body.append([*map(str, key), *cells])
+        body.append([*map(str, key), *metric_cells(system, TABLE_METRICS)])
     body.sort(key=_gain, reverse=True)
-    heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
-    return Table(["model", "method", "signal", *heads], body, CAPTION)
+    heads = ["model", "method", "signal", *map(metric_head, TABLE_METRICS)]
+    return Table(heads, body, CAPTION)
 
 
 def _gain(line: list[str | Cell]) -> float:

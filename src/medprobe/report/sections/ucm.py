@@ -10,7 +10,7 @@ from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
 from medprobe.metrics.significance import System, contrast_name
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
-from medprobe.report.numbers import MISSING, cell, count
+from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.results import Results
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
@@ -175,8 +175,6 @@ def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
     """The three shares with their intervals (Table 3)."""
     body: list[list[str | Cell]] = []
     for names, group in rows.groupby(keys, sort=False):
-        numbers = group.set_index("metric")[["value", "low", "high"]]
-        cells = [cell(name, *numbers.loc[name]) for name in SHARES]
-        body.append([*map(str, names), *cells, count(group["n"].max())])
+        body.append([*map(str, names), *metric_cells(group, SHARES), count(group["n"].max())])
     heads = [*keys, *(name.capitalize() for name in SHARES), "triples"]
     return [Table(heads, body, "UCM_m, per cent; micro: the mean over all steps")] if body else []
