@@ -8,7 +8,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
-SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}
+SLOW_FILES = {"test_faults", "test_fork_server", "test_store", "test_suites", "test_tracking"}
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

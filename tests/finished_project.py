@@ -6,7 +6,7 @@ from typing import Any
 
 from medprobe import fork_server
 from medprobe.testing import tiny
-from medprobe.testing.project import AUDIT, SMALL, Project
+from medprobe.testing.project import AUDIT, SMALL, Project, environment
 
 TRAINED = {"kind": "masked", "steps": 5, "layers": 1, "hidden": 64, "vocabulary": 300}
 # Of each block of dvc.yaml one stage, but for `fetch`, which asks the hub, and `train-continued`,
@@ -49,5 +49,6 @@ def run_project(folder: Path, audit: Path) -> None:
     (audit / "sitecustomize.py").write_text(AUDIT)
     path = os.pathsep.join([str(audit), os.environ.get("PYTHONPATH", "")])
     audited = {"MEDPROBE_AUDIT": str(audit), "PYTHONPATH": path, fork_server.SOCKET: ""}
-    project.works("medprobe", "repro", **audited)
+    with fork_server.start(environment() | audited) as variables:
+        project.works("dvc", "repro", **variables)
     project.commit("The first numbers")

@@ -62,6 +62,14 @@ if "MEDPROBE_AUDIT" in os.environ:
     os.register_at_fork(after_in_child=lambda: atexit.register(_write))
 """
 
+# `dvc` in a fork of the server, which has imported it.
+DVC = """
+import os, sys
+from medprobe import fork_server
+status = fork_server.run("dvc", sys.argv[1:], os.environ)
+sys.exit(status) if status is not None else os.execvp("dvc", ["dvc", *sys.argv[1:]])
+"""
+
 
 @cache
 def environment() -> dict[str, str]:
@@ -109,6 +117,8 @@ class Project:
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project; `more` goes into its environment."""
+        if command[0] == "dvc":
+            command = (sys.executable, "-c", DVC, *command[1:])
         return subprocess.run(
             command,
             cwd=self.folder,
