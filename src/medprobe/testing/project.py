@@ -59,7 +59,7 @@ sys.exit(status) if status is not None else os.execvp("dvc", ["dvc", *sys.argv[1
 def environment() -> dict[str, str]:
     """The environment of a project's commands: they run in forks, as under `medprobe repro`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", "COLUMNS": "200"}
     variables["PYTHONPATH"] = os.pathsep.join([str(AUDIT), os.environ.get("PYTHONPATH", "")])
     session = ExitStack()
     atexit.register(session.close)
