@@ -1,27 +1,21 @@
-"""Records what each fork of the server imported. Python reads this file where a process starts.
+"""Records which files of the package a process runs. Python reads this file where it starts.
 
-The record is a file in the folder `audit` next to the project. Without this folder there is none.
+A record is a file of the folder `audit` next to the project, one per process: a line for each
+module, with the command. Without this folder there is none.
 """
 
 import json
 import os
 import sys
-from typing import NoReturn
-
-_exit = os._exit
 
 
-def _record_and_exit(status: int) -> NoReturn:
-    if sys.argv[0].endswith("medprobe") and os.path.isdir("../audit"):
-        modules = {name: module for name, module in sys.modules.items() if module}
-        files = [
-            module.__file__
-            for name, module in modules.items()
-            if name.split(".")[0] == "medprobe" and getattr(module, "__file__", None)
-        ]
-        with open(f"../audit/{os.getpid()}.json", "w", encoding="utf-8") as file:
-            json.dump({"command": sys.argv, "files": files}, file)
-    _exit(status)
+def _record(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "exec":
+        return
+    path = getattr(arguments[0], "co_filename", "")
+    if "/medprobe/" in path and path.endswith(".py") and os.path.isdir("../audit"):
+        with open(f"../audit/{os.getpid()}", "a", encoding="utf-8") as file:
+            file.write(json.dumps([sys.argv, path]) + "\n")
 
 
-os._exit = _record_and_exit
+sys.addaudithook(_record)
