@@ -8,7 +8,14 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
-SLOW_FILES = {"test_faults", "test_fork_server", "test_suites", "test_tracking"}
+# Files that take longest. Of two processes each takes every other one: of those that use the
+# finished project one process, which the other would wait for.
+COSTLY = (
+    *("test_pipeline", "test_real_data", "test_edits", "test_served_project"),
+    *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_suites"),
+    *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
+)
+SLOW_FILES = {"test_faults", "test_fork_server", "test_store", "test_suites", "test_tracking"}
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -23,6 +30,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     settings.register_profile("quick", deadline=None, max_examples=25)
     settings.register_profile("nightly", deadline=None, max_examples=1000)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+    settings.register_profile("few", max_examples=settings().max_examples // 5)  # that cost much
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +45,7 @@ def _examples_write_elsewhere(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that use DVC or are slow as a whole, and those of released data.
 
-    The files that use DVC take longest and begin, so that no process is left with one at the end.
+    The files that take longest begin, so that no process is left with one at the end.
     """
     for item in items:
         if isinstance(item, pytest.Function):
@@ -47,4 +55,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("slow")
             if "released_data" in item.fixturenames:
                 item.add_marker("released")
-    items.sort(key=lambda item: item.get_closest_marker("dvc") is None)
+    places = {name: place for place, name in enumerate(COSTLY)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))

@@ -29,7 +29,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small project with a stage of each kind, run once for all test processes.
 
-    Tests work in a copy (`Project.copy`). The folder `audit` next to it says what each command
+    Tests work in a copy (`Project.copy`). The folder `audit` next to it has what each stage
     imported.
     """
     from filelock import FileLock
@@ -41,7 +41,7 @@ def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         base = base.parent
     with FileLock(base / "finished.lock"):
         if not (base / "finished.ready").exists():
-            run_project(base / "finished", base / "audit")
+            run_project(base / "finished")
             (base / "finished.ready").touch()
     return base / "finished"
 

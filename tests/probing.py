@@ -11,6 +11,10 @@ from medprobe.methods import Task
 from medprobe.testing import tiny
 
 ARCHITECTURES = (*tiny.MASKED, "bert-cased")
+# One of each kind where the engine's tests cover all: of tokenizers, and of causal models' caches.
+MASKED = ("bert-cased", "roberta", "albert")
+CAUSAL = ("gpt2", "llama", "gemma3")
+SEQ2SEQ = ("t5", "bart")
 NAMES = (
     "hepatitis B",
     "Karsten syndrome",

@@ -161,7 +161,7 @@ def test_what_is_written_first_is_likeliest(tiny_model):
 
 @pytest.mark.parametrize(
     ("arch", "samples"),
-    [("llama", 4), ("t5", 4), *((arch, 0) for arch in (*tiny.CAUSAL, *tiny.SEQ2SEQ))],
+    [("llama", 4), ("t5", 4), *((arch, 0) for arch in (*probing.CAUSAL, *probing.SEQ2SEQ))],
 )
 def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
     pass_ = "none-0-shot-free"

@@ -21,7 +21,7 @@ def test_batches_hold_every_item_once_within_the_budget(lengths: list[int], budg
     assert in_order == sorted(in_order, reverse=True)
 
 
-@settings(max_examples=10)  # each error collects garbage, which takes its time
+@settings(settings.get_profile("few"))  # each error collects garbage, which takes its time
 @given(LENGTHS, st.integers(1, 100), st.integers(40, 60))
 def test_results_keep_the_order_of_items_and_memory_errors_halve_batches(
     lengths: list[int], budget: int, room: int

@@ -15,7 +15,6 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON, comparison, sweep
-from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
@@ -116,18 +115,6 @@ def test_a_file_beside_the_page_says_how_and_when_the_results_were_made(reports:
     for text in ("tokens per second", "a quick one", "torch", "UTC", "medprobe "):
         assert text in provenance, text
     assert 'src="provenance.js"' in (reports / "index.html").read_text()
-
-
-def test_paired_tests_are_made_and_corrected(reports: Path) -> None:
-    table = pd.read_csv(reports / "significance.csv")
-    assert list(table) == SIGNIFICANCE
-    assert not table["method_a"].str.contains("step").any()
-    both = table[(table["metric"] == "acc_at_1") & (table["method_a"] == "contrastive")]
-    row = both[(both["model_a"] == "taught") & (both["model_b"] == "untaught")].iloc[0]
-    assert row["difference"] == pytest.approx(14 / 20)
-    assert row["low"] < 0.7 < row["high"]
-    assert row["p"] < 0.01
-    assert (table["p_holm"] >= table["p"]).all()
 
 
 def test_the_same_input_gives_the_same_bytes(reports: Path) -> None:

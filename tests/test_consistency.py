@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -97,6 +97,7 @@ def test_a_family_counted_by_hand() -> None:
     assert columns.loc["families/wording:short", "consistency"] == 0
 
 
+@settings(settings.get_profile("few"))
 @given(answers=families)
 def test_agreement_is_that_of_all_pairs(answers: Answers) -> None:
     members = make_members(answers)
@@ -109,6 +110,7 @@ def test_agreement_is_that_of_all_pairs(answers: Answers) -> None:
             assert parts[family, f"families/change:{change}"] == pytest.approx(value)
 
 
+@settings(settings.get_profile("few"))
 @given(answers=families)
 def test_each_wording_and_name_is_held_against_the_original(answers: Answers) -> None:
     columns = by_column(make_members(answers)).set_index(["query_id", "subset"])
@@ -122,6 +124,7 @@ def test_each_wording_and_name_is_held_against_the_original(answers: Answers) ->
             assert row["consistency"] == pytest.approx(sum(equal) / 2)
 
 
+@settings(settings.get_profile("few"))
 @given(answers=families, seed=st.randoms())
 def test_the_order_of_rows_does_not_matter(answers: Answers, seed: object) -> None:
     members = make_members(answers)
@@ -130,6 +133,7 @@ def test_the_order_of_rows_does_not_matter(answers: Answers, seed: object) -> No
         pd.testing.assert_frame_equal(table(members), table(shuffled))
 
 
+@settings(settings.get_profile("few"))
 @given(answers=families, letter=st.sampled_from([RIGHT, "a"]))
 def test_equal_answers_are_consistent(answers: Answers, letter: str) -> None:
     members = make_members(dict.fromkeys(answers, letter))

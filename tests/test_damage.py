@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import random
 import shutil
 from collections import Counter
@@ -17,7 +16,6 @@ from medprobe.sources import articles, notes, pubmed
 from medprobe.sources.records import Record, read_json_records, read_objects
 from medprobe.testing import damage
 
-EXAMPLES = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
 EMPTY = {  # those that read a file without content, and what tells of it
     "plain texts",  # one of many: the count of documents left out
     "sentences",  # the gate
@@ -38,7 +36,7 @@ def test_a_sound_file_is_read(data: Path, reader: str) -> None:
 
 @pytest.mark.parametrize("reader", damage.READERS)
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(max_examples=EXAMPLES, derandomize=True, database=None)
+    @settings(settings.get_profile("few"), derandomize=True, database=None)
     @given(seed=st.integers(0, 2**32))
     def check_seed(seed: int) -> None:
         assert damage.try_reader(data, reader, random.Random(seed)) in ("read", "refused")

@@ -3,21 +3,11 @@
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from medprobe.testing.project import Project
 
 TABLES = Path("outputs/benchmarks/diskne")
 TRAINING = ("train", "rewire", "probe", "fetch")
-
-
-@pytest.fixture(scope="module")
-def project(finished_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The sample world's DisKnE, built and found clean, in a project whose gate quotes texts."""
-    project = Project.copy(finished_project, tmp_path_factory.mktemp("leaks") / "project")
-    project.replace(track={"text": True})
-    assert "diskne: " in project.works("dvc", "repro", "--glob", "validate-diskne@*")
-    return project
 
 
 def _leaks(folder: Path) -> list[str]:
@@ -66,13 +56,17 @@ def _unquoted(text: str) -> str:
     return text.translate(str.maketrans("", "", "'\"\\"))
 
 
-def test_leaks_stop_the_pipeline_before_it_trains(project: Project) -> None:
+def test_leaks_stop_the_pipeline_before_it_trains(finished_project: Path, tmp_path: Path) -> None:
+    """The clean tables of the same sample world were trained on."""
+    project = Project.copy(finished_project, tmp_path / "project")
+    project.replace(track={"text": True})
     for path in (project.folder / TABLES).iterdir():
         path.chmod(0o644)
     printed = _leaks(project.folder / TABLES)
-    assert project.run("dvc", "commit", "--force", "build-diskne@diskne").returncode == 0
-    stopped = project.run("dvc", "repro")
+    project.works("dvc", "commit", "--force", "build-diskne@diskne")
+    stopped = project.run("dvc", "repro", "probe-classifier@taught-diskne")
     assert stopped.returncode != 0
+    assert "Running stage 'validate-diskne@diskne'" in stopped.stdout
     for text in printed:
         assert _unquoted(text) in _unquoted(stopped.stdout), stopped.stdout
     assert not any(f"Running stage '{stage}" in stopped.stdout for stage in TRAINING)

@@ -1,21 +1,34 @@
-"""Families of queries from each kind of source, by DVC over the sample world."""
+"""Families of queries from each kind of source: built, checked, probed and scored."""
 
 import csv
 import json
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from medprobe.testing import tiny
-from medprobe.testing.project import SMALL, Project
+from medprobe.commands.sample import sample
+from medprobe.core import places
+from medprobe.core.params import Params
+from medprobe.stages.build import build
+from medprobe.stages.probe import probe
+from medprobe.stages.score import score
+from medprobe.stages.validate import validate
 
+ROOT = Path(__file__).parents[1]
 RELATION = "may_treat"
 PAIRS = [("brenavir", "flu"), ("corvinol", "fever"), ("almatine", "cough"), ("dorunab", "palsy")]
 FAMILIES = {"at_most": 2}
 BENCHMARKS = {
-    "medlama": {"rrf": {"families": {**FAMILIES, "names": {"subjects": ["brand"], "at_most": 1}}}},
-    "medlama_released": {"released": {"families": FAMILIES}},
+    "medlama": {
+        "rrf": {
+            "families": {**FAMILIES, "names": {"subjects": ["brand"], "at_most": 1}},
+            "relations": [RELATION],
+        }
+    },
+    "medlama_released": {"released": {"families": FAMILIES, "relations": [RELATION]}},
     "table": {
         "bear": {
             "facts": "tables/BEAR",
@@ -70,41 +83,39 @@ def write_csv(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    new_project = Project(tmp_path_factory.mktemp("project"))
-    new_project.replace(
-        sample=SMALL["sample"],
-        train={},
-        continued={},
-        sentence_sets={},
-        folders={"given": "given"},
-        models={"masked": {"given": {}}},
-        benchmarks={
-            builder: {
-                name: {**chosen, **({"relations": [RELATION]} if "medlama" in builder else {})}
-                for name, chosen in named.items()
-            }
-            for builder, named in BENCHMARKS.items()
-        },
-        methods={"masked": {"mask_average": {name: {} for name in MEMBERS}}},
-        score=SMALL["score"],
+def folder(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which each benchmark is built, checked, probed and scored."""
+    params = Params.model_validate(
+        {
+            "models": {"masked": {"given": {}}},
+            "benchmarks": BENCHMARKS,
+            "methods": {"masked": {"mask_average": {name: {} for name in MEMBERS}}},
+            "score": {"bootstrap": 50},
+        }
     )
-    tiny.model("bert", new_project.folder / "given")
-    new_project.works("medprobe", "sample")
-    write_released(new_project.folder / "data/medlama")
-    write_bear(new_project.folder / "data/tables")
-    write_csv(new_project.folder / "data/tables/drugs.csv")
-    new_project.works("dvc", "add", "data", "--quiet")
-    new_project.works("dvc", "repro", "--quiet", "score")
-    return new_project
+    folder = tmp_path_factory.mktemp("project")
+    with chdir(folder):
+        sample(places.DATA, {"queries": 20, "reserve": 8}, params.seed)
+        write_released(places.DATA / "medlama")
+        write_bear(places.DATA / "tables")
+        write_csv(places.DATA / "tables/drugs.csv")
+        Path("expectations").symlink_to(ROOT / "expectations")
+        places.MODELS.mkdir(parents=True)
+        (places.MODELS / "given").symlink_to(tiny_model("bert"))
+        for name in MEMBERS:
+            build(name, params)
+            validate(name, params)
+            probe("given", "mask_average", name, params)
+        score(params)
+    return folder
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_each_source_gives_families_that_are_scored(project: Project, name: str) -> None:
-    queries = pd.read_parquet(project.folder / f"outputs/benchmarks/{name}/queries.parquet")
+def test_each_source_gives_families_that_are_scored(folder: Path, name: str) -> None:
+    queries = pd.read_parquet(folder / f"outputs/benchmarks/{name}/queries.parquet")
     sizes = queries[queries["family_id"] != ""].groupby("family_id").size()
     assert sizes.tolist() == [MEMBERS[name]] * 2
-    path = project.folder / "metrics/scores/given/mask_average.json"
+    path = folder / "metrics/scores/given/mask_average.json"
     scores = json.loads(path.read_text())[name]["default"]
     assert scores["families"]["macro"]["consistency"]["n"] == 2
     for part in (part for part in scores if part.startswith("families/wording:")):

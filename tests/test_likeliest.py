@@ -40,9 +40,9 @@ def all_scores(model, slots, sources):
         yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
 
 
-@pytest.mark.parametrize("arch", [*tiny.SEQ2SEQ, *tiny.CAUSAL])
+@pytest.mark.parametrize("arch", [*probing.SEQ2SEQ, *probing.CAUSAL])
 def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypatch):
-    kind = "seq2seq" if arch in tiny.SEQ2SEQ else "causal"
+    kind = "seq2seq" if arch in probing.SEQ2SEQ else "causal"
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
     slots, sources = slots_of(model)
     answers = [[3, 50]] * len(slots)

@@ -119,7 +119,7 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
 
 @pytest.mark.parametrize(
     ("arch", "scope"),
-    [("bert", "prompt"), ("roberta", "prompt"), *((a, "answer") for a in probing.ARCHITECTURES)],
+    [("bert", "prompt"), ("roberta", "prompt"), *((a, "answer") for a in probing.MASKED)],
 )
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])

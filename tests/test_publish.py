@@ -48,7 +48,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose parameters show texts, with the pages `site` of it, and `both` of a merge."""
+    """A project whose parameters show texts, with the pages `site` of it, and pages of merges."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(getpass, "getuser", lambda: "ada-lovelace")
@@ -62,7 +62,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
         score(params)
         significance(params)
-        for command in (["site"], ["both", "."], ["again", "site"], ["one", "site", "."]):
+        for command in (["site"], ["again", "site"], ["one", "site", "."]):
             result = CliRunner().invoke(main, ["publish", *command])
             assert result.exit_code == 0, result.output
     return folder
@@ -73,12 +73,12 @@ def run(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("site", ["site", "both", "again", "one"])
+@pytest.mark.parametrize("site", ["site", "again", "one"])
 def test_the_folder_has_pages_results_and_a_workflow(home: Path, site: str) -> None:
     files = {str(path.relative_to(home / site)) for path in (home / site).rglob("*")}
     assert files >= PAGES | {".github/workflows/pages.yml"}
     assert "made_up" in (home / site / "README.md").read_text()
-    assert ("queries/made_up.html" in files) == (site in ("site", "both"))
+    assert ("queries/made_up.html" in files) == (site == "site")
     assert "units/taught/contrastive/made_up.parquet" in files
 
 

@@ -169,8 +169,7 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     shutil.copy(released_data("sentences") / sentence_set, clone / "elicit_corpora")
     output = ""
     for command in commands:
-        wide = {"COLUMNS": "200"} if "doctor" in command else {}
-        output += project.works(*command.replace("~", str(tmp_path)).split(), **wide)
+        output += project.works(*command.replace("~", str(tmp_path)).split())
     assert output.count("True") == 2 * 19
     assert "\nmissing:" not in output
     assert "20 prompts, as the package has them" in output

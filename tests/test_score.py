@@ -45,9 +45,20 @@ SCORES = Path("metrics/scores/taught/contrastive.json")
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
 
 
+@pytest.fixture(scope="module")
+def scored_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is stored of the scores of the project, which most tests need not compute again."""
+    folder = tmp_path_factory.mktemp("scored")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        score(PARAMS)
+    return folder / PARTS
+
+
 @pytest.fixture(autouse=True)
-def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_parts: Path) -> None:
     project(tmp_path, monkeypatch)
+    shutil.copytree(scored_parts, PARTS)
 
 
 def test_a_file_a_model_and_method() -> None:
@@ -75,6 +86,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as its predictions and the rules of scoring are the same."""
+    shutil.rmtree(PARTS)
     scored = []
 
     def counted(path: Path, folder: Path, scoring: Scoring) -> Scores:

@@ -12,9 +12,10 @@ import pytest
 import transformers
 import yaml
 
+from medprobe import fork_server
 from medprobe.core import places
 from medprobe.core.tables import read_refusal
-from medprobe.testing.project import ROOT, Project
+from medprobe.testing.project import ROOT, Project, environment
 from medprobe.testing.server import Body, TinyServer, serving
 from medprobe.tracking import store
 
@@ -73,9 +74,10 @@ def about(served: TinyServer, bodies: list[Body], text: str) -> list[Body]:
 def test_the_example_of_the_guide(
     tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with serving(checkpoint) as (url, served):
+    variables = {**environment(), "LLAMA_KEY": KEY, fork_server.SOCKET: ""}
+    with serving(checkpoint) as (url, served), fork_server.start(variables) as key:
         project = make_project(tmp_path / "home", checkpoint, url)
-        run, works, key = project.run, project.works, {"LLAMA_KEY": KEY}
+        run, works = project.run, project.works
         works("medprobe", "pipeline")
 
         # A stopped stage goes on from its finished parts. The relation `prevents` comes first.

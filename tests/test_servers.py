@@ -63,7 +63,8 @@ def project(tmp_path, monkeypatch, checkpoint):
     monkeypatch.chdir(tmp_path)
 
     def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
-        server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), **more}
+        server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), "requests": 2}
+        server |= more
         models = json.dumps({kind: {"llama": {}}})
         benchmarks = json.dumps({"table": {"facts": {}}})
         text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"

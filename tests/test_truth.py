@@ -233,35 +233,26 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
         [],
     ),
     "the precision": (set_to("engine.precision", "bfloat16"), ["probe-*"]),
-    "a setting of one method on one benchmark": (
-        set_to("methods.masked.xfactr.medlama.masks", 4),
-        ["probe-xfactr@*-medlama"],
-    ),
-    "a setting of one benchmark": (
-        set_to("benchmarks.medlama.medlama.per_relation", 30),
-        ["build-medlama@medlama", "validate-medlama@medlama"],
-    ),
-    "a recipe that another model continues": (
-        set_to("train.untaught-causal.steps", 5),
-        ["train@untaught-causal", "train-continued@taught-causal"],
-    ),
-    "one more sentence set": (
-        set_to("sentence_sets.set-2", {}),
-        ["validate-sentences@set-2", "rewire*@*-set-2"],
-    ),
-    "one more value of a sweep": (
+    "settings of one stage each, and more stages": (
         all_of(
+            set_to("methods.masked.xfactr.medlama.masks", 4),
+            set_to("methods.masked.fill_mask.lama", {}),
+            set_to("benchmarks.medlama.medlama.per_relation", 30),
+            set_to("train.untaught-causal.steps", 5),
+            set_to("sentence_sets.set-2", {}),
             set_to("sweeps.models", {"taught": None}),
             set_to("sweeps.sets", {"set-0": None}),
             set_to("sweeps.learning_rate", {"0.001": None}),
         ),
-        ["rewire-learning_rate@taught-set-0-0.001"],
+        [
+            *("probe-xfactr@*-medlama", "probe-fill_mask@*-lama"),
+            *("build-medlama@medlama", "validate-medlama@medlama"),
+            *("train@untaught-causal", "train-continued@taught-causal"),
+            *("validate-sentences@set-2", "rewire*@*-set-2"),
+            "rewire-learning_rate@taught-set-0-0.001",
+        ],
     ),
     "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),  # others follow `check`
-    "a method on one more benchmark": (
-        set_to("methods.masked.fill_mask.lama", {}),
-        ["probe-fill_mask@*-lama"],
-    ),
     "a model's name in the papers": (
         set_to("models.masked.taught.published", "BERT"),
         ["track", "compare"],

@@ -109,13 +109,10 @@ def slow(folder, queries, decoding, *, normalised=True, masks=5, k=10):
     return pd.DataFrame(rows, columns=columns)
 
 
-WAYS = [
-    *((arch, decoding) for arch in ("bert", "roberta") for decoding in DECODINGS),
-    *((arch, "confidence") for arch in probing.ARCHITECTURES if arch not in ("bert", "roberta")),
-]
-
-
-@pytest.mark.parametrize(("arch", "decoding"), WAYS)
+@pytest.mark.parametrize(
+    ("arch", "decoding"),
+    [*(("bert", decoding) for decoding in DECODINGS), *((a, "confidence") for a in probing.MASKED)],
+)
 def test_equals_the_slow_implementation(arch, decoding, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2], ANSWERS)
     prober = method(tiny_model(arch), decodings=(decoding,), masks=4)
@@ -160,7 +157,7 @@ def test_as_biolama_the_tokens_of_an_answer_alone_are_no_hit(tiny_model):
         assert rows.loc[rows["hit"], "prediction"].tolist() == hits
 
 
-@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("arch", probing.MASKED)
 def test_the_bias_of_the_head_is_subtracted_while_it_decodes(arch, tiny_model):
     task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(), 3)
     plain, biased_prober, subtracted = (

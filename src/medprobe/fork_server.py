@@ -132,13 +132,13 @@ def _answer(connection: socket.socket, variables: Mapping[str, str]) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    if script == "medprobe":
-        del os.environ[SOCKET]  # it is in its fork already
     sys.argv = [script, *arguments]
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
     status: Any = 1
     try:
-        status = next(iter(scripts)).load()() or 0
+        command = next(iter(scripts)).load()
+        # Called, `medprobe` would ask the server again.
+        status = (command.main if script == "medprobe" else command)() or 0
     except SystemExit as end:
         status = end.code or 0
     except BaseException:

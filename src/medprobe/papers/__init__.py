@@ -84,7 +84,9 @@ def papers() -> dict[str, Paper]:
         BadInput: a file that is amiss.
     """
     return {
-        path.stem: parse_section(Paper, yaml.safe_load(path.read_text(encoding="utf-8")), path)
+        path.stem: parse_section(
+            Paper, yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader), path
+        )
         for path in sorted(Path(__path__[0]).glob("*.yaml"))
     }
 

@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,8 +138,20 @@ FORMS: Final = {
 def compile_canaries(data: Path) -> re.Pattern[str]:
     """A pattern of the marked words and of the names of the sample world."""
     names = (data / "sample/names.txt").read_text().splitlines()
-    patterns = [WORD, *map(re.escape, sorted(names, key=len, reverse=True))]
-    return re.compile("|".join(patterns))
+    return re.compile(f"{WORD}|{_any_of(names, letters=3)}")
+
+
+def _any_of(words: Iterable[str], letters: int) -> str:
+    """A pattern of words by their first letters, of which a search tries few at each place."""
+    if not letters:
+        return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    rests: dict[str, list[str]] = {}
+    for word in words:
+        rests.setdefault(word[:1], []).append(word[1:])
+    return "|".join(
+        f"{re.escape(start)}(?:{_any_of(rest, letters - 1)})"
+        for start, rest in sorted(rests.items(), reverse=True)  # what ends here comes last
+    )
 
 
 def find_leaks(project: Path, words: re.Pattern[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ import yaml
 from medprobe import fork_server
 
 ROOT = Path(__file__).parents[3]
+AUDIT = Path(__file__).parent / "audit"
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
 NEEDED += ["expectations", "src", "requirements.lock", "requirements-tools.lock"]
 
@@ -45,21 +46,12 @@ SMALL: dict[str, Any] = {
 # The sections that params.yaml must have.
 NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
 
-# In every process that Python starts, forks of the fork server's too: which files of the package
-# a command has imported.
-AUDIT = """
-import atexit, json, os, sys
-def _write():
-    if not sys.argv[0].endswith("medprobe"):
-        return
-    files = [getattr(m, "__file__", None) for n, m in list(sys.modules.items())
-             if n.split(".")[0] == "medprobe"]
-    path = os.path.join(os.environ["MEDPROBE_AUDIT"], str(os.getpid()) + ".json")
-    with open(path, "w") as file:
-        json.dump({"command": sys.argv, "files": [f for f in files if f]}, file)
-if "MEDPROBE_AUDIT" in os.environ:
-    atexit.register(_write)
-    os.register_at_fork(after_in_child=lambda: atexit.register(_write))
+# `dvc` in a fork of the server, which has imported it.
+DVC = """
+import os, sys
+from medprobe import fork_server
+status = fork_server.run("dvc", sys.argv[1:], os.environ)
+sys.exit(status) if status is not None else os.execvp("dvc", ["dvc", *sys.argv[1:]])
 """
 
 
@@ -67,7 +59,8 @@ if "MEDPROBE_AUDIT" in os.environ:
 def environment() -> dict[str, str]:
     """The environment of a project's commands: they run in forks, as under `medprobe repro`."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": ""}
+    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", "COLUMNS": "200"}
+    variables["PYTHONPATH"] = os.pathsep.join([str(AUDIT), os.environ.get("PYTHONPATH", "")])
     session = ExitStack()
     atexit.register(session.close)
     return session.enter_context(fork_server.start(variables))
@@ -109,6 +102,8 @@ class Project:
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project; `more` goes into its environment."""
+        if command[0] == "dvc":
+            command = (sys.executable, "-c", DVC, *command[1:])
         return subprocess.run(
             command,
             cwd=self.folder,

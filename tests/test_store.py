@@ -1,0 +1,165 @@
+"""The MLflow store: made whole, by one process, and each result in it once."""
+
+import json
+import shutil
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+
+from medprobe.tracking import store as tracking_store
+from medprobe.tracking.store import STATE, Content, Dataset, Result, connect, record
+
+
+def runs(name: str = "made_up", role: str = "result") -> list[Any]:
+    """The runs of single models."""
+    client = connect()
+    experiment = client.get_experiment_by_name(name)
+    query = f"tags.`medprobe.role` = '{role}' and tags.model != 'all'"
+    return list(client.search_runs([experiment.experiment_id], query))
+
+
+@pytest.fixture(scope="module")
+def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a store without runs: MLflow takes seconds to create its tables."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
+        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        connect()
+        return Path("mlruns/mlflow.db").absolute()
+
+
+@pytest.fixture
+def empty(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store without runs, to work in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    Path("mlruns").mkdir()
+    shutil.copy(new_store, "mlruns")
+    return tmp_path
+
+
+def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
+    def broken() -> Content:
+        return Content({"a": 1.0}, files={"../outside": "x"})
+
+    client = connect()
+    with pytest.raises(Exception, match="Invalid artifact path"):
+        record(client, Result("b", "m", "f", "key", broken))
+    assert record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert not record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "RUNNING"]
+
+
+def test_drawings_are_added_once_to_a_run_that_has_none(empty: Path) -> None:
+    drawn = []
+
+    def figures() -> dict[str, str]:
+        drawn.append(1)
+        return {"figures/a.svg": "<svg/>"}
+
+    client, result = connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}), figures)
+    assert record(client, result)
+    assert not drawn
+    for _ in range(2):
+        assert not record(client, result, figures=True)
+    assert len(drawn) == 1
+    (run,) = runs("b")
+    assert [file.path for file in client.list_artifacts(run.info.run_id, "figures")] == [
+        "figures/a.svg"
+    ]
+
+
+def test_what_mlflow_cuts_is_whole_in_the_artefact(empty: Path) -> None:
+    params = {f"p{number}": "x" * 7000 for number in range(150)}
+    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}, params=params)))
+    (run,) = runs("b")
+    assert len(run.data.params) == 2 + 150
+    (file,) = Path("mlruns").rglob("lineage.json")
+    assert json.loads(file.read_text())["params"] == params
+
+
+def test_an_experiment_that_was_deleted_comes_back(empty: Path) -> None:
+    result = Result("b", "m", "f", "key", lambda: Content({"a": 1.0}))
+    record(client := connect(), result)
+    client.delete_experiment(client.get_experiment_by_name("b").experiment_id)
+    record(client, result)
+    assert len(runs("b")) == 1
+
+
+def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEDPROBE_EXPERIMENT_PREFIX", "team/")
+    content = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
+    assert record(connect(), Result("b", "m", "f", "key", lambda: content))
+    assert not record(connect(), Result("b", "m", "f", "key", lambda: content))
+    assert len(runs("team/b")) == 1
+    assert connect().get_experiment_by_name("b") is None
+
+
+def test_on_a_server_the_results_of_others_stay(
+    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(new_store, "server.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/server.db")
+    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
+    for user in ("one", "other"):
+        monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
+        result = Result("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
+        assert record(connect(), result)
+    assert {run.data.tags[STATE] for run in runs("b")} == {"current"}
+    assert len(runs("b")) == 2
+
+
+def test_an_experiment_of_dvc_logs_to_the_projects_store(
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for below in ("x", "standalone/x"):
+        copy = tmp_path / ".dvc/tmp/exps" / below
+        copy.mkdir(parents=True)
+        monkeypatch.chdir(copy)
+        assert tracking_store.folder() == tmp_path / "mlruns"
+    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    monkeypatch.chdir(tmp_path)
+    assert not record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    (run,) = runs("b")
+    assert run.info.artifact_uri.startswith((tmp_path / "mlruns/b").as_uri())
+    assert not list((tmp_path / ".dvc").rglob("mlruns"))
+
+
+def test_processes_that_start_together_make_one_store(empty: Path) -> None:
+    shutil.rmtree("mlruns")
+    fork = get_context("fork")
+    barrier = fork.Barrier(2)
+
+    def log(model: str) -> None:
+        barrier.wait()
+        record(connect(), Result("b", model, "f", "key", lambda: Content({"a": 1.0})))
+
+    processes = [fork.Process(target=log, args=[name]) for name in ("first", "second")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert sorted(run.info.run_name for run in runs("b")) == ["first · f", "second · f"]
+
+
+def test_a_store_is_made_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+
+    def stopped(client: MlflowClient, max_results: int) -> None:
+        assert not Path("mlruns/mlflow.db").exists()
+        Path(client.tracking_uri.removeprefix("sqlite:///")).write_text("half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(MlflowClient, "search_experiments", stopped)
+        connect()
+    assert {path.name for path in Path("mlruns").iterdir()} == {".lock"}
+    assert len(connect().search_experiments()) == 1
