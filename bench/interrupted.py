@@ -10,6 +10,7 @@ Then it merges, rebases and checks out branches with another `dvc.lock`. Prints 
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -92,7 +93,7 @@ def experiments(project: Project, kills: int, rng: random.Random) -> None:
 
 
 def branches(project: Project) -> None:
-    """Check out another dvc.lock; merge and rebase two that changed different settings."""
+    """Check out, rebase and merge branches with another dvc.lock; count what runs then."""
     main = project.works("git", "branch", "--show-current").strip()
     for branch, section in (("bootstrap", {"score": {"bootstrap": 70}}), ("seed", {"seed": 8})):
         project.works("git", "checkout", "--quiet", "-b", branch, main)
@@ -102,22 +103,39 @@ def branches(project: Project) -> None:
         project.commit(branch)
     for branch in ("bootstrap", "seed", main):
         project.works("git", "checkout", "--quiet", branch)
-        before = status(project)
-        project.works("dvc", "checkout")
-        print(f"git checkout {branch}: {before}; dvc checkout: {status(project)}")
+        print(f"git checkout {branch}: {run_next(project)}")
+    project.works("git", "checkout", "--quiet", "-b", "notes")
+    (project.folder / "NOTES.md").write_text("A file that no stage reads.\n")
+    project.commit("notes")
     for word in ("merge", "rebase"):
-        project.works("git", "checkout", "--quiet", "-B", word, "bootstrap")
-        output = project.run("git", word, *(["--no-edit"] if word == "merge" else []), "seed")
-        if output.returncode:
-            conflicts = project.works("git", "diff", "--name-only", "--diff-filter=U").split()
-            project.works("git", "checkout", "--theirs", *conflicts)
-            project.works("git", "add", "--all")
-            project.works("git", "-c", "core.editor=true", word, "--continue")
-            print(f"git {word}: conflicts in {', '.join(conflicts)}")
-        project.works("medprobe", "repro")
-        print(f"git {word}: exit {output.returncode}; medprobe repro: {status(project)}")
-        if project.works("git", "status", "--porcelain"):
-            project.commit(word)
+        for branch, side in (("notes", ""), ("bootstrap", "--ours"), ("bootstrap", "--theirs")):
+            project.works("git", "checkout", "--quiet", "-B", word, branch)
+            conflicts = join(project, word, side)
+            print(f"git {word} of {branch} and seed, {conflicts}: {run_next(project)}")
+            if project.works("git", "status", "--porcelain"):
+                project.commit(word)
+
+
+def join(project: Project, word: str, side: str) -> str:
+    """Merge the branch `seed`, or rebase onto it, and take one side of what is in conflict."""
+    output = project.run("git", word, *(["--no-edit"] if word == "merge" else []), "seed")
+    if not output.returncode:
+        return "without conflict"
+    conflicts = project.works("git", "diff", "--name-only", "--diff-filter=U").split()
+    project.works("git", "checkout", side, *conflicts)
+    project.works("git", "add", "--all")
+    project.works("git", "-c", "core.editor=true", word, "--continue")
+    return f"{side} of {len(conflicts)} files in conflict"
+
+
+def run_next(project: Project) -> str:
+    """Which stages `dvc checkout` and `medprobe repro` leave to run."""
+    before = status(project)
+    project.works("dvc", "checkout")
+    output = project.works("medprobe", "repro")
+    ran = re.findall(r"Running stage '([^']+)'", output)
+    cached = output.count("is cached - skipping run")
+    return f"{before}; run: {', '.join(ran) or 'none'}; from the cache: {cached}; {status(project)}"
 
 
 def duration(project: Project, *command: str) -> float:

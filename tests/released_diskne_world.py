@@ -81,4 +81,8 @@ def write_umls(folder: Path, cuis: list[str]) -> None:
                 f"{cui}|ENG|{rank}|L|PF|S|Y|A{place}||||SNOMEDCT_US|{term}|{cui}|{concept_name}|9|N||"
             )
     diskne_world.lines(folder / "MRCONSO.RRF", rows)
-    diskne_world.lines(folder / "MRREL.RRF", [diskne_world.OTHER_RELATION])
+    parents = [
+        f"{cui}||CUI|PAR|C9999999||CUI|inverse_isa|R{row}||SNOMEDCT_US|SNOMEDCT_US|||N||"
+        for row, cui in enumerate(cuis)
+    ]
+    diskne_world.lines(folder / "MRREL.RRF", parents)

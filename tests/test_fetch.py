@@ -1,5 +1,6 @@
 """Checkpoints that the fetch stage copies or downloads, or refuses."""
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -40,6 +41,13 @@ def test_a_folder_is_copied_without_its_other_files(tiny_model: TinyModel, tmp_p
     source = tmp_path / "source"
     shutil.copytree(tiny_model("bert"), source)
     (source / "modeling_evil.py").write_text("raise SystemExit")
+    for name, auto_class in (
+        ("config", "AutoModelForMaskedLM"),
+        ("tokenizer_config", "AutoTokenizer"),
+    ):
+        content = json.loads((source / f"{name}.json").read_text())
+        content["auto_map"] = {auto_class: "modeling_evil.Evil"}  # which is not followed
+        (source / f"{name}.json").write_text(json.dumps(content))
     (source / "tf_model.h5").write_bytes(b"weights of another framework")
     fetch("mine", params(folder=source), tmp_path / "out")
     assert same(source, tmp_path / "out")

@@ -236,13 +236,19 @@ def test_a_failed_gate_leaves_its_page_and_stops_the_pipeline(project: Project) 
     assert "Running stage 'probe" not in stopped.stdout
 
 
-def test_an_experiment_in_a_copy_logs_to_the_one_store_and_tells_what_it_moved(
-    project: Project,
-) -> None:
+@pytest.fixture(scope="module")
+def runs_before_experiment(project: Project) -> list[str]:
+    """The runs before the experiment `warm`, which has other settings and runs until `score`."""
     before = runs(project)
     changes = ("-S", "rewire.temperature=0.5", "-S", "+rewire.learning_rate=0.05")
     project.works("dvc", "exp", "run", "--temp", "--name", "warm", *changes, "score")
-    assert len(runs(project)) == len(before) + 2  # Contrastive-Probe's of two models
+    return before
+
+
+def test_an_experiment_in_a_copy_logs_to_the_one_store_and_tells_what_it_moved(
+    project: Project, runs_before_experiment: list[str]
+) -> None:
+    assert len(runs(project)) == len(runs_before_experiment) + 2  # Contrastive-Probe's, two models
     assert not list((project.folder / ".dvc/tmp/exps").rglob("mlflow.db"))
     output = project.works("dvc", "exp", "show", "--csv")
     assert "rewire.temperature" in output.splitlines()[0]
@@ -259,6 +265,23 @@ def runs(project: Project) -> list[str]:
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     results = client.search_runs(experiments, "tags.`medprobe.role` = 'result'")
     return [run.info.run_id for run in results]
+
+
+@pytest.mark.usefixtures("runs_before_experiment")
+def test_another_lock_of_git_leaves_no_stage_to_run(project: Project) -> None:
+    """By `dvc checkout` after a rebase, and after the return to the first branch."""
+    branch = project.works("git", "branch", "--show-current").strip()
+    project.works("git", "checkout", "--quiet", "--force", "-b", "notes")
+    (project.folder / "NOTES.md").write_text("A file that no stage reads.\n")
+    project.works("git", "add", "NOTES.md")
+    project.works("git", "commit", "--quiet", "--message", "Notes")
+    project.works("dvc", "exp", "branch", "warm", "warmer")
+    project.works("git", "rebase", "--quiet", "warmer")
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro", "score")
+    project.works("git", "checkout", "--quiet", "--force", branch)
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro")
 
 
 def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:

@@ -91,7 +91,7 @@ def test_what_a_check_of_rows_reads_is_never_missing(
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_an_expectation_reports_what_breaks_it(
+def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
     built_tables: BuiltTables, loaded: dict[tuple[str, str], Suite], name: str
 ) -> None:
     builder, suite, number = next(
@@ -105,11 +105,13 @@ def test_an_expectation_reports_what_breaks_it(
     if suite.table == "splits":  # to look for leaks takes time
         few = tables["splits"]["target"].isin(tables["splits"]["target"].unique()[:2])
         drop(tables, "splits", ~few)
-    MUTATIONS[name](tables, suite.table, entry.kwargs)
     single = replace(suite, entries=[entry], expectations=[suite.expectations[number]])
-    ((check,),) = [report["checks"] for report in gate.run([single], tables, text=True)]
-    assert check["failing"] > 0
-    assert not check["success"]
+    [[sound]] = [report["checks"] for report in gate.run([single], tables, text=True)]
+    assert sound["success"]
+    MUTATIONS[name](tables, suite.table, entry.kwargs)
+    [[broken]] = [report["checks"] for report in gate.run([single], tables, text=True)]
+    assert broken["failing"] > 0
+    assert not broken["success"]
 
 
 def test_every_expectation_of_ours_is_tried(loaded: dict[tuple[str, str], Suite]) -> None:
