@@ -251,8 +251,8 @@ def _worlds(benchmark: str) -> list[Block]:
     return folded(title, [worlds.evidence_table(systems, benchmarks=False), *drawings])
 
 
-def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
-    """Accuracy by how often a taught model has read the fact, a line per method."""
+def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
+    """Draw accuracy by how often a taught model has read the fact, a line per method."""
     name = results.primary(benchmark)
     rows = _by_times(results, benchmark, name, [model])
     if rows["times"].nunique() < 2:
