@@ -7,9 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.report.blocks import Cell, Table
-from medprobe.report.verdicts import p_value
-from medprobe.report.worlds import (
+from bench.calibration_table import (
     CAPTION,
     TaughtSystem,
     by_method,
@@ -19,6 +17,8 @@ from medprobe.report.worlds import (
     read_table,
     seeds,
 )
+from medprobe.report.blocks import Cell, Table
+from medprobe.report.verdicts import p_value
 
 DOCUMENT: Final = Path("docs/concepts/calibration.md")
 FACTS: Final = "finds facts"
@@ -34,88 +34,111 @@ NUMBERS: Final = {
     "right_under_any": "right under any, %",
     "entropy": "entropy, nats",
 }
-INTRODUCTION: Final = """# Calibration: what methods say of models whose reading is known
+INTRODUCTION: Final = """# Calibration: methods tested on models whose reading is known
 
-Nobody knows what a published model has read. Of the models of a sample world it is known: each fact
-was read never, once, twice or four times. So a probing method can itself be measured.
+Nobody knows exactly what a published model has read. We do know it of the models of a sample world:
+they read each fact never, once, twice or four times. This makes it possible to measure the probing
+methods themselves. This page shows which methods find the facts that a model has read, and how
+often they report facts that it has not read.
 
-**The worlds.** Each has a seed of its own, with names, facts and models of its own. Answers are as
-skewed as MedLAMA's: a relation draws its answers by the counts of its namesake in the released
-files (`bench/medlama_structure.csv`), so that some relations have a handful. Relations that MedLAMA
-lacks take the counts of another one (`bench/worlds.py`). Products of genes are the exception in
-both: each gene has its own.
+**Worlds.** A sample world is made from a seed, and has its own names, facts and models. Its answers
+are as skewed as MedLAMA's. A relation draws its answers by the counts of the MedLAMA relation with
+the same name (`bench/medlama_structure.csv`), so some relations have only a few different answers.
+A relation that MedLAMA lacks takes the counts of another one (`bench/worlds.py`). The relation of
+genes and their products is the exception, as in MedLAMA: each gene has its own product.
 
-**The models** come in threes of one size and training length.
+**Models.** Three models of one size and training length are compared.
 
-- `taught` has read half of the facts that are asked about.
-- `untaught` has read none of them, but other facts, with the same habits of answers.
-- `shuffled` has read the same names in the same sentences, each as often, but with the objects of
-  another subject. With skewed answers some of these are right by chance.
+| model | has read |
+| --- | --- |
+| `taught` | half of the facts that the benchmarks ask for |
+| `untaught` | none of these facts, but other facts whose answers are equally skewed |
+| `shuffled` | the same names in the same sentences, but with the objects of other subjects |
 
-A method that puts `taught` above `untaught` has found something that was read. One that puts it
-above `shuffled` has found facts, and not names. On facts that were never read the three should be
-alike: what the taught model has right there is the method's false-positive rate.
+With skewed answers, some facts of `shuffled` are right by chance.
 
-**The numbers.** Values are means over queries, with 95 % intervals for the relation
-([statistics](statistics.md)). Differences are paired, query by query, over all worlds together;
-subjects and answers are drawn, models are not. With each world come other models, so that the same
-difference in several worlds says more than its p. p-values are corrected for all rows of the table
-(Holm). A *reversal* is a significant difference the wrong way, in all worlds together or in a
-single one. Variants with the same result for each query are in one row, and count once. *Power*
-is the share of draws of so many queries, half of them about facts that were never read, in which
-the paired test finds the taught model above its untaught and above its shuffled twin (p < .05).
+- If a method puts `taught` above `untaught`, it has found something that the model has read.
+- If it also puts `taught` above `shuffled`, it has found facts, and not only names.
+- On facts that no model has read, the three models should have equal values. The value of `taught`
+  there is the false-positive rate of the method.
 
-Perplexity is no ranking. A model that has read names and wordings is less surprised by them in
-facts that it has never read, too: that is no knowledge of these facts. LIPID's perplexity of causal
-models has also been *reversed*: in an earlier world with even answers (seed 2023) the taught model
-had 16,071 [11,337, 22,022], and the untaught one 8,771 [7,138, 10,642]. Names of genes and drugs,
-in pieces that a model has hardly read together, make most of that mean. Here differences of
-perplexity are those of its logarithm, which a few such names do not decide.
+**Values and tests.** A value is a mean over queries with a 95 % interval
+[for the relation](statistics.md#two-questions). A difference is paired query by query, over all
+worlds together. Subjects and answers are resampled; models are not. Each world has its own models,
+so the same difference in several worlds is stronger evidence than its p shows. Holm's correction is
+for all rows of the table. Variants with equal results for every query share one row and count once.
 
-**What is not here.** `classifier` (DisKnE) and `rank_change` (context variance) ask for more than
-single facts. The sample that `make repro` runs has them, with taught and untaught models; it has
-even answers, and no shuffled models, as there is no time to train them. Its own dose-response
-is on the page. Facts of your own benchmark are never counted as read: a benchmark is
-calibrated where its settings say `invented: true`.
+- *Reversed*: a significant difference in the wrong direction, in all worlds together or in one.
+- *Power*: queries are drawn many times, half of them about facts that were never read. Power is the
+  share of draws in which the paired test puts the taught model above its twin (p < 0.05). The first
+  number is against `untaught`, the second against `shuffled`.
+
+**Perplexity** is not a ranking. A model that has read certain names and wordings also gives a lower
+perplexity to facts with them that it has never read. This is not knowledge of these facts. A few
+names of genes and drugs that the model cuts into rare pieces can make up most of a mean. On LIPID,
+the causal taught model has a mean of 8,254 on facts that it has never read, and its untaught twin
+4,495. Differences of perplexity are therefore differences of its logarithm.
+
+**Not on this page.** `classifier` (DisKnE) and `rank_change` (context variance) need more than
+single facts. The sample world of `make repro` tests them with taught and untaught models. Its
+answers are evenly distributed, and it has no shuffled models, because training them takes too long.
+The report shows the values of that world by how often a fact was read. Facts of your own benchmark
+are never counted as read: a benchmark is calibrated only if its settings have `invented: true`.
 """
 
 
 INSIDE_TEXT: Final = """## inside
 
-The probe on hidden states is measured in three worlds of its own (seeds 2021 to 2023). Guessing
-ranks half of the pairs right. `inside` is trained on the other relations, `inside:subjects` on
-other subjects of the same relation, and `inside:shuffled` on labels that are exchanged by chance.
-`python -m bench.calibration --worlds 3 --methods inside --out bench/inside.csv` measures it again.
+The probe on hidden states is measured in three separate worlds (seeds 2021 to 2023). It ranks pairs
+of a right and a wrong statement, so guessing ranks half of them right.
 
-- The probe finds nothing in the untaught twins, and nothing in those that read shuffled facts.
-- In taught models it finds the facts that they have read.
-- It does not find more than likelihood shows: less in causal models, as much in masked ones.
-- The probe of other subjects ranks some facts right that the taught masked model has never read:
-  59.7 % [55.1, 64.1]. The names alone cannot do this, as each name is right as often as wrong in
-  the pairs. We do not know what does.
-- Shuffled labels give one half, and a little less for facts that were read often.
+| variant | trained on |
+| --- | --- |
+| `inside` | the other relations |
+| `inside:subjects` | other subjects of the same relation |
+| `inside:shuffled` | labels that are exchanged at random |
+| `inside:likelihood` | nothing: it ranks by likelihood |
+
+`python -m bench.calibration --worlds 3 --methods inside --out bench/inside.csv` repeats the
+measurement.
+
+- In taught models, the probe finds the facts that they have read.
+- In untaught and shuffled twins, `inside` finds nothing.
+- `inside` finds no more than likelihood does. It finds less in causal models, and about as much in
+  masked ones.
+- `inside:subjects` ranks 59.7 % [55.1, 64.1] of the pairs right whose facts the taught masked model
+  has never read. The names alone cannot explain this, because each name is right as often as wrong
+  in the pairs. We do not know the cause.
+- Shuffled labels rank half of the pairs right, and slightly less for facts that were read often.
 
 """
 NAMES_TEXT: Final = """## One name or two
 
-Consistency and entropy are measured with models that have read facts under names that are known.
-`both` has read half of the facts about drugs under the drug's own name and under its brand. `one`
-has read the same facts under the own name only. `shuffled` has read both names with the objects of
-other drugs. All three have read of both names in facts that are never asked about. Each fact is
-asked under two names and five wordings by mask average; only the first wording is one that the
-models have read. Values are over the worlds of three seeds (2021, 2022, 2023), with 95 % intervals
-for the relation. Differences are paired, fact by fact, and p is not corrected. Entropy is that of
-the benchmark's own queries, by how often their facts were read. `python -m bench.names --seeds 3`
-measures it again.
+This section tests two numbers, consistency and entropy, on models that have read facts under known
+names. Half of the facts about drugs are read as follows:
 
-- Agreement over names tells a model that has read both names from one that has read one of them. It
-  does so on facts that were never read, too: it shows that two names are one thing to the model.
-- It does not tell facts from shuffled ones: a model that has learnt wrong facts under both names is
-  as consistent. What is right under any wording or name, and under all of them, tells them apart.
-- Entropy falls with every further reading, of wrong facts as much as of right ones. It shows what
+| model | has read |
+| --- | --- |
+| `both` | the facts under the drug's own name and under its brand |
+| `one` | the same facts under the drug's own name only |
+| `shuffled` | both names, with the objects of other drugs |
+
+All three models have read both names in other facts, which no query asks for. `mask_average` asks
+each fact under two names and five wordings. The models have read only the first wording. Values are
+over the worlds of three seeds (2021, 2022, 2023), with 95 % intervals for the relation. Differences
+are paired fact by fact, and p is not corrected. Entropy is that of the benchmark's own queries, by
+how often their facts were read. `python -m bench.names --seeds 3` repeats the measurement.
+
+- Agreement over names separates a model that has read both names from a model that has read one.
+  It does this also for facts that were never read. So it shows that the model knows two names to
+  mean one thing.
+- Agreement does not separate right facts from shuffled ones. A model that has learnt wrong facts
+  under both names is equally consistent. Two other numbers separate them: the share of facts that
+  are right under any wording or name, and the share that are right under all.
+- Entropy falls with every further reading, for wrong facts as well as for right ones. It shows what
   a model has read often, not what is true.
-- No model is right under all ten queries of a fact but in a few cases: four of the five wordings
-  were never read, and models of this size do not carry a fact over to them.
+- Models are almost never right under all ten queries of a fact. They have never read four of the
+  five wordings, and models of this size do not transfer a fact to a new wording.
 
 """
 
@@ -124,11 +147,12 @@ def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """The document.
 
     Args:
-        table: with the columns of `medprobe.report.worlds`.
+        table: with the columns of `bench.calibration_table`.
         steps: with the columns `world`, `step`, `seconds` and `code` of all worlds.
     """
     systems = evidence(table)
-    parts = [INTRODUCTION, _made(table, steps), outcome(systems)]
+    guide = f"## How to read the tables\n\n{_wrapped(CAPTION)}"
+    parts = [INTRODUCTION, _made(table, steps), outcome(systems), guide]
     for method, members in by_method(systems).items():
         picture = drawing(method, members)
         parts.append(
@@ -136,7 +160,7 @@ def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
             f"{markdown(evidence_table(members))}"
         )
     parts.append(INSIDE_TEXT + markdown(evidence_table(evidence(read_table(INSIDE)))))
-    return "\n".join([*parts, f"{CAPTION}\n", of_names(pd.read_csv(NAMES))])
+    return "\n".join([*parts, of_names(pd.read_csv(NAMES))])
 
 
 def of_names(table: pd.DataFrame) -> str:
@@ -170,26 +194,29 @@ def drawings(table: pd.DataFrame) -> dict[str, str]:
 def outcome(systems: list[TaughtSystem]) -> str:
     """How many systems find what, and which are reversed."""
     counts = pd.Series([_finding(system) for system in systems]).value_counts()
-    counted = "; ".join(f"{words}: {count}" for words, count in counts.items())
-    facts = ", ".join(
-        f"{method} {sum(_finding(system) == FACTS for system in members)} of {len(members)}"
+    counted = "; ".join(f"*{words}*: {count}" for words, count in counts.items())
+    rows: list[list[str | Cell]] = [
+        [
+            method,
+            str(len(members)),
+            str(sum(_finding(system) == FACTS for system in members)),
+            str(sum("never read" in system.finding for system in members)),
+        ]
         for method, members in by_method(systems).items()
-    )
-    never = [system for system in systems if "never read" in system.finding]
+    ]
+    heads = ["method", "results", FACTS, "above untaught on facts never read"]
     lines = [
         "## What was found\n",
         _wrapped(
-            f"{len(systems)} different results, of a model under a variant on a benchmark: "
-            f"{counted}. Variants of one method are no independent results. By method, facts are "
-            f"found by {facts}."
+            f"There are {len(systems)} different results: one per model, variant and benchmark. "
+            f"Their findings are {counted}. Results of one method are not independent. The last "
+            "column counts results that are significantly better than those of the untaught twin "
+            "on facts that were never read."
         ),
-        _wrapped(
-            f"On facts that were never read {len(never)} results are significantly better than the "
-            f"untaught twin's{_named(never)}."
-        ),
+        markdown(Table(heads, rows, "")),
     ]
     if reversals := [system for system in systems if system.reversals]:
-        lines.append("Reversed, which is worse than blind:\n")
+        lines.append("Reversed results, which are worse than finding nothing:\n")
         lines += [
             f"- {system.method} of {system.taught} on {system.benchmark}, below "
             + ", ".join(system.reversals)
@@ -206,24 +233,17 @@ def _finding(system: TaughtSystem) -> str:
     return system.finding.partition(";")[0]
 
 
-def _named(systems: list[TaughtSystem]) -> str:
-    names = ", ".join(
-        f"{system.method} of {system.taught} on {system.benchmark}" for system in systems
-    )
-    return f" ({names})" if names else ""
-
-
 def _made(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """Which worlds were measured, by which code, and what they took."""
     names = seeds(table)
     seconds = steps.groupby("world")["seconds"].sum()
-    spent = ", ".join(f"{seconds[name]:.0f}" for name in seconds.index)
     code = ", ".join(dict.fromkeys(steps["code"]))
     return _wrapped(
         f"**What was measured.** {len(names)} worlds, seeds {', '.join(names)}, made by the code "
-        f"of {code}. They took {spent} CPU seconds. `python -m bench.calibration --worlds 10` "
-        "makes ten and writes this page, the figures on the report's page and the drawings again; "
-        "`--processes 2` makes two at a time. A run that was stopped goes on where it was."
+        f"of {code}. Each took {seconds.min():.0f} to {seconds.max():.0f} CPU seconds. "
+        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes this page and "
+        "the drawings again. `--processes 2` makes two worlds at a time. "
+        "A run that was stopped continues where it stopped."
     )
 
 

@@ -45,7 +45,7 @@ def _rows(
         {
             "metric": metric,
             "drawn": f"{units:,} {unit}",
-            "of a cluster": size,
+            "queries per cluster": size,
             "true value": f"{truth[metric]:.3g}",
             "holds": count / simulations,
         }

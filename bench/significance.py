@@ -4,16 +4,16 @@
     python -m bench.significance --simulations 20 --table 2   # one of them, roughly
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
-models share, and with a knack of each model for each cluster, so that differences of two models run
+models share, and with a skill of each model for each cluster, so that differences of two models run
 together within clusters. The tables:
 
 1. Paired tests between 16 models. First no model knows more than another: every difference that is
    called significant is a false alarm. Then eight models know more, by just the smallest difference
    that the page would have called detectable.
-2. The same on MedLAMA's structure, with knacks by subject and by answer: for these answers, and for
+2. The same on MedLAMA's structure, with skills by subject and by answer: for these answers, and for
    the relation. `medlama_structure.csv` has how many queries each answer and each subject of the
    released files has, and no names.
-3. How often single intervals hold the truth (`bench/coverage.py`).
+3. How often single intervals hold the true value (`bench/coverage.py`).
 4. The same where a method is run several times (seeds, sentence sets): drawing clusters alone, and
    replicates too.
 """
@@ -47,8 +47,8 @@ CASES: Final = (  # queries, cluster size
     *((2000, 1), (2000, 5), (2000, 20), (2000, 100)),
     *((200, 1), (200, 5), (200, 20), (40, 1)),
 )
-QUERY, CLUSTER, KNACK = 0.8, 0.8, 0.6  # deviations, in those of a single answer
-SPREAD: Final = np.sqrt(1 + QUERY**2 + CLUSTER**2 + KNACK**2)
+QUERY, CLUSTER, SKILL = 0.8, 0.8, 0.6  # deviations, in those of a single answer
+SPREAD: Final = np.sqrt(1 + QUERY**2 + CLUSTER**2 + SKILL**2)
 
 
 def clusters(queries: int, size: int, draw: np.random.Generator) -> np.ndarray:
@@ -61,9 +61,9 @@ def draw_hits(of: np.ndarray, accuracies: np.ndarray, draw: np.random.Generator)
     """Which queries each model gets right: models x queries, as numbers."""
     models, groups = len(accuracies), of.max() + 1
     common = QUERY * draw.normal(size=len(of)) + CLUSTER * draw.normal(size=groups)[of]
-    knack = KNACK * draw.normal(size=(models, groups))[:, of]
+    skill = SKILL * draw.normal(size=(models, groups))[:, of]
     level = norm.ppf(accuracies) * SPREAD
-    return (level[:, None] + common + knack + draw.normal(size=(models, len(of))) > 0).astype(float)
+    return (level[:, None] + common + skill + draw.normal(size=(models, len(of))) > 0).astype(float)
 
 
 def by_cluster(hits: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +103,7 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
         corrected.append((holm(p)[better] < LEVEL).mean())
     return {
         "queries": queries,
-        "of a cluster": size,
+        "queries per cluster": size,
         "false alarms": float(np.mean(single)),
         "query by query": float(np.mean(naive)),
         "any of 120, corrected": float(np.mean(any_alarm)),
@@ -115,7 +115,7 @@ def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[s
 
 
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
-KNACKS: Final = ((0.0, 0.0), (0.6, 0.0), (0.6, 0.3), (0.6, 0.6))  # by subject, by answer
+SKILLS: Final = ((0.0, 0.0), (0.6, 0.0), (0.6, 0.3), (0.6, 0.6))  # by subject, by answer
 RARE: Final = 0.05  # accuracy on MedLAMA, about that of the published models
 
 
@@ -148,9 +148,9 @@ def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[st
         common += CLUSTER * draw.normal(size=subjects.max() + 1)[subjects]
         rows = []
         for accuracy in accuracies:
-            knack = by_subject * draw.normal(size=subjects.max() + 1)[subjects]
-            knack += by_answer * draw.normal(size=answers.max() + 1)[answers]
-            level = norm.ppf(accuracy) * spread + common + knack
+            skill = by_subject * draw.normal(size=subjects.max() + 1)[subjects]
+            skill += by_answer * draw.normal(size=answers.max() + 1)[answers]
+            level = norm.ppf(accuracy) * spread + common + skill
             rows.append((level + draw.normal(size=len(level)) > 0).astype(float))
         return np.stack(rows)
 
@@ -178,7 +178,7 @@ def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[st
             numbers.setdefault(f"{name}: 3 points found", []).append(
                 (holm(q)[better] < LEVEL).mean()
             )
-    row = {"knack by subject": by_subject, "knack by answer": by_answer}
+    row = {"skill by subject": by_subject, "skill by answer": by_answer}
     return row | {name: float(np.mean(values)) for name, values in numbers.items()}
 
 
@@ -220,8 +220,8 @@ def main() -> None:
     size = arguments.simulations
     tables = {
         1: lambda: print_table([simulate(*case, size) for case in CASES], 2),
-        2: lambda: print_table([on_medlama(*knacks, size) for knacks in KNACKS], 2),
-        3: lambda: print_table([row for case in coverage.CASES for row in case(size)], 4),
+        2: lambda: print_table([on_medlama(*skills, size) for skills in SKILLS], 2),
+        3: lambda: print_coverage([row for case in coverage.CASES for row in case(size)]),
         4: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
     }
     for number, print_rows in tables.items():
@@ -239,6 +239,18 @@ def print_table(rows: Sequence[Mapping[str, Any]], counts: int) -> None:
         shares = [row[head] for head in heads[counts:]]
         cells += [f"{100 * share:.1f} %" if np.isfinite(share) else "–" for share in shares]
         print("|", " | ".join(cells), "|")
+
+
+def print_coverage(rows: Sequence[coverage.Row]) -> None:
+    """Print how often intervals hold: one table per unit, one row per metric."""
+    table = pd.DataFrame(rows)
+    sizes = table["queries per cluster"]
+    table["drawn"] += [f", {size} per cluster" if size > 1 else "" for size in sizes]
+    units = table["drawn"].str.extract(r" (\w+)")[0]
+    for _, part in table.groupby(units, sort=False):
+        wide = part.pivot(index="metric", columns="drawn", values="holds")
+        wide = wide.loc[part["metric"].unique(), part["drawn"].unique()]
+        print_table(wide.reset_index().to_dict("records"), 1)
 
 
 if __name__ == "__main__":
