@@ -10,13 +10,20 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from medprobe.cluster.run import Run
 from medprobe.cluster.staff import Staff
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
+
+# Ray's paragraphs about a loss, which repeat the line that `run` prints for it. Ray reads this when
+# it is imported.
+RAY_SETTINGS: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "A worker died or was killed|Raylet is terminated|marked dead",
+}
 
 
 class Cluster:
@@ -60,7 +67,8 @@ class Cluster:
         yield from Run(work, jobs, self.staff, self.engine).results()
 
     def _connect(self) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in RAY_SETTINGS.items():
+            os.environ.setdefault(name, value)
         try:
             import ray
         except ModuleNotFoundError:
