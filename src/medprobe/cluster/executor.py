@@ -6,6 +6,7 @@ results into the project (`run`).
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -78,23 +79,36 @@ class Cluster:
             return
         address = self.engine.address
         try:
+            _check_address(address)
+        except OSError as problem:
+            raise _no_cluster(address, problem) from None
+        try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as problem:
+            if not _token_is_refused(address):
+                raise _no_cluster(address, problem) from None
+            remedy = "set RAY_AUTH_MODE and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes"
             where = f"engine.address: {address}"
-            if _token_is_refused(address):
-                remedy = (
-                    "set RAY_AUTH_MODE and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes"
-                )
-                raise BadInput(where, "that cluster refuses the token", remedy) from None
-            remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
-            reason = str(problem).partition("\n")[0] or type(problem).__name__
-            raise BadInput(where, f"no Ray cluster ({reason})", remedy) from None
+            raise BadInput(where, "that cluster refuses the token", remedy) from None
 
     def _dismiss(self) -> None:
         """Let all workers go."""
         self.work = None
         for worker in [*self.staff.active]:
             self.staff.end(worker)
+
+
+def _check_address(address: str) -> None:
+    """Raise OSError if nothing listens at the address of a head. Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def _no_cluster(address: str, problem: Exception) -> BadInput:
+    remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
+    reason = str(problem).partition("\n")[0] or type(problem).__name__
+    return BadInput(f"engine.address: {address}", f"no Ray cluster ({reason})", remedy)
 
 
 def _token_is_refused(address: str) -> bool:
