@@ -17,7 +17,7 @@ import probing
 import test_classifier
 import test_rewire
 from faulty import Faulty
-from medprobe.cluster.executor import Cluster
+from medprobe.cluster.executor import RAY_SETTINGS, Cluster
 from medprobe.cluster.files import pack
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -61,7 +61,8 @@ def nodes() -> Iterator[Callable[[], None]]:
     seen = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     patch = pytest.MonkeyPatch()
     patch.setenv("PYTHONPATH", os.pathsep.join(seen))  # the workers import `faulty`
-    patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in RAY_SETTINGS.items():
+        patch.setenv(name, value)
     patch.setenv("RAY_AUTH_MODE", "token")
     patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray  # which reads these now
@@ -172,7 +173,9 @@ def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project:
     assert faulty.begun == 4 + 2
 
 
-def test_a_part_that_always_fails_is_named(project: Path) -> None:
+def test_a_part_that_always_fails_is_named_and_ray_prints_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for fault, message in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
         faults = dict.fromkeys(range(20), fault)
         with without_parts(), Cluster(RAY) as cluster:
@@ -182,6 +185,7 @@ def test_a_part_that_always_fails_is_named(project: Path) -> None:
             ):
                 probed("mask_average", "toy", faulty)
         assert not places.PREDICTIONS.exists()
+    assert "raylet" not in capsys.readouterr().out
 
 
 def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -364,6 +365,18 @@ def test_a_refused_token_is_no_missing_cluster(
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: check)
     with Cluster(RAY) as cluster, pytest.raises(BadInput, match=problem):
         list(cluster(abs, jobs(1)))
+
+
+def test_an_address_without_a_head_is_refused_at_once(
+    ray: Ray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and nothing listens there
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        engine = EngineParams(executor="ray", address=address)
+        with Cluster(engine) as cluster, pytest.raises(BadInput, match=f"{address}: no Ray cl"):
+            list(cluster(abs, jobs(1)))
 
 
 def test_workers_ask_for_a_gibibyte_and_for_their_inputs(ray: Ray) -> None:

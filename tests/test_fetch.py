@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.engine.adapters import merge
 from medprobe.engine.load import load
 from medprobe.stages import fetch as stage
 from medprobe.stages.fetch import fetch
@@ -160,6 +161,23 @@ def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: TinyModel, tmp_
     shutil.copytree(adapter, tmp_path / "other", dirs_exist_ok=True)
     with pytest.raises(BadInput, match="weights of one that the other has not"):
         fetch("mine", params("causal", tmp_path / "other"), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ("{}", "does not name a kind of adapter"),
+        ('{"peft_type": "IA3"}', "an adapter of kind IA3; only LORA"),
+        ('{"peft_type": "LORA"}', "it has no adapter_model.safetensors"),
+    ],
+)
+def test_what_is_no_lora_adapter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str, problem: str
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    (tmp_path / "adapter_config.json").write_text(config)
+    with pytest.raises(BadInput, match=problem):
+        merge(tmp_path / "base", tmp_path)
 
 
 def test_an_adapter_of_the_hub_is_fetched_with_its_model(

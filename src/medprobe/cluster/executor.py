@@ -6,17 +6,25 @@ results into the project (`run`).
 
 import logging
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from medprobe.cluster.run import Run
 from medprobe.cluster.staff import Staff
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
+
+# Ray's paragraphs about a loss, which repeat the line that `run` prints for it. Ray reads this when
+# it is imported.
+RAY_SETTINGS: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "A worker died or was killed|Raylet is terminated|marked dead",
+}
 
 
 class Cluster:
@@ -60,7 +68,8 @@ class Cluster:
         yield from Run(work, jobs, self.staff, self.engine).results()
 
     def _connect(self) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        for name, value in RAY_SETTINGS.items():
+            os.environ.setdefault(name, value)
         try:
             import ray
         except ModuleNotFoundError:
@@ -70,23 +79,36 @@ class Cluster:
             return
         address = self.engine.address
         try:
+            _check_address(address)
+        except OSError as problem:
+            raise _no_cluster(address, problem) from None
+        try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, ValueError, RuntimeError) as problem:
+            if not _token_is_refused(address):
+                raise _no_cluster(address, problem) from None
+            remedy = "set RAY_AUTH_MODE and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes"
             where = f"engine.address: {address}"
-            if _token_is_refused(address):
-                remedy = (
-                    "set RAY_AUTH_MODE and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH as on its nodes"
-                )
-                raise BadInput(where, "that cluster refuses the token", remedy) from None
-            remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
-            reason = str(problem).partition("\n")[0] or type(problem).__name__
-            raise BadInput(where, f"no Ray cluster ({reason})", remedy) from None
+            raise BadInput(where, "that cluster refuses the token", remedy) from None
 
     def _dismiss(self) -> None:
         """Let all workers go."""
         self.work = None
         for worker in [*self.staff.active]:
             self.staff.end(worker)
+
+
+def _check_address(address: str) -> None:
+    """Raise OSError if nothing listens at the address of a head. Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def _no_cluster(address: str, problem: Exception) -> BadInput:
+    remedy = "start one, `ray start --head`: docs/how-to/cluster.md"
+    reason = str(problem).partition("\n")[0] or type(problem).__name__
+    return BadInput(f"engine.address: {address}", f"no Ray cluster ({reason})", remedy)
 
 
 def _token_is_refused(address: str) -> bool:

@@ -22,7 +22,7 @@ def merge(folder: Path, adapter: Path) -> None:
     Raises:
         BadInput: PEFT is not installed, or the adapter belongs to another checkpoint.
     """
-    _check(adapter)
+    _check_adapter(adapter)
     from peft import PeftModel, get_peft_model_state_dict
 
     head = heads(read_config(folder))[0]
@@ -46,13 +46,17 @@ def merge(folder: Path, adapter: Path) -> None:
     merged.save_pretrained(folder)
 
 
-def _check(adapter: Path) -> None:
+def _check_adapter(adapter: Path) -> None:
+    """Raise BadInput unless this is a LoRA adapter and PEFT is installed."""
     if importlib.util.find_spec("peft") is None:
-        problem = "an adapter, which the package peft merges, and that is not there"
+        problem = "this adapter needs the package peft, which is not installed"
         raise BadInput(adapter, problem, "pip install 'medprobe[large]'")
     try:
         kind = json.loads((adapter / ADAPTER).read_text(encoding="utf-8"))["peft_type"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(adapter, f"no {ADAPTER} of an adapter") from error
-    if kind != "LORA" or not (adapter / WEIGHTS).is_file():
-        raise BadInput(adapter, f"an adapter of kind {kind}", f"LORA, with {WEIGHTS}, is merged")
+        problem = f"{ADAPTER} is missing or does not name a kind of adapter"
+        raise BadInput(adapter, problem, "give the folder of a LoRA adapter") from error
+    if kind != "LORA":
+        raise BadInput(adapter, f"an adapter of kind {kind}", "only LORA can be merged")
+    if not (adapter / WEIGHTS).is_file():
+        raise BadInput(adapter, f"it has no {WEIGHTS}", "save the adapter as safetensors")

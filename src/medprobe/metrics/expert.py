@@ -186,7 +186,7 @@ def _scores(
         if rows.empty:
             continue
         for name in (f"acc_at_{k}", f"expert_acc_at_{k}"):
-            numbers[name] = _mean(rows, name, scoring)
+            numbers[name] = _mean_with_interval(rows, name, scoring)
         difference = rows[f"expert_acc_at_{k}"] - rows[f"acc_at_{k}"]
         accuracy = gold.groupby("query_id", sort=True)[f"acc_at_{k}"].mean()
         numbers[f"corrected_acc_at_{k}"] = _corrected(
@@ -197,16 +197,17 @@ def _scores(
     complete_rows = table.dropna(subset="rated_right_of_10")
     if len(complete_rows):
         for name in ("hits_of_10", "rated_right_of_10"):
-            numbers[name] = _mean(complete_rows, name, scoring)
+            numbers[name] = _mean_with_interval(complete_rows, name, scoring)
     return numbers
 
 
 def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
-    """Replicates averaged."""
+    """The value of each query in a column, replicates averaged."""
     return rows.groupby("query_id", sort=True)[name].mean().to_numpy(float)
 
 
-def _mean(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict[str, float]:
+def _mean_with_interval(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict[str, float]:
+    """The mean of a column over queries, with its bootstrap interval and the number of queries."""
     numbers = _by_query(rows, name)
     draws = _draws(numbers, scoring, scoring.seed)
     return _numbers(numbers.mean(), draws, len(numbers), scoring)

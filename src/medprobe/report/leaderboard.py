@@ -125,7 +125,7 @@ def _read(results: Results) -> list[Drawing]:
     invented = {name for name, about in results.benchmarks.items() if about.invented}
     rows = rows[rows["benchmark"].isin(invented)]
     methods = rows.groupby(["benchmark", "model"])["method"].nunique()
-    return [] if methods.empty else calibration.times(results, *map(str, methods.idxmax()))
+    return [] if methods.empty else calibration.draw_times(results, *map(str, methods.idxmax()))
 
 
 def _models(results: Results, rankings: Sequence[Standing]) -> list[Block]:

@@ -148,12 +148,17 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
 
 
 def _first_hits(hits: np.ndarray) -> np.ndarray:
-    """The first rank with a right answer, or 0 [systems, queries]."""
+    """The rank of the first right answer, 0 where none is right, [systems, queries]."""
     return np.where(hits.any(axis=2), 1 + hits.argmax(axis=2), 0)
 
 
 def _last_hits(hits: np.ndarray, ranked: np.ndarray) -> np.ndarray:
-    """1 if the last cell is right, or 0 [systems, queries]."""
+    """Whether the last answer of a layout without ranks is right: 1 or 0, [systems, queries].
+
+    Args:
+        hits: which answers are right, [systems, queries, cells].
+        ranked: the answers, -1 in empty cells, which are the last ones.
+    """
     last_cells = np.maximum((ranked >= 0).sum(axis=2, keepdims=True) - 1, 0)
     return np.take_along_axis(hits, last_cells, axis=2)[:, :, 0].astype(int)
 

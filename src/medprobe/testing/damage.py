@@ -35,7 +35,7 @@ from medprobe.sources import (
     texts,
 )
 
-Read = Callable[[Path], object]  # of a data folder
+Read = Callable[[Path], object]  # reads a source of a data folder
 
 
 def _chemdner(data: Path) -> object:
@@ -67,6 +67,7 @@ def _templates(ending: str) -> tuple[str, Read]:
 
 
 def _ratings(ending: str) -> tuple[str, Read]:
+    """An expert's sheet of this format, and what reads it."""
     folder = f"sheets-{ending}"
     items = pd.DataFrame({"item": ["a-1", "a-2"], "asked": "prompts"})
     return f"{folder}/anna.{ending}", lambda data: sheets.read_ratings(data / folder, items)

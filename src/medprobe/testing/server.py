@@ -111,6 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._respond(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _respond(self, body: Body) -> None:
+        """Record a request, then answer it, or fail as the served fault says."""
         served = self.served
         with served.lock:
             served.requests.append(body)

@@ -34,12 +34,12 @@ def find(path: Path) -> Release:
     report = rows.groupby(["file", "category", "label"])[columns].sum().reset_index()
     missing = [name for name in ALL if name not in {file.name for file in files}]
     return Release(
-        "diskne",
-        {file.name: file for file in files},
-        "every row: its identifiers, label, category and place",
-        report,
-        "name a benchmark of the builder diskne_released in params.yaml, which reads MedNLI, "
-        "MEDIQA-NLI and the UMLS too",
-        [f"{name}, unless it is in data/diskne already" for name in missing],
-        ("annotation.csv",),
+        folder="diskne",
+        files={file.name: file for file in files},
+        checks="every row: its identifiers, label, category and place",
+        report=report,
+        next_step="name a benchmark of the builder diskne_released in params.yaml, "
+        "which reads MedNLI, MEDIQA-NLI and the UMLS too",
+        missing=[f"{name}, unless it is in data/diskne already" for name in missing],
+        conflicts=("annotation.csv",),
     )

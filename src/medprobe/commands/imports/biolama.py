@@ -44,10 +44,10 @@ def find(path: Path) -> Release:
         files |= {file.relative_to(root).as_posix(): file for file in sources}
     names = ", ".join(str(row["source"]) for row in rows)
     return Release(
-        "biolama",
-        files,
-        "every triple, and a template with [X] and [Y] for each relation",
-        pd.DataFrame(rows),
-        f"name a benchmark of the builder biolama in params.yaml, sources: [{names}]",
-        missing,
+        folder="biolama",
+        files=files,
+        checks="every triple, and a template with [X] and [Y] for each relation",
+        report=pd.DataFrame(rows),
+        next_step=f"name a benchmark of the builder biolama in params.yaml, sources: [{names}]",
+        missing=missing,
     )

@@ -46,10 +46,10 @@ def find(path: Path) -> Release:
             missing.append(f"T-REx's relations {', '.join(absent)}")
     sets = ", ".join(row[0] for row in rows)
     return Release(
-        "lama",
-        files,
-        "every line, and the templates of relations.jsonl",
-        pd.DataFrame(rows, columns=["set", "facts", "sentences", "objects"]),
-        f"name a benchmark of the builder lama in params.yaml, sets: [{sets}]",
-        missing,
+        folder="lama",
+        files=files,
+        checks="every line, and the templates of relations.jsonl",
+        report=pd.DataFrame(rows, columns=["set", "facts", "sentences", "objects"]),
+        next_step=f"name a benchmark of the builder lama in params.yaml, sets: [{sets}]",
+        missing=missing,
     )

@@ -30,10 +30,10 @@ def find(path: Path) -> Release:
         if row.prompts < row.prompts_paper
     ]
     return Release(
-        "lipid",
-        {NAME: files[0]},
-        "every prompt: a mask, an entity, a kind",
-        report.rename_axis("subset").reset_index(),
-        "name a benchmark of the builder lipid_released in params.yaml",
-        missing,
+        folder="lipid",
+        files={NAME: files[0]},
+        checks="every prompt: a mask, an entity, a kind",
+        report=report.rename_axis("subset").reset_index(),
+        next_step="name a benchmark of the builder lipid_released in params.yaml",
+        missing=missing,
     )

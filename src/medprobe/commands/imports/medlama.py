@@ -49,13 +49,13 @@ def find(path: Path) -> Release:
     if sets := folders(path, "*sents*"):
         checks += f"; {sets[0]} contains sentence sets: `medprobe import sentences` imports them"
     return Release(
-        "medlama",
-        files,
-        checks,
-        report,
-        "name a benchmark of the builder medlama_released in params.yaml",
-        missing,
-        ("*.csv",),
+        folder="medlama",
+        files=files,
+        checks=checks,
+        report=report,
+        next_step="name a benchmark of the builder medlama_released in params.yaml",
+        missing=missing,
+        conflicts=("*.csv",),
     )
 
 

@@ -32,12 +32,12 @@ def find(path: Path) -> Release:
     entries = ", ".join(f"{name}: {{}}" for name in report["set"])
     small = [row.set for row in report.itertuples() if row.sentences < SENTENCES]
     return Release(
-        "sentences",
-        {f"{file.stem}.txt": file for file in files},
-        "UTF-8, one sentence per line",
-        report,
-        f"list them in params.yaml, sentence_sets: {{{entries}}}",
-        [f"{name} has fewer than the paper's 10,000 sentences" for name in small],
+        folder="sentences",
+        files={f"{file.stem}.txt": file for file in files},
+        checks="UTF-8, one sentence per line",
+        report=report,
+        next_step=f"list them in params.yaml, sentence_sets: {{{entries}}}",
+        missing=[f"{name} has fewer than the paper's 10,000 sentences" for name in small],
     )
 
 

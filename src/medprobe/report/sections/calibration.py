@@ -236,8 +236,8 @@ def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[
     return blocks
 
 
-def times(results: Results, benchmark: str, model: str) -> list[Drawing]:
-    """Accuracy by how often a taught model has read the fact, a line per method."""
+def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
+    """Draw accuracy by how often a taught model has read the fact, a line per method."""
     name = results.primary(benchmark)
     rows = _by_times(results, benchmark, name, [model])
     if rows["times"].nunique() < 2:
