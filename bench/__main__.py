@@ -14,6 +14,7 @@ HELPERS = {
     "words",
     "worlds",
     "calibration_document",
+    "calibration_table",
 }
 NAMED = {"calibration", "cluster", "faults", "pictures"}  # long, or no measurement: only if named
 

@@ -7,8 +7,7 @@ there is not done again, so a stopped run goes on; after a change of the code de
 With `--methods inside`, worlds of their own have these methods alone, and the table is printed, and
 written with `--out`.
 Then all finished worlds are measured together, with `--worlds 0` no more than that. Writes
-src/medprobe/report/sections/calibration.csv, which the report shows,
-docs/concepts/calibration.md and its drawings.
+bench/calibration.csv, docs/concepts/calibration.md and its drawings.
 """
 
 import argparse
@@ -23,6 +22,17 @@ import pandas as pd
 
 from bench import worlds
 from bench.calibration_document import DOCUMENT, PICTURES, document, drawings, markdown
+from bench.calibration_table import (
+    ALL,
+    COLUMNS,
+    READ,
+    RESULT,
+    SYSTEM,
+    TWINS,
+    evidence,
+    evidence_table,
+    read_table,
+)
 from medprobe import metrics
 from medprobe.core import params as settings
 from medprobe.core import places
@@ -40,18 +50,7 @@ from medprobe.metrics.significance import (
 )
 from medprobe.metrics.splits import TIMES, bins
 from medprobe.metrics.summary import summarise
-from medprobe.report.worlds import (
-    ALL,
-    COLUMNS,
-    NEVER,
-    READ,
-    SYSTEM,
-    TWINS,
-    WORLDS,
-    evidence,
-    evidence_table,
-    read_table,
-)
+from medprobe.report.sections.calibration import NEVER
 from medprobe.sample.settings import find_recipe
 
 FIRST: Final = 2021  # the seed of the first world
@@ -95,7 +94,7 @@ def main() -> None:
 def write(table: pd.DataFrame, steps: pd.DataFrame) -> None:
     """Write the table, its drawings, and the document that is made of both and of what the worlds'
     steps took."""
-    write_csv(table, WORLDS)
+    write_csv(table, RESULT)
     measured = read_table()
     with replacing(PICTURES) as folder:
         folder.mkdir(parents=True)

@@ -7,9 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.report.blocks import Cell, Table
-from medprobe.report.verdicts import p_value
-from medprobe.report.worlds import (
+from bench.calibration_table import (
     CAPTION,
     TaughtSystem,
     by_method,
@@ -19,6 +17,8 @@ from medprobe.report.worlds import (
     read_table,
     seeds,
 )
+from medprobe.report.blocks import Cell, Table
+from medprobe.report.verdicts import p_value
 
 DOCUMENT: Final = Path("docs/concepts/calibration.md")
 FACTS: Final = "finds facts"
@@ -147,7 +147,7 @@ def document(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     """The document.
 
     Args:
-        table: with the columns of `medprobe.report.worlds`.
+        table: with the columns of `bench.calibration_table`.
         steps: with the columns `world`, `step`, `seconds` and `code` of all worlds.
     """
     systems = evidence(table)
@@ -241,8 +241,8 @@ def _made(table: pd.DataFrame, steps: pd.DataFrame) -> str:
     return _wrapped(
         f"**What was measured.** {len(names)} worlds, seeds {', '.join(names)}, made by the code "
         f"of {code}. Each took {seconds.min():.0f} to {seconds.max():.0f} CPU seconds. "
-        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes this page, the "
-        "drawings and the figures of the report again. `--processes 2` makes two worlds at a time. "
+        "`python -m bench.calibration --worlds 10` makes ten worlds. It writes this page and "
+        "the drawings again. `--processes 2` makes two worlds at a time. "
         "A run that was stopped continues where it stopped."
     )
 

@@ -1,6 +1,7 @@
 """A full disk under a stage of every kind: a file system of its own is filled but for a few
 kilobytes, which needs the right to mount one."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from medprobe.testing.project import environment
 
@@ -51,7 +55,7 @@ def commands(params: dict[str, Any]) -> list[list[str]]:
 
 def tried(folder: Path, command: list[str], room: int) -> str:
     """What a stage does with so many KiB left on its disk: `done`, `one line` with its outputs as
-    before or absent, or what is wrong."""
+    before or absent (or whole, where the log of them found no room), or what is wrong."""
     shutil.rmtree(folder / "outputs/parts", ignore_errors=True)
     if command == ["track"]:
         shutil.rmtree(folder / "mlruns")
@@ -79,7 +83,18 @@ def tried(folder: Path, command: list[str], room: int) -> str:
     ):
         return f"status {process.returncode}, {process.stderr[-1500:]}"
     changed = [name for name in after if after[name] != before.get(name)]
-    return f"changed {changed}" if changed else "one line"
+    if not changed:
+        return "one line"
+    halves = [name for name in changed if not _is_whole(folder / name)]
+    return f"half-written {halves}" if halves else "one line, its results whole but not logged"
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        pq.read_table(file) if file.suffix == ".parquet" else json.loads(file.read_text())
+    except (pa.ArrowInvalid, ValueError):
+        return False
+    return True
 
 
 def _content(folder: Path) -> dict[Path, bytes]:

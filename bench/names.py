@@ -39,7 +39,7 @@ from medprobe.metrics.consistency import by_change, by_family, read_members
 from medprobe.metrics.results import write_csv
 from medprobe.metrics.summary import read_queries
 from medprobe.metrics.trust import rankings
-from medprobe.report.worlds import NEVER
+from medprobe.report.sections.calibration import NEVER
 from medprobe.sample.corpus import list_documents
 from medprobe.sample.files import write_lines
 from medprobe.sample.settings import SampleSettings

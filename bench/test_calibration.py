@@ -10,8 +10,9 @@ import yaml
 
 from bench import calibration, worlds
 from bench.calibration_document import DOCUMENT, PICTURES, document, drawings
+from bench.calibration_table import TaughtSystem, evidence, read_table, seeds
 from medprobe.core.params import Params, load_params
-from medprobe.report.worlds import DOSES, TaughtSystem, evidence, read_table, seeds
+from medprobe.report.sections.calibration import DOSES
 from medprobe.sample.settings import SampleSettings, find_recipe
 from medprobe.sample.world import Fact, World, build
 

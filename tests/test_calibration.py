@@ -1,4 +1,4 @@
-"""Calibration on the page: who is above whom, how sure that is, and other worlds."""
+"""Calibration on the page: who is above whom and how sure that is."""
 
 import json
 from dataclasses import replace
@@ -11,7 +11,6 @@ from medprobe.core.params import Params
 from medprobe.metrics import FACTS, Scoring
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report import worlds
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration
 from render_helpers import check_snapshot
@@ -43,12 +42,6 @@ def results(**numbers: tuple[tuple[float, float, float], tuple[float, float, flo
     )
 
 
-@pytest.fixture(autouse=True)
-def no_worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(worlds.read_table, "__defaults__", (tmp_path / "calibration.csv",))
-    return tmp_path / "calibration.csv"
-
-
 def test_each_metric_has_its_pairs() -> None:
     twin_pairs = calibration.pairs(results(), "own")
     assert twin_pairs["metric"].unique().tolist() == ["f1", "top_1", "auc"]
@@ -61,7 +54,7 @@ def test_each_metric_has_its_pairs() -> None:
     }
 
 
-def test_the_section_has_each_pair_with_its_test_and_doses(no_worlds: Path) -> None:
+def test_the_section_has_each_pair_with_its_test_and_doses() -> None:
     """By F1 the models of `frozen` are not significantly different, by top-1 they are, by AUC
     there is no test. `lp-ft` is the same of both, and `lp-ft:again` the same result."""
     tests = [
@@ -87,29 +80,7 @@ def test_the_section_has_each_pair_with_its_test_and_doses(no_worlds: Path) -> N
     ]
     read = pd.DataFrame([(*dose, None) for dose in doses], columns=COMPARISON)
     compared = replace(compared, comparison=pd.concat([compared.comparison, read]))
-    measured().to_csv(no_worlds, index=False)
     check_snapshot("calibration", calibration.section(compared, "own"))
-
-
-def measured() -> pd.DataFrame:
-    """Of two worlds, in one of which a twin is significantly above the taught model."""
-    system = ("own", "f1", "taught", "classifier", "classifier:frozen")
-    rows = [
-        *(("taught", read, "all", 0.1 * n, 0.0, 0.5, 9) for n, read in enumerate(worlds.DOSES)),
-        *((twin, "0", "all", 0.1, 0.0, 0.5, 9) for twin in worlds.TWINS),
-        ("taught - untaught", "read", "all", 0.2, 0.1, 0.3, 18, 0.001, 0.002),
-        ("taught - untaught", "read", "2021", 0.2, 0.1, 0.3, 9, 0.001, 0.002),
-        ("taught - shuffled", "read", "all", 0.01, -0.1, 0.3, 18, 0.6, 0.6),
-        ("taught - shuffled", "read", "2022", -0.3, -0.5, -0.1, 9, 0.001, 0.002),
-        *((f"power against {twin}", "", "all", 0.4, None, None, 40) for twin in worlds.TWINS),
-    ]
-    return pd.DataFrame([[*system, *row] for row in rows], columns=worlds.COLUMNS)
-
-
-def test_findings_name_facts_names_and_reversals() -> None:
-    [system] = worlds.evidence(measured().fillna({"p_holm": float("nan")}))
-    assert system.finding == "finds names, no facts shown; reversed: shuffled in world 2022"
-    assert system.power(40) == "40 / 40"
 
 
 def test_a_benchmark_of_ones_own_is_not_calibrated() -> None:

@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
-from rich.table import Table
-
-from medprobe.commands.doctor import missing_sources, models_table, sources_table
+from medprobe.commands.doctor import list_models, list_sources, missing_sources
 from medprobe.core.params import HubModel, ModelParams, Models, Params
 
 
-def cells(table: Table) -> dict[str, tuple[str, ...]]:
-    """A table's rows by their first cell."""
-    columns = [list(column.cells) for column in table.columns]
-    return {row[0]: row[1:] for row in zip(*columns, strict=True)}
+def sources(params: Params, data: Path) -> dict[str, tuple[int | None, list[str]]]:
+    """The size of each source, and what it enables."""
+    return {row.source: (row.bytes, row.enables) for row in list_sources(params, data)}
+
+
+def origins(params: Params) -> dict[str, str]:
+    """Where each model comes from."""
+    return {row.model: row.origin for row in list_models(params)}
 
 
 def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path) -> None:
@@ -20,13 +22,13 @@ def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path
     (tmp_path / "sentences").mkdir()
     (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
     params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
-    rows = cells(sources_table(params, tmp_path))
-    assert rows["medlama"] == ("1.5 kB", "real")
-    assert rows["umls/MRREL.RRF"][0] == "missing"
+    rows = sources(params, tmp_path)
+    assert rows["medlama"] == (1500, ["real"])
+    assert rows["umls/MRREL.RRF"][0] is None
     assert "(medlama)" in rows["umls/MRREL.RRF"][1]
-    assert rows["sentences/mine.txt"] == ("missing", "rewiring on mine")
-    assert missing_sources(params, tmp_path) == ["sentences/mine.txt"]
-    assert rows["sentences/other.txt"] == ("13 bytes", "(rewiring on other)")
+    assert rows["sentences/mine.txt"] == (None, ["rewiring on mine"])
+    assert missing_sources(list_sources(params, tmp_path)) == ["sentences/mine.txt"]
+    assert rows["sentences/other.txt"] == (13, ["(rewiring on other)"])
     assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(rows)
     assert "sample" not in rows
 
@@ -39,9 +41,9 @@ def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
         },
         models=Models(masked={name: ModelParams() for name in names}),
     )
-    rows = cells(models_table(params))
-    assert rows["loose"][1] == "who/what main (not pinned)"
-    assert rows["fixed"][1] == f"who/what {'0' * 40}"
+    rows = origins(params)
+    assert rows["loose"] == "who/what main (not pinned)"
+    assert rows["fixed"] == f"who/what {'0' * 40}"
 
 
 def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
         continued={"further": {"base": "base"}},
         models=Models(causal={name: ModelParams() for name in ("base", "further")}),
     )
-    rows = cells(models_table(params))
-    assert rows["base"][1] == "trained here"
-    assert rows["further"][1] == "trained here, continues base"
-    assert cells(sources_table(params, tmp_path))["sample"] == ("missing", "training base, further")
+    rows = origins(params)
+    assert rows["base"] == "trained here"
+    assert rows["further"] == "trained here, continues base"
+    assert sources(params, tmp_path)["sample"] == (None, ["training base, further"])

@@ -363,3 +363,16 @@ def test_what_torch_writes_says_when_there_is_no_room(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [*Path("outputs/parts").iterdir()] == []
+
+
+def test_an_error_of_mlflows_database_is_raised_and_not_printed_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = store.connect()
+    with sqlite3.connect("mlruns/mlflow.db") as database:
+        database.execute("DROP TABLE metrics")
+        database.execute("DROP TABLE runs")
+    with pytest.raises(Exception, match="no such table"):
+        client.search_runs(["0"])
+    assert "Traceback" not in capfd.readouterr().err

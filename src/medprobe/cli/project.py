@@ -140,8 +140,6 @@ def clean(yes: bool) -> None:
     Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
     cache.
     """
-    from rich.console import Console
-
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
@@ -152,7 +150,7 @@ def clean(yes: bool) -> None:
         if not paths:
             click.echo("outputs/ holds nothing of other names than those in params.yaml")
             return
-        Console().print(command.table(paths))
+        command.show(paths)
         if yes or click.confirm("remove them?"):
             command.remove(paths)
 

@@ -294,15 +294,16 @@ def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> Non
 
     The exit status is 1 if a headline, or more numbers than allowed, changed too much.
     """
-    from medprobe.commands.moved import compare_with
-    from medprobe.commands.outputs import Moved
+    from medprobe.commands.moved import compare_with, describe
 
-    headlines, numbers = compare_with(since)
+    result = compare_with(since)
     if as_json:
-        Moved(headlines=headlines.output(), numbers=numbers.output()).print()
+        result.print()
     else:
-        click.echo(f"{headlines}\n{numbers}")
-    ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
+        click.echo(describe(places.SUMMARY, result.headlines))
+        click.echo(describe(places.SCORES, result.numbers))
+    changed = result.numbers
+    ctx.exit(int(result.headlines.moved > 0 or changed.moved > allow * changed.numbers))
 
 
 @main.command(epilog=example("medprobe cite medlama contrastive"))

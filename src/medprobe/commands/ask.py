@@ -73,24 +73,25 @@ def ask(
     else:
         best = model.ask(prompt, method).rename(columns={"answer": "prediction"})
     has_hits = "hit" in best
+    rows = [
+        outputs.Ranked(
+            rank=row["rank"],
+            answer=row["prediction"],
+            score=row["score"],
+            right=bool(row["hit"]) if has_hits else None,
+        )
+        for row in best.to_dict("records")
+    ]
     if as_json:
-        rows = [
-            outputs.Ranked(
-                rank=row["rank"],
-                answer=row["prediction"],
-                score=row["score"],
-                right=bool(row["hit"]) if has_hits else None,
-            )
-            for row in best.to_dict("records")
-        ]
         outputs.Ask(prompt=prompt, method=method, answers=rows).print()
         return
-    columns = ["rank", "answer", "score", *(["right"] if has_hits else [])]
-    table = terminal.table(*columns, title=f"{prompt} ({method})")
-    for row in best.to_dict("records"):
-        right = ["yes" if row["hit"] else "no"] if has_hits else []
-        table.add_row(str(row["rank"]), row["prediction"], f"{row['score']:.4f}", *right)
-    terminal.console().print(table)
+    cells = [
+        (str(row.rank), row.answer, f"{row.score:.4f}", "yes" if row.right else "no")
+        for row in rows
+    ]
+    count = 4 if has_hits else 3
+    columns = ("rank", "answer", "score", "right")[:count]
+    terminal.print_table(columns, (row[:count] for row in cells), f"{prompt} ({method})")
 
 
 def answers(
@@ -171,7 +172,7 @@ def run(
     if as_json:
         outputs.RunMeans(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
         return
-    terminal.console().print(headline)
+    print(headline)
     _print_rows(rows)
 
 
@@ -188,15 +189,14 @@ def _tables_of(
 
 def _print_rows(rows: pd.DataFrame) -> None:
     """Print rows of the comparison as a table."""
-    columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
-    table = terminal.table(*columns)
+    cells = []
     for row in rows.itertuples():
         interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""
         count = f"{row.n:.0f}" if pd.notna(row.n) else ""
-        table.add_row(
-            row.method, row.subset, row.relation, row.metric, f"{row.value:.3f}", interval, count
-        )
-    terminal.console().print(table)
+        names = (row.method, row.subset, row.relation, row.metric)
+        cells.append((*names, f"{row.value:.3f}", interval, count))
+    columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
+    terminal.print_table(columns, cells)
 
 
 def _main(rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from rich.filesize import decimal
-from rich.table import Table
 
+from medprobe.commands import terminal
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.tracking import lineage
@@ -65,9 +65,7 @@ def remove(paths: Iterable[Path]) -> None:
             parent.rmdir()
 
 
-def table(paths: Iterable[Path]) -> Table:
-    """The paths with their sizes."""
-    rows = Table("path", "size", title="No longer in params.yaml", title_justify="left")
-    for path in paths:
-        rows.add_row(str(path), decimal(size(path)))
-    return rows
+def show(paths: Iterable[Path]) -> None:
+    """Print the paths with their sizes."""
+    rows = ((str(path), decimal(size(path))) for path in paths)
+    terminal.print_table(("path", "size"), rows, "No longer in params.yaml")

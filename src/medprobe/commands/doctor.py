@@ -4,12 +4,11 @@ The list says which are available and what each of them enables.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from rich.filesize import decimal
-from rich.table import Table
 
 from medprobe import backends, benchmarks, methods
 from medprobe.backends.client import Client
@@ -18,7 +17,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import IMPORTED, HubModel, ModelKind, Params
-from medprobe.core.plugins import KINDS, Plugin, find_plugins
+from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.engine.inspection import inspect
 
 SENTENCES: Final = places.SENTENCES.name
@@ -35,23 +34,29 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     Raises:
         BadInput: if dvc.yaml or a plugin's lock does not match the code, or a plugin is broken.
     """
-    if as_json:
-        _check_pipeline()
-        _output(params, data).print()
-        return
-    console = terminal.console()
-    console.print(sources_table(params, data))
-    console.print(models_table(params))
-    if plugins := _plugins():
-        console.print(plugins_table(plugins))
+    report = outputs.Doctor(
+        sources=list_sources(params, data),
+        models=list_models(params),
+        plugins=_plugins(),
+        missing=[],
+        leftovers=[],
+    )
+    report.missing = missing_sources(report.sources)
+    if not as_json:
+        _print_tables(report, data)
     _check_pipeline()
-    if paths := clean.leftovers():
-        console.print(clean.table(paths))
-        console.print("No result counts these. `medprobe clean` removes them.")
-    if missing := missing_sources(params, data):
-        console.print(f"params.yaml is valid. Missing in {data}/: {', '.join(missing)}.")
+    paths = clean.leftovers()
+    report.leftovers = [str(path) for path in paths]
+    if as_json:
+        report.print()
+        return
+    if paths:
+        clean.show(paths)
+        print("No result counts these. `medprobe clean` removes them.")
+    if report.missing:
+        print(f"params.yaml is valid. Missing in {data}/: {', '.join(report.missing)}.")
     else:
-        console.print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+        print(f"params.yaml is valid, and {data}/ has every source that it needs.")
 
 
 def _check_pipeline() -> None:
@@ -60,8 +65,22 @@ def _check_pipeline() -> None:
             raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
 
 
-def _output(params: Params, data: Path) -> outputs.Doctor:
+def _print_tables(report: outputs.Doctor, data: Path) -> None:
     sources = [
+        (row.source, "missing" if row.bytes is None else decimal(row.bytes), ", ".join(row.enables))
+        for row in report.sources
+    ]
+    terminal.print_table(("source", "size", "enables"), sources, f"Sources in {data}/")
+    models = [(row.model, row.kind, row.origin, row.checkpoint) for row in report.models]
+    terminal.print_table(("model", "kind", "from", "checkpoint"), models, "Models")
+    if report.plugins:
+        plugins = [(row.plugin, row.kind, row.origin) for row in report.plugins]
+        terminal.print_table(("plugin", "kind", "from"), plugins, "Plugins")
+
+
+def list_sources(params: Params, data: Path) -> list[outputs.Source]:
+    """List every source that a builder can use, and every sentence set, with what it enables."""
+    return [
         outputs.Source(
             source=source,
             bytes=size(data / source) if _exists(data / source) else None,
@@ -69,40 +88,15 @@ def _output(params: Params, data: Path) -> outputs.Doctor:
         )
         for source, names in sorted(_uses(params, data).items())
     ]
-    models = [
-        outputs.ModelState(model=name, kind=kind, origin=origin, checkpoint=state)
-        for name, kind, origin, state in _models(params)
-    ]
-    return outputs.Doctor(
-        sources=sources,
-        models=models,
-        plugins=[
-            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
-            for plugin in _plugins()
-        ],
-        missing=missing_sources(params, data),
-        leftovers=[str(path) for path in clean.leftovers()],
-    )
 
 
-def missing_sources(params: Params, data: Path) -> list[str]:
-    """Return the sources that params.yaml needs and `data` does not have."""
+def missing_sources(sources: Iterable[outputs.Source]) -> list[str]:
+    """Return the sources that params.yaml needs and that do not exist."""
     return [
-        source
-        for source, names in sorted(_uses(params, data).items())
-        if any(not name.startswith("(") for name in names) and not _exists(data / source)
+        row.source
+        for row in sources
+        if row.bytes is None and any(not name.startswith("(") for name in row.enables)
     ]
-
-
-def sources_table(params: Params, data: Path) -> Table:
-    """List every source that a builder can use, and every sentence set.
-
-    Each row has its size and what it enables. A name in parentheses is not in params.yaml.
-    """
-    table = Table("source", "size", "enables", title=f"Sources in {data}/", title_justify="left")
-    for source, names in sorted(_uses(params, data).items()):
-        table.add_row(source, _size(data / source), ", ".join(names))
-    return table
 
 
 def _uses(params: Params, data: Path) -> dict[str, list[str]]:
@@ -122,41 +116,31 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     return uses
 
 
-def _size(path: Path) -> str:
-    """The size of a file, or of all files of a folder."""
-    return decimal(size(path)) if _exists(path) else "missing"
-
-
 def _exists(path: Path) -> bool:
     """Whether a file or a folder with files is there."""
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
 
 
-def models_table(params: Params) -> Table:
+def _plugins() -> list[outputs.PluginState]:
+    return [
+        outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
+        for kind in KINDS
+        for plugin in find_plugins(kind).values()
+    ]
+
+
+def list_models(params: Params) -> list[outputs.ModelState]:
     """List every model: its origin, and the kinds of model that its checkpoint can serve."""
-    table = Table("model", "kind", "from", "checkpoint", title="Models", title_justify="left")
-    for row in _models(params):
-        table.add_row(*row)
-    return table
-
-
-def _plugins() -> list[Plugin]:
-    return [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
-
-
-def plugins_table(plugins: list[Plugin]) -> Table:
-    """List the plugins from outside: kind, and file or package."""
-    table = Table("plugin", "kind", "from", title="Plugins", title_justify="left")
-    for plugin in plugins:
-        table.add_row(plugin.name, plugin.kind, plugin.origin)
-    return table
-
-
-def _models(params: Params) -> Iterator[tuple[str, str, str, str]]:
-    for kind, models in params.models.by_kind().items():
-        for name in models:
-            state = "; ".join([_state(places.MODELS / name), *_not_asked(name, kind, params)])
-            yield name, kind, _origin(name, params), state
+    return [
+        outputs.ModelState(
+            model=name,
+            kind=kind,
+            origin=_origin(name, params),
+            checkpoint="; ".join([_state(places.MODELS / name), *_not_asked(name, kind, params)]),
+        )
+        for kind, models in params.models.by_kind().items()
+        for name in models
+    ]
 
 
 def _not_asked(name: str, kind: ModelKind, params: Params) -> list[str]:

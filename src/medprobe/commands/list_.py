@@ -18,10 +18,7 @@ def list_(what: str, params: Params, *, as_json: bool = False) -> None:
     if as_json:
         Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
         return
-    table = terminal.table(*columns)
-    for row in rows(params):
-        table.add_row(*row)
-    terminal.console().print(table)
+    terminal.print_table(columns, rows(params))
 
 
 def _models(params: Params) -> Iterator[tuple[str, ...]]:

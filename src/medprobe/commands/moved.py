@@ -9,7 +9,7 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from medprobe.commands import outputs
 from medprobe.core import places
@@ -24,53 +24,7 @@ Place = tuple[str, ...]  # the names that lead to a number
 Numbers = dict[Place, float]
 
 
-class Difference(NamedTuple):
-    """A number that differs between two records; None if a record lacks it."""
-
-    place: Place
-    old: float | None
-    new: float | None
-    limit: float  # the tolerated change
-
-    @property
-    def size(self) -> float:
-        """The difference, in units of the limit."""
-        if self.old is None or self.new is None:
-            return math.inf
-        return abs(self.old - self.new) / (self.limit + ROUNDING)
-
-    def __str__(self) -> str:
-        old, new = ("none" if x is None else f"{x:.6g}" for x in (self.old, self.new))
-        return f"  {' '.join(self.place)}: {old} -> {new}, tolerance {self.limit:.2g}"
-
-
-class Comparison(NamedTuple):
-    """The numbers of two records."""
-
-    path: Path
-    numbers: int  # in either record
-    differences: list[Difference]  # the largest first
-
-    @property
-    def moved(self) -> int:
-        """The number of differences above their limit."""
-        return sum(difference.size > 1 for difference in self.differences)
-
-    def output(self) -> outputs.Changes:
-        """All differences, for `--json`."""
-        changes = [
-            outputs.Change(place=[*place], old=old, new=new, tolerance=limit)
-            for place, old, new, limit in self.differences
-        ]
-        return outputs.Changes(numbers=self.numbers, moved=self.moved, changes=changes)
-
-    def __str__(self) -> str:
-        count = f"{len(self.differences):,} of {self.numbers:,} numbers differ"
-        head = f"{self.path}: {count}, {self.moved:,} by more than the tolerance"
-        return "\n".join([head, *map(str, self.differences[:LISTED])])
-
-
-def compare_with(since: str) -> tuple[Comparison, Comparison]:
+def compare_with(since: str) -> outputs.Moved:
     """Compare the numbers on disk with those of a commit.
 
     A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
@@ -98,22 +52,42 @@ def compare_with(since: str) -> tuple[Comparison, Comparison]:
     def limit_of_headline(place: Place, value: float) -> float:
         return max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
 
-    return (
-        _compare(places.SUMMARY, headlines_before, headlines, limit_of_headline),
-        _compare(places.SCORES, scores_before, scores, limit),
+    return outputs.Moved(
+        headlines=_compare(headlines_before, headlines, limit_of_headline),
+        numbers=_compare(scores_before, scores, limit),
     )
 
 
-def _compare(
-    path: Path, old: Numbers, new: Numbers, limit: Callable[[Place, float], float]
-) -> Comparison:
-    names = {*old, *new}
-    differences = [
-        Difference(name, old.get(name), new.get(name), limit(name, old.get(name, 0.0)))
-        for name in sorted(names)
-        if old.get(name) != new.get(name)
-    ]
-    return Comparison(path, len(names), sorted(differences, key=lambda item: -item.size))
+def describe(path: Path, changes: outputs.Changes) -> str:
+    """Format how many numbers of a file or folder differ, and the largest differences."""
+    count = f"{len(changes.changes):,} of {changes.numbers:,} numbers differ"
+    lines = [f"{path}: {count}, {changes.moved:,} by more than the tolerance"]
+    for change in changes.changes[:LISTED]:
+        old, new = ("none" if x is None else f"{x:.6g}" for x in (change.old, change.new))
+        place = " ".join(change.place)
+        lines.append(f"  {place}: {old} -> {new}, tolerance {change.tolerance:.2g}")
+    return "\n".join(lines)
+
+
+def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float]) -> outputs.Changes:
+    """List the numbers that differ, the largest difference first, in units of the tolerance."""
+    places_of_numbers = sorted({*old, *new})
+    changes: list[tuple[float, outputs.Change]] = []
+    for place in places_of_numbers:
+        before, after = old.get(place), new.get(place)
+        if before == after:
+            continue
+        tolerance, size = limit(place, before or 0.0), math.inf
+        if before is not None and after is not None:
+            size = abs(before - after) / (tolerance + ROUNDING)
+        change = outputs.Change(place=[*place], old=before, new=after, tolerance=tolerance)
+        changes.append((size, change))
+    changes.sort(key=lambda item: -item[0])
+    return outputs.Changes(
+        numbers=len(places_of_numbers),
+        moved=sum(size > 1 for size, _ in changes),
+        changes=[change for _, change in changes],
+    )
 
 
 def _one_answer(scores: Numbers, headline: Place, value: float) -> float:

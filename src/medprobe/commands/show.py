@@ -3,6 +3,9 @@
 `show` prints all answers to one query, `diff` the queries on which two systems differ.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from medprobe.commands import outputs, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
@@ -36,7 +39,6 @@ def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -
     _, _, relation, _, prompt, right_answers, *query_heads = content["queries"][number]
     heads = query_heads[0] if query_heads else content["heads"]
     answers_head = "answers, best first" if content["ranked"] else "answers"
-    table = terminal.table("model/method", answers_head)
     systems = []
     for system, ranked, hits in zip(
         content["systems"], answers.ranked[:, number], answers.hits[:, number], strict=True
@@ -50,22 +52,24 @@ def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -
             model, method = system
             row = outputs.SystemAnswers(model=model, method=method, answers=system_answers)
             systems.append(row)
-            cells = [
-                ("✓ " if item.right else "")
-                + (item.answer if content["ranked"] else f"{item.head}: {item.answer}")
-                for item in system_answers
-            ]
-            table.add_row("/".join(system), "; ".join(cells))
     if as_json:
         names = [*map(str, right_answers)]
         outputs.Show(
             query=query, relation=relation, prompt=prompt, right=names, systems=systems
         ).print()
         return
-    console = terminal.console()
-    console.print(f"{relation}: {prompt}")
-    console.print(f"{content['called']}: {', '.join(right_answers)}")
-    console.print(table)
+    print(f"{relation}: {prompt}")
+    print(f"{content['called']}: {', '.join(right_answers)}")
+    rows = [
+        (f"{row.model}/{row.method}", "; ".join(_cell(item, content) for item in row.answers))
+        for row in systems
+    ]
+    terminal.print_table(("model/method", answers_head), rows)
+
+
+def _cell(answer: outputs.ShownAnswer, content: Mapping[str, Any]) -> str:
+    mark = "✓ " if answer.right else ""
+    return mark + (answer.answer if content["ranked"] else f"{answer.head}: {answer.answer}")
 
 
 def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = False) -> None:
@@ -102,10 +106,8 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
     if as_json:
         outputs.Diff(queries=differences).print()
         return
-    table = terminal.table("query", "prompt", content["called"].lower(), "right")
-    for row in differences:
-        table.add_row(row.query, row.prompt, ", ".join(row.right), row.system)
-    terminal.console().print(table)
+    rows = ((row.query, row.prompt, ", ".join(row.right), row.system) for row in differences)
+    terminal.print_table(("query", "prompt", content["called"].lower(), "right"), rows)
 
 
 def _read(benchmark: str, params: Params) -> RawAnswers:

@@ -1,6 +1,7 @@
-"""What commands print: tables that never cut a name."""
+"""Tables on the terminal that never cut a name."""
 
 import sys
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -8,15 +9,14 @@ from rich.table import Table
 WIDEST = 10_000  # characters of a line in a file or a pipe
 
 
-def console() -> Console:
-    """Return the console: as wide as the terminal, or as its lines where there is none."""
-    width = None if sys.stdout.isatty() else WIDEST
-    return Console(width=width, markup=False, emoji=False, highlight=False)
-
-
-def table(*columns: str, title: str | None = None) -> Table:
-    """Return a table whose cells are folded, not cut, where the terminal is narrow."""
-    rows = Table(title=title, title_justify="left")
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None
+) -> None:
+    """Print a table whose cells are folded, not cut, where the terminal is narrow."""
+    table = Table(title=title, title_justify="left")
     for column in columns:
-        rows.add_column(column, overflow="fold")
-    return rows
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else WIDEST
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)

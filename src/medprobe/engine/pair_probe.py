@@ -4,7 +4,8 @@ The direction is the mean difference between the right and the wrong statement o
 by the covariance of all statements (Fisher's linear discriminant). All that a fit needs are sums,
 so that leaving a group of statements out is a subtraction.
 
-Source: Marks and Tegmark 2023, section 5 (mass-mean probing); the ridge is ours.
+Source: Marks and Tegmark 2023, section 4.1 of the first version (mass-mean probing); the ridge is
+ours.
 """
 
 from dataclasses import dataclass

@@ -142,8 +142,8 @@ class TriePrompt:
 
     def first_tokens(self, node: int) -> list[int]:
         """Return the first token of each child; -1 where it has none."""
-        children = self.trie.children[node].tolist()
-        return [next(iter(self.tokens(child, child)), -1) for child in children]
+        end = self.slot.after[:1] or (-1,)
+        return [(self.trie.edges[child] or end)[0] for child in self.trie.children[node].tolist()]
 
 
 def _branches(keys: Sequence[Tokens], depth: int, low: int, high: int) -> Iterator[tuple[int, int]]:

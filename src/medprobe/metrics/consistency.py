@@ -4,7 +4,7 @@ Of the subsets whose queries are the families of a benchmark (`core.tables.is_fa
 answers are equal if they have one identifier, or are equal by the benchmark's rule. A query without
 a prediction agrees with no other, and is wrong.
 
-Sources: Elazar et al. 2021 (ParaRel), section 3, agreement over pairs of wordings; Gallifant et al.
+Sources: Elazar et al. 2021 (ParaRel), agreement over pairs of wordings; Gallifant et al.
 2024 (RABBITS), names of drugs.
 """
 
@@ -25,8 +25,8 @@ from medprobe.metrics.two_way import paired_test
 RUN: Final = ["variant", "replicate"]
 FAMILY: Final = [*RUN, "family_id"]
 ABOUT: Final = ["subset", "relation", "cluster", "answer"]  # the same for all queries of a family
-_PAIRS: Final = "Elazar et al. 2021, section 3: equal first answers, over the pairs of a family"
-_SHARE: Final = "after Elazar et al. 2021, section 3 (consistent and accurate), over all members"
+_PAIRS: Final = "Elazar et al. 2021: equal first answers, over the pairs of a family"
+_SHARE: Final = "after Elazar et al. 2021 (consistent and accurate), over all members"
 _CHOSEN: Final = "ours: the wording best on one half of the clusters, scored on the other half"
 _GAIN: Final = "ours: acc@1 under that wording less that under the original, within families"
 _CHANGE: Final = "after Gallifant et al. 2024: acc@1 less that of the original, within families"

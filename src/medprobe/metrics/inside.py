@@ -1,7 +1,7 @@
 """Inside against outside: how often a right statement of a query scores above a wrong one.
 
 For each query K is the share of its pairs of a right and a wrong answer in which the right one
-scores higher, ties one half; K* is 1 where all pairs are so (Gekhman et al. 2025, section 2).
+scores higher, ties one half; K* is 1 where all pairs are so (Gekhman et al. 2025).
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import KEYS, read_queries, summarise, weighted
 
-_K: Final = "K of Gekhman et al. 2025, section 2: share of pairs, ties one half"
-_K_ALL: Final = "K* of Gekhman et al. 2025, section 2: share of queries"
+_K: Final = "K of Gekhman et al. 2025: share of pairs, ties one half"
+_K_ALL: Final = "K* of Gekhman et al. 2025: share of queries"
 
 
 class PairRanking(Scorer):

@@ -40,8 +40,8 @@ MEANS: Final = ("macro", "micro")
 ROUNDING: Final = 1e-9  # of a sum of shares
 DECIMALS: Final = 10  # of a signal: what differs by less is equal
 _HANLEY: Final = "the signal of right against wrong answers; Hanley and McNeil 1982"
-_AT: Final = "share right of the surest queries; Geifman and El-Yaniv 2017, section 2"
-_AREA: Final = "mean share wrong over all coverages; Geifman et al. 2019, section 2"
+_AT: Final = "share right of the surest queries; Geifman and El-Yaniv 2017"
+_AREA: Final = "mean share wrong over all coverages; Geifman et al. 2019"
 _GAIN: Final = "against the same queries in random order, exactly"
 
 

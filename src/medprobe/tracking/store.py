@@ -8,6 +8,7 @@ params.yaml no longer names a result, its run is `gone`, until the result comes 
 """
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -103,6 +104,7 @@ def connect() -> "MlflowClient":
     """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
+    logging.getLogger("mlflow.store").setLevel(logging.CRITICAL)  # prints what it raises as well
     database = folder() / "mlflow.db"
     uri = os.environ.get(URI) or f"sqlite:///{database}"
     with _first_use():

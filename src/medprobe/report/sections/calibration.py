@@ -5,7 +5,7 @@ number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. 
 the first above the second, and facts that were read above facts that were not.
 
 That holds of benchmarks whose settings say that they are of the sample world (`invented: true`),
-and of no others. What several other worlds show is next to it (`report/worlds.py`).
+and of no others. docs/concepts/calibration.md has what several other worlds show.
 """
 
 from typing import Any, Final, NamedTuple
@@ -16,8 +16,7 @@ from medprobe import metrics
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.significance import LEVEL
-from medprobe.report import worlds
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
+from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, metric
 from medprobe.report.results import Results, without_controls
 from medprobe.report.verdicts import MARK, p_value, verdict
@@ -36,8 +35,8 @@ TEXT: Final = (
     "A taught model has read half of the facts of the sample world, each a known number of times. "
     "Its untaught twin, of the same size and training length, has read none of them. A method that "
     "cannot tell the two apart does not measure what the model has read. In this world all answers "
-    "are about equally frequent, and no model has read the same names in other facts. The other "
-    "worlds below have frequent answers and such models."
+    "are about equally frequent, and no model has read the same names in other facts. Worlds with "
+    "frequent answers and such models are in docs/concepts/calibration.md."
 )
 CAPTION: Final = (
     f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "
@@ -47,6 +46,8 @@ CAPTION: Final = (
     "on the facts that were never read."
 )
 REVERSED: Final = "reversed"
+NEVER: Final = "0"
+DOSES: Final = {NEVER: "never read", "1": "once", "2": "twice", "3-4": "3–4 times"}
 TIMES: Final = "times that the taught model has read the fact"
 
 
@@ -59,7 +60,7 @@ class Counts(NamedTuple):
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """All pairs with their dose-response, a drawing for each method, and other worlds."""
+    """All pairs with their dose-response, and a drawing for each method."""
     compared = pairs(results, benchmark)
     if compared.empty:
         return []
@@ -68,7 +69,6 @@ def section(results: Results, benchmark: str) -> list[Part]:
         paragraph(TEXT, _outcome(compared)),
         [_pairs(results, compared)],
         _drawings(results, benchmark, compared),
-        _worlds(benchmark),
     )
 
 
@@ -166,7 +166,7 @@ def _pairs(results: Results, compared: pd.DataFrame) -> Table:
         system = [f"{row.taught} / {row.untaught}", row.method + mark]
         numbers = [*_cells(row), _better(row), *_doses(results, row)]
         body.append([metric(row.metric).title, *system, *numbers])
-    doses = [*worlds.DOSES.values(), "never read, untaught"]
+    doses = [*DOSES.values(), "never read, untaught"]
     heads = ["metric", "models", "method", "taught", "untaught", "better", *doses]
     return Table(heads, body, CAPTION)
 
@@ -202,8 +202,8 @@ def _doses(results: Results, row: Any) -> list[Cell]:
         return cell(row.metric, numbers["value"], numbers["low"], numbers["high"])
 
     return [
-        *(dose(row.taught, times) for times in worlds.DOSES),
-        dose(row.untaught, worlds.NEVER),
+        *(dose(row.taught, times) for times in DOSES),
+        dose(row.untaught, NEVER),
     ]
 
 
@@ -234,21 +234,6 @@ def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[
             )
             blocks.append(Drawing(f"{benchmark}-{method}-calibration", plot, caption))
     return blocks
-
-
-def _worlds(benchmark: str) -> list[Block]:
-    """What several other worlds show together, folded."""
-    table = worlds.read_table()
-    systems = [system for system in worlds.evidence(table) if system.benchmark == benchmark]
-    if not systems:
-        return []
-    seeds = worlds.seeds(table)
-    drawings = [worlds.drawing(*named) for named in worlds.by_method(systems).items()]
-    title = (
-        f"{len(seeds)} worlds with skewed answers and shuffled models (seeds {', '.join(seeds)}), "
-        "measured once by bench/calibration.py"
-    )
-    return folded(title, [worlds.evidence_table(systems, benchmarks=False), *drawings])
 
 
 def times(results: Results, benchmark: str, model: str) -> list[Drawing]:

@@ -1,6 +1,6 @@
 """What methods say of models whose reading is known, over several sample worlds.
 
-`python -m bench.calibration` measured it and wrote `sections/calibration.csv`. A taught model has
+`python -m bench.calibration` measures it and writes `calibration.csv`. A taught model has
 read half of the facts; its untaught twin none of them; its shuffled twin the same names in the same
 sentences, with the objects of other subjects. So a method that puts the taught model above the
 shuffled one has found facts, and not names.
@@ -19,9 +19,10 @@ from medprobe.figures.rows import Drawing
 from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Cell, Table
 from medprobe.report.numbers import MISSING, cell, format_difference, metric
+from medprobe.report.sections.calibration import DOSES, NEVER
 from medprobe.report.verdicts import MARK, p_value
 
-WORLDS: Final = Path(__file__).parent / "sections" / "calibration.csv"
+RESULT: Final = Path(__file__).with_name("calibration.csv")
 SYSTEM: Final = ["benchmark", "metric", "taught", "method"]
 NUMBERS: Final = ["value", "low", "high", "n", "p", "p_holm"]
 COLUMNS: Final = [
@@ -33,8 +34,6 @@ COLUMNS: Final = [
     *NUMBERS,
 ]
 TWINS: Final = ("untaught", "shuffled")
-NEVER: Final = "0"
-DOSES: Final = {NEVER: "never read", "1": "once", "2": "twice", "3-4": "3–4 times"}
 READ: Final = "read"
 ALL: Final = "all"
 POWER: Final = (40, 160)  # queries, of the numbers that were measured
@@ -126,7 +125,7 @@ class TaughtSystem:
         return words
 
 
-def read_table(path: Path = WORLDS) -> pd.DataFrame:
+def read_table(path: Path = RESULT) -> pd.DataFrame:
     """The table with COLUMNS, or an empty one where nothing was measured."""
     if not path.is_file():
         return pd.DataFrame(columns=COLUMNS)
@@ -155,11 +154,10 @@ def seeds(table: pd.DataFrame) -> list[str]:
     return sorted(set(table["world"]) - {ALL})
 
 
-def evidence_table(systems: Sequence[TaughtSystem], *, benchmarks: bool = True) -> Table:
-    """One row a system; `benchmarks`: with a column that names them."""
+def evidence_table(systems: Sequence[TaughtSystem]) -> Table:
+    """One row per system."""
     heads = [
-        *(["benchmark"] if benchmarks else []),
-        *("method", "model", "metric", *DOSES.values()),
+        *("benchmark", "method", "model", "metric", *DOSES.values()),
         *(f"never read, {twin}" for twin in TWINS),
         *(f"against {twin}" for twin in TWINS),
         *(f"power, {queries} queries" for queries in POWER),
@@ -167,7 +165,7 @@ def evidence_table(systems: Sequence[TaughtSystem], *, benchmarks: bool = True) 
     ]
     body: list[list[str | Cell]] = [
         [
-            *([system.benchmark] if benchmarks else []),
+            system.benchmark,
             Cell(system.method, note=f"the same: {system.same}" if system.same else ""),
             *(system.taught, metric(system.metric).title),
             *(system.cell("taught", read) for read in DOSES),
