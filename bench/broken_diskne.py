@@ -1,33 +1,40 @@
 """Broken tables of DisKnE: names of a disease in what trains it, premises on both sides, labels."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
-from bench.broken import CASES, Tables, append, case, change
+import pandas as pd
 
+from bench.broken import Cases, Damage, Tables, add, edit, equal_first, exchange, remove, replace
+
+Hide = Callable[[str], str]
 PREMISE: Final = "He was seen at home twice this week and could walk a few steps ."
+NAME: Final = r"[A-Z]\w+ dystrophy"
+ABBREVIATION: Final = "[A-Z]+"
+ONE_WORD: Final = "[a-z]+"
 
 
-def leak(hide: Callable[[str], str], pattern: str, column: str, tables: Tables) -> None:
+def leak(hide: Hide, pattern: str = NAME, column: str = "premise") -> Damage:
     """Name a target in a text that trains it, in a hidden form.
 
     Args:
         hide: Makes the form of a name.
         pattern: Of the names that are hidden.
         column: Of the text.
-        tables: Where it is changed.
     """
-    splits, names = tables["splits"], tables["names"]
-    fitting = names[names["cui"].isin(splits["target"]) & names["name"].str.fullmatch(pattern)]
-    cui, name = fitting[["cui", "name"]].iloc[0]
-    row = splits[(splits["target"] == cui) & (splits["split"] == "train")].iloc[0]
-    index = tables["examples"].index[tables["examples"]["example_id"] == row["example_id"]][0]
-    text = f"{tables['examples'].loc[index, column]} There was {hide(name)} too ."
-    change(tables, "examples", index, **{column: text})
+
+    def damage(tables: Tables) -> None:
+        splits, names = tables["splits"], tables["names"]
+        names = names[names["cui"].isin(splits["target"]) & names["name"].str.fullmatch(pattern)]
+        cui, name = names[["cui", "name"]].iloc[0]
+        train = splits[(splits["target"] == cui) & (splits["split"] == "train")]["example_id"]
+        longer = {column: lambda row: f"{row[column]} There was {hide(name)} too ."}
+        edit("examples", f"example_id == '{train.iloc[0]}'", **longer)(tables)
+
+    return damage
 
 
-NAMED: Final[dict[str, Callable[[str], str]]] = {
+NAMED: Final[dict[str, Hide]] = {
     "in full width": lambda name: "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in name),
     "with invisible characters": lambda name: (
         name[:3] + "\u200b" + name[3:-3] + "\u00ad" + name[-3:]
@@ -35,14 +42,15 @@ NAMED: Final[dict[str, Callable[[str], str]]] = {
     "with hyphens between its words": lambda name: name.replace(" ", "-"),
     "with its words in reverse": lambda name: " ".join(reversed(name.split())),
     "with accents": lambda name: name.replace("a", "a\u0301").replace("u", "\u00fc"),
+    "with a ligature": lambda name: name.replace("st", "\ufb06"),
     "over two lines": lambda name: name.replace(" ", "\n\t"),
     "as a genitive": lambda name: name.replace(" ", "'s "),
-    "in the plural": lambda name: name[:-1] + "ies" if name.endswith("y") else f"{name}s",
+    "in the plural": lambda name: f"{name[:-1]}ies",
     "with a hyphen within a word": lambda name: name[:-4] + "-" + name[-4:],
     "with a hyphen and a blank within a word": lambda name: name[:-4] + "- " + name[-4:],
     'as "… of the type …"': lambda name: " of the type ".join(reversed(name.split())),
     "with a word between": lambda name: name.replace(" ", " chronic "),
-    "as an adjective": lambda name: name.rstrip("y") + "ic",
+    "as an adjective": lambda name: f"{name[:-1]}ic",
     "with a typing error": lambda name: name[:2] + name[3] + name[2] + name[4:],
     "run together": lambda name: name.replace(" ", ""),
     "letter by letter": lambda name: " ".join("".join(name.split())),
@@ -57,7 +65,7 @@ NAMED: Final[dict[str, Callable[[str], str]]] = {
         f"{name.split()[1]} , severe , of the {name.split()[0]} type"
     ),
 }
-ABBREVIATED: Final[dict[str, Callable[[str], str]]] = {
+ABBREVIATED: Final[dict[str, Hide]] = {
     "as it is": str,
     "in the plural": lambda name: f"{name}s",
     "with full stops": lambda name: ".".join(name) + ".",
@@ -65,125 +73,76 @@ ABBREVIATED: Final[dict[str, Callable[[str], str]]] = {
     "letter by letter, not in capitals": lambda name: " ".join(name.lower()),
     "with hyphens": "-".join,
 }
-LEAKS: Final = [
-    *((f"named {form}", hide, r"[A-Z]\w+ [a-z]+", "premise") for form, hide in NAMED.items()),
-    *(
-        (f"by its abbreviation {form}", hide, "[A-Z]+", "premise")
-        for form, hide in ABBREVIATED.items()
-    ),
-    ("by a synonym", str, r"[a-z]+", "premise"),
-    ("in the full hypothesis alone", str, r"[A-Z]\w+ [a-z]+", "full_hypothesis"),
-]
-CASES["diskne"] += [
-    (f"a text that trains a disease has it, {form}", partial(leak, hide, pattern, column))
-    for form, hide, pattern, column in LEAKS
-]
-
-
-def premise_copied(edit: Callable[[str], str], tables: Tables) -> None:
-    """Give an example that trains a disease the edited premise of one that tests it."""
-    splits, examples = tables["splits"], tables["examples"]
-    target = splits["target"].iloc[0]
-    of = splits[splits["target"] == target]
-    tests = of.loc[of["split"] == "test", "example_id"]
-    train = of.loc[of["split"] == "train", "example_id"].iloc[0]
-    for example, premise in ((tests.iloc[0], PREMISE), (train, edit(PREMISE))):
-        index = examples.index[examples["example_id"] == example][0]
-        change(tables, "examples", index, premise=premise)
-
-
-PREMISES: Final[dict[str, Callable[[str], str]]] = {
+PREMISES: Final[dict[str, Hide]] = {
     "as it is": str,
-    "in capitals, with more blanks": lambda text: "  ".join(text.upper().split()),
+    "in capitals": str.upper,
+    "with more blanks": lambda text: text.replace(" ", "  "),
     "without its full stop": lambda text: text.rstrip(" ."),
     "with one more word": lambda text: f"today {text}",
     "with another number, and without three words": lambda text: text.replace(
         "twice", "thrice"
     ).replace(" a few steps", ""),
 }
-CASES["diskne"] += [
-    (f"a premise that tests also trains, {form}", partial(premise_copied, edit))
-    for form, edit in PREMISES.items()
-]
+TARGET: Final = equal_first("target")
 
 
-@case("diskne", "an example that tests also trains")
-def test_moved(tables: Tables) -> None:
-    row = tables["splits"].query("split == 'test'").head(1)
-    append(tables, "splits", row.assign(split="train"))
+def remove_examples(split: str) -> Damage:
+    """Remove the first target's examples of a split."""
+    return remove("splits", lambda rows: TARGET(rows) & (rows["split"] == split))
 
 
-@case("diskne", "an example moved from test to train")
-def moved(tables: Tables) -> None:
-    index = tables["splits"].index[tables["splits"]["split"] == "test"][0]
-    change(tables, "splits", index, split="train")
-
-
-@case("diskne", "a positive with the label 0")
-def positive_as_zero(tables: Tables) -> None:
-    index = tables["examples"].index[tables["examples"]["kind"] == "positive"][0]
-    change(tables, "examples", index, label=0)
-
-
-@case("diskne", "a negative that is related to the original")
 def related(tables: Tables) -> None:
-    ancestors = tables["ancestors"].set_index("cui")["ancestor"]
-    examples = tables["examples"]
-    fitting = examples[(examples["label"] == 0) & examples["original_cui"].isin(ancestors.index)]
-    original = fitting["original_cui"].iloc[0]
-    ancestor = ancestors.loc[[original]].iloc[0]
-    change(tables, "examples", fitting.index[0], cui=ancestor)
+    ancestors = tables["ancestors"].drop_duplicates("cui").set_index("cui")["ancestor"]
+    rows = tables["examples"].query("label == 0")
+    original = rows.loc[rows["original_cui"].isin(ancestors.index), "original_cui"].iloc[0]
+    where = f"label == 0 and original_cui == '{original}'"
+    edit("examples", where, cui=ancestors[original])(tables)
 
 
-@case("diskne", "no ancestors at all")
-def no_ancestors(tables: Tables) -> None:
-    tables["ancestors"] = tables["ancestors"].head(0)
+def one_more_word(rows: pd.DataFrame) -> "pd.Series[str]":
+    longer = rows["full_hypothesis"].str.replace("patient", "poor patient")
+    return rows["full_hypothesis"].where(rows["label"] == 1, longer)
 
 
-@case("diskne", "a target without examples that train it")
-def no_train(tables: Tables) -> None:
-    splits = tables["splits"]
-    gone = (splits["target"] == splits["target"].iloc[0]) & (splits["split"] == "train")
-    tables["splits"] = splits[~gone].reset_index(drop=True)
+def copy_premise(change: Hide) -> Damage:
+    """Give an example that trains a disease the changed premise of one that tests it."""
+
+    def damage(tables: Tables) -> None:
+        splits = tables["splits"][TARGET(tables["splits"])]
+        examples = splits.drop_duplicates("split").set_index("split")["example_id"]
+        for split, premise in (("test", PREMISE), ("train", change(PREMISE))):
+            edit("examples", f"example_id == '{examples[split]}'", premise=premise)(tables)
+
+    return damage
 
 
-@case("diskne", "a target without examples that test it")
-def no_test(tables: Tables) -> None:
-    splits = tables["splits"]
-    gone = (splits["target"] == splits["target"].iloc[0]) & (splits["split"] == "test")
-    tables["splits"] = splits[~gone].reset_index(drop=True)
-
-
-@case("diskne", "a disease without splits")
-def no_splits(tables: Tables) -> None:
-    splits = tables["splits"]
-    gone = splits["target"] == splits["target"].iloc[0]
-    tables["splits"] = splits[~gone].reset_index(drop=True)
-
-
-@case("diskne", "no ancestors of every second disease")
-def half_of_ancestors(tables: Tables) -> None:
-    ancestors = tables["ancestors"]
-    kept = sorted(ancestors["cui"].unique())[::2]
-    tables["ancestors"] = ancestors[ancestors["cui"].isin(kept)].reset_index(drop=True)
-
-
-@case("diskne", "hypotheses of negatives have one more word")
-def word_of_negatives(tables: Tables) -> None:
-    examples = tables["examples"]
-    rows = examples["label"] == 0
-    hypotheses = examples["full_hypothesis"]
-    longer = hypotheses.str.replace("patient", "poor patient")
-    examples["full_hypothesis"] = hypotheses.where(~rows, longer)
-
-
-@case("diskne", "the ids of two diseases exchanged")
-def diseases_exchanged(tables: Tables) -> None:
-    first, second = tables["examples"]["cui"].unique()[:2]
-    exchanged = tables["examples"]["cui"].replace({first: second, second: first})
-    tables["examples"]["cui"] = exchanged
-
-
-@case("diskne", "a blank premise")
-def blank_premise(tables: Tables) -> None:
-    change(tables, "examples", 0, premise=" ")
+LEAK: Final = "a text that trains a disease has it"
+DISKNE: Final[Cases] = {
+    **{f"{LEAK}, named {form}": leak(hide) for form, hide in NAMED.items()},
+    **{
+        f"{LEAK}, by its abbreviation {form}": leak(hide, ABBREVIATION)
+        for form, hide in ABBREVIATED.items()
+    },
+    f"{LEAK}, by a synonym": leak(str, ONE_WORD),
+    f"{LEAK}, in the full hypothesis alone": leak(str, column="full_hypothesis"),
+    **{
+        f"a premise that tests also trains, {form}": copy_premise(change)
+        for form, change in PREMISES.items()
+    },
+    "an example that tests also trains": add("splits", where="split == 'test'", split="train"),
+    "an example moved from test to train": edit("splits", "split == 'test'", split="train"),
+    "a positive with the label 0": edit("examples", "kind == 'positive'", label=0),
+    "a negative that is related to the original": related,
+    "no ancestors at all": remove("ancestors", lambda rows: rows["cui"].notna()),
+    "a target without examples that train it": remove_examples("train"),
+    "a target without examples that test it": remove_examples("test"),
+    "a disease without splits": remove("splits", TARGET),
+    "no ancestors of every second disease": remove(
+        "ancestors", lambda rows: rows["cui"].isin(sorted(rows["cui"].unique())[1::2])
+    ),
+    "hypotheses of negatives have one more word": replace(
+        "examples", full_hypothesis=one_more_word
+    ),
+    "the ids of two diseases exchanged": exchange("examples", "cui"),
+    "a blank premise": edit("examples", premise=" "),
+}

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 import pandas as pd
 import yaml
 
-from bench import broken_diskne, broken_facts  # noqa: F401 -- they fill CASES
-from bench.broken import BUILDERS, CASES, Tables
+from bench import broken_facts
+from bench.broken import Cases, Tables
+from bench.broken_diskne import DISKNE
 from medprobe import benchmarks
 from medprobe.commands.sample import sample
 from medprobe.core.params import Params, parse_section
@@ -25,6 +26,15 @@ from medprobe.core.places import EXPECTATIONS
 from medprobe.quality import gate, suites
 
 ROOT: Final = Path(__file__).parents[1]
+CASES: Final[dict[str, Cases]] = {
+    "medlama": broken_facts.MEDLAMA,
+    "biolama": broken_facts.BIOLAMA,
+    "lama": broken_facts.LAMA,
+    "table": broken_facts.TABLE,
+    "diskne": DISKNE,
+    "context": broken_facts.CONTEXT,
+    "lipid": broken_facts.LIPID,
+}
 SIZE: Final = {"queries": 20, "reserve": 12}  # of the sample world
 FACTS: Final = Path("tables/facts.csv")  # of the benchmark `table`, below data/
 
@@ -41,8 +51,8 @@ class Outcome(NamedTuple):
 def main() -> None:
     """Run the cases and print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.gate")
-    parser.add_argument("builders", nargs="*", choices=[[], *BUILDERS], default=[])
-    chosen = parser.parse_args().builders or BUILDERS
+    parser.add_argument("builders", nargs="*", choices=[[], *CASES], default=[])
+    chosen = parser.parse_args().builders or [*CASES]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         outcomes = [outcome for builder in chosen for outcome in run(builder)]
     print(table(outcomes))
@@ -76,7 +86,7 @@ def run(builder: str) -> list[Outcome]:
     loaded = suites.load(ROOT / EXPECTATIONS / builder, [], settings.model_dump(mode="json"))
     before = _failing(loaded, tables)
     outcomes = []
-    for case, damage in CASES[builder]:
+    for case, damage in CASES[builder].items():
         damaged = {name: rows.copy() for name, rows in tables.items()}
         damage(damaged)
         failing = _failing(loaded, damaged)

@@ -11,6 +11,7 @@ from medprobe.quality import leaks
 from medprobe.quality.leaks import Diseases
 
 NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", "stenosis", "B"]
+NAMES += ["Cilund dystrophy"]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,8 @@ NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", 
         ("f r a c t u r e", ["fracture"]),
         ("kidney&nbsp;disease,&#32;chronic", ["kidney disease, chronic"]),
         ("kidneydiseasechronic", ["kidney disease, chronic"]),
+        ("a dystrophic Cilund", ["Cilund dystrophy"]),  # an adjective
+        ("dystrophic, stenosal", []),
         ("C.L. and D.", []),
         ("frac - ture, c 1-d", []),
     ],
@@ -59,7 +62,7 @@ def test_the_gate_reads_letters_that_look_latin_as_latin(text: str) -> None:
 PIECES = [
     *("MI", "mi", "CLD", "cld", "s", "s", "'s", "\u2019s", "_", "-", " ", " ", " ", ", ", "/"),
     *("kidney", "disease", "diseases", "of", "the", "stenos", "is", "es", "ss", "e", "ies", "y"),
-    *(".", ".", "&nbsp;", "- ", "C", "L", "D", "k", "i"),
+    *(".", ".", "&nbsp;", "- ", "C", "L", "D", "k", "i", "ic", "al", "dystroph"),
     *("\u0301", "\u200b", "\u00a0", "ﬁ", "ß", "İ", "ｍ", "A", "a", "4", "µ", "ΐ"),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=12)

@@ -4,11 +4,12 @@ This module shares nothing with the builder whose tables are checked, so that a 
 builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
 name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
 plurals and the order of its words, and inside longer words if it has three characters or more. A
-text is read without entities of HTML, without hyphens within words and with spelt letters joined,
-and a name of several words can be run together.
+text is read without entities of HTML, without hyphens within words and with spelt letters joined.
+A name of several words can be run together, and each of its words can be an adjective.
 
 The gate alone reads letters of other alphabets that look Latin as Latin ones. A loose search adds
-what can be another disease: one more word among those of the name, and adjectives.
+what can be another disease: one more word among those of the name, and the adjective of a single
+word.
 """
 
 import html
@@ -99,7 +100,7 @@ class Diseases:
             self._by_line[line].add(name)
             if " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
                 self._by_line[together].add(name)
-            if roots := self._roots(roots):
+            if roots := self._stems(roots, several=len(roots) > 1):
                 self._by_root[min(roots)].append((Counter(roots), name))
         self._by_word.pop("", None)
 
@@ -109,23 +110,25 @@ class Diseases:
         names.sort(key=lambda name: (len(name[0]), name))
         return {cui: name for name, cui in names}
 
-    def _roots(self, roots: list[str]) -> list[str]:
-        """The roots by which words are compared."""
-        return [ADJECTIVE.sub("", root) for root in roots] if self._loose else roots
+    def _stems(self, roots: list[str], *, several: bool) -> list[str]:
+        """The roots by which names of one word, or of several ones, are compared."""
+        cut = several or self._loose
+        return [ADJECTIVE.sub("", root) for root in roots] if cut else roots
 
     def _find(self, text: str) -> list[tuple[str, str]]:
         """The names, with their CUIs, that a text has."""
         line, words, roots = normalise(text)
-        roots = self._roots(roots)
+        single, stems = self._stems(roots, several=False), self._stems(roots, several=True)
         names_in_text = [
             name for part, names in self._by_line.items() if part in line for name in names
         ]
         names_in_text += [
             name for word in words if len(word) > 1 for name in self._by_word.get(word, ())
         ]  # a single character names nothing
-        for root in set(roots):
+        for root in {*single, *stems}:
             for root_counts, name in self._by_root.get(root, ()):
                 total = root_counts.total()
+                roots = stems if total > 1 else single
                 size = total + 1 if self._loose and total > 1 else total
                 starts = range(max(1, len(roots) - size + 1))
                 windows = (roots[start : start + size] for start in starts)

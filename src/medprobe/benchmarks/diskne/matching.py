@@ -9,7 +9,8 @@ possessive 's make no difference. A name is mentioned where
 
 - it is in the text, within a longer word too, if it has three characters or more;
 - it is a word of its own, or in capitals with a plural s, if it has two;
-- its words, plural or not, are adjacent in any order: "failure of the heart".
+- its words, plural or not, are adjacent in any order: "failure of the heart". Of a name of several
+  words, each can be an adjective: "allergic asthma" for "asthma, allergy".
 
 A text is also read without entities of HTML, without hyphens within words ("dys-trophy") and with
 spelt letters joined ("C.L.D.", "C L D"); a name of several words can be one word, if it has eight
@@ -32,6 +33,7 @@ POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
 PLURAL: Final = re.compile(r"\b[A-Z0-9]{2}s\b")  # of an abbreviation of two letters
 SMALL: Final = frozenset({"a", "an", "of", "the"})
 ENDING: Final = re.compile(r"(?<=...)(?:ides|ata|ies|es|is|us|as|ys|um|(?<!s)s|i|y|e|a)$")
+ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 LETTER: Final = r"[^\W\d_]"
 SPELT: Final = re.compile(
     rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
@@ -62,7 +64,8 @@ class Forms:
                 self._inside[whole].add(disease)
                 if len(words) > 1 and len(together := "".join(words)) >= TOGETHER:
                     self._inside[together].add(disease)
-                if bag := _bag(words):
+                if roots := _roots(words):
+                    bag = _stems(roots) if len(roots) > 1 else roots
                     self._bags[tuple(sorted(bag))].add(disease)
             elif len(whole) > 1:
                 self._short[whole].add(disease)
@@ -85,8 +88,10 @@ class Forms:
             mentioned |= self._inside[self._texts[number]]
         for word in {*words, *(plural[:-1].lower() for plural in PLURAL.findall(plain))}:
             mentioned |= self._short.get(word, set())
-        bag = _bag(words)
+        roots = _roots(words)
+        stems = _stems(roots)
         for length in self._lengths:
+            bag = stems if length > 1 else roots
             for start in range(len(bag) - length + 1):
                 mentioned |= self._bags.get(tuple(sorted(bag[start : start + length])), set())
         return mentioned
@@ -110,10 +115,19 @@ def fold(text: str) -> str:
     return POSSESSIVE.sub("", seen.casefold())
 
 
-def _bag(words: list[str]) -> list[str]:
+def _roots(words: list[str]) -> list[str]:
     """Return the words that count, without the endings of singular and plural."""
     return [
         ENDING.sub("", word) if len(word) >= STEMMED else word
         for word in words
         if word not in SMALL
     ]
+
+
+def _stems(roots: list[str]) -> list[str]:
+    """Roots without the endings of adjectives, if five letters or more stay.
+
+    >>> _stems(_roots(["dystrophic", "dystrophy", "cardiac", "toxic"]))
+    ['dystroph', 'dystroph', 'cardiac', 'toxic']
+    """
+    return [ADJECTIVE.sub("", root) for root in roots]
