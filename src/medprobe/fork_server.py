@@ -27,7 +27,7 @@ from typing import Any, Final
 
 SOCKET: Final = "MEDPROBE_FORK_SERVER"  # the variable that says where the server listens
 LIBRARIES: Final = (
-    *("dvc.api", "great_expectations", "matplotlib.figure", "mlflow", "polars"),
+    *("dvc.api", "faiss", "great_expectations", "matplotlib.figure", "mlflow", "polars"),
     *("pyarrow.dataset", "rich.progress", "rouge_score", "safetensors.torch", "scipy.stats"),
     *("sklearn.linear_model", "sqlalchemy", "torch", "transformers"),
 )

@@ -1,20 +1,22 @@
 """Exact nearest neighbours.
 
-A matrix product in single precision selects the names that can be among the best k. Double
-precision decides, and equal scores go by name. The result depends neither on the order of the
-names, nor on how many queries are searched at once, nor on which other names the index holds.
+faiss selects who may be among the best k, double precision decides, and equal scores go by name.
+The result depends neither on the order of the names, nor on how many queries are searched at once,
+nor on which other names the index holds.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
+import faiss
 import numpy as np
 
 Distance = Literal["l2", "cosine"]
 Vectors = np.ndarray[Any, np.dtype[np.float32]]
 
-ROUNDING: Final = 5e-5  # float32 distances err by less than this share of the squared norms
-AT_ONCE: Final = 2**23  # float32 distances held at a time: 32 MiB
+MARGIN = 16  # neighbours fetched beyond k at first
+ROUNDING = 5e-5  # faiss's float32 distances err by less than this share of the squared norms
+PAIRS = 8192  # vectors compared at once in double precision
 
 
 class NameIndex:
@@ -24,7 +26,9 @@ class NameIndex:
         self.distance = distance
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
-        self.vectors: Vectors = np.empty((0, 0), np.float32)
+        self.name_order = np.empty(0, dtype=int)  # each name's place in the sorted names
+        self.largest_norm = 0.0  # squared norm
+        self.faiss_index: Any = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.positions
@@ -36,10 +40,14 @@ class NameIndex:
             names: Names that the index does not hold.
             vectors: float32 [names, hidden].
         """
-        vectors = _unit(vectors) if self.distance == "cosine" else vectors
-        self.vectors = np.concatenate([self.vectors, vectors]) if self.names else vectors
+        vectors = np.ascontiguousarray(_unit(vectors) if self.distance == "cosine" else vectors)
+        self.faiss_index = self.faiss_index or faiss.IndexFlatL2(vectors.shape[1])
+        self.faiss_index.add(vectors)
         self.positions |= {name: place for place, name in enumerate(names, start=len(self.names))}
         self.names += names
+        by_name = sorted(range(len(self.names)), key=self.names.__getitem__)
+        self.name_order = np.argsort(by_name)
+        self.largest_norm = max(self.largest_norm, float((vectors**2).sum(1).max()))
 
     def nearest(
         self, queries: Vectors, names: Sequence[str], k: int
@@ -57,24 +65,49 @@ class NameIndex:
         """
         if self.distance == "cosine":
             queries = _unit(queries)
-        positions = np.array([self.positions[name] for name in sorted({*names})])
-        vectors, k = self.vectors[positions], min(k, len(positions))
-        norms = (vectors**2).sum(axis=1)
-        places, distances = np.empty((len(queries), k), dtype=int), np.empty((len(queries), k))
-        step = max(1, AT_ONCE // len(vectors))
+        selected = np.zeros(len(self.names), dtype=bool)
+        selected[[self.positions[name] for name in names]] = True
+        count = int(selected.sum())
+        selector: Any = faiss.IDSelectorBitmap  # its stubs know the C++ constructor only
+        parameters: Any = faiss.SearchParameters
+        parameters_ = parameters(sel=selector(np.packbits(selected, bitorder="little")))
+        places, scores = self._search(queries, count, parameters_, min(k, count), k + MARGIN)
+        if self.distance == "cosine":
+            scores = 1 + scores / 2  # |a - b|² = 2 - 2 cos(a, b) for unit vectors
+        return places, scores
+
+    def _search(
+        self, queries: Vectors, count: int, parameters: Any, k: int, count_fetched: int
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return `nearest` within the `count` names that faiss may see.
+
+        faiss first fetches a few neighbours. A query whose k-th neighbour is not certainly nearer
+        than all that faiss left out is searched again with more of them.
+        """
+        count_fetched = min(count_fetched, count)
+        vectors = faiss.rev_swig_ptr(
+            self.faiss_index.get_xb(), self.faiss_index.ntotal * self.faiss_index.d
+        )
+        vectors = vectors.reshape(-1, self.faiss_index.d)
+        places = np.empty((len(queries), k), dtype=int)
+        scores = np.empty((len(queries), k))
+        step = max(1, PAIRS // count_fetched)
         for start in range(0, len(queries), step):
             block = queries[start : start + step]
-            estimates = norms - 2 * block @ vectors.T  # each less the squared norm of its query
-            slack = 2 * ROUNDING * ((block**2).sum(axis=1) + norms.max())
-            limits = np.partition(estimates, k - 1, axis=1)[:, k - 1] + slack
-            for i, query in enumerate(block):
-                near = np.flatnonzero(estimates[i] <= limits[i])
-                differences = vectors[near].astype(np.float64) - query.astype(np.float64)
-                exact = np.einsum("nd,nd->n", differences, differences)
-                order = np.argsort(exact, kind="stable")[:k]
-                places[start + i], distances[start + i] = positions[near[order]], exact[order]
-        # |a - b|² = 2 - 2 cos(a, b) for unit vectors
-        return places, 1 - distances / 2 if self.distance == "cosine" else -distances
+            distances, neighbours = self.faiss_index.search(block, count_fetched, params=parameters)
+            differences = vectors[neighbours].astype(np.float64) - block[:, None].astype(np.float64)
+            exact = np.einsum("qnd,qnd->qn", differences, differences)
+            order = np.lexsort((self.name_order[neighbours], exact))[:, :k]
+            part_places = np.take_along_axis(neighbours, order, axis=1)
+            part_scores = -np.take_along_axis(exact, order, axis=1)
+            slack = ROUNDING * ((block**2).sum(1) + self.largest_norm)
+            uncertain = -part_scores[:, -1] + slack >= distances[:, -1]
+            if count_fetched < count and uncertain.any():
+                wider = self._search(block[uncertain], count, parameters, k, count_fetched * 4)
+                part_places[uncertain], part_scores[uncertain] = wider
+            places[start : start + step] = part_places
+            scores[start : start + step] = part_scores
+        return places, scores
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -26,7 +26,7 @@ DATA: Final = Path("data.dvc")
 FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
 RECORD: Final = re.compile(r"^  (?=\S)", re.MULTILINE)  # where that of a stage begins in dvc.lock
 TRIES: Final = 5  # readings of a file that DVC may be writing
-LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas")
+LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
 
 
