@@ -164,7 +164,7 @@ def curves(
         if words:
             letters = TICKS // len(ticks)
             axes.set_xticks(range(len(ticks)), [wrapped(tick, letters) for tick in ticks])
-        elif rows[x].max() >= WHOLE:
+        elif rows[x].max() >= WHOLE or not (rows[x] % 1).any():
             axes.locator_params(axis="x", integer=True)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
@@ -186,7 +186,8 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
             style = {"markersize": 6, "label": name, "gid": f"{VALUES}: {name}"}
             axes.plot(part[x], part[y], _mark(index), color=_colour(index), **style)
             texts[str(name)] = [
-                f"{name}\n{row['name']}\n{labels[0]} {row[x]:.4g}, {labels[1]} {row[y]:.4g}"
+                f"{name}\n{row['name']}\n"
+                f"{labels[0]} {_format(row[x])}, {labels[1]} {_format(row[y])}"
                 for row in part.to_dict("records")
             ]
         axes.set_xscale("log", subs=[])
@@ -197,6 +198,11 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
         axes.margins(x=0.12, y=0.12)
         named = [(row[x], row[y], row["name"]) for row in rows.to_dict("records")]
         return finish(texts, lambda: _name(axes, named))
+
+
+def _format(value: float) -> str:
+    """Four digits, and no powers of ten for thousands."""
+    return f"{value:,.0f}" if value >= 1e4 else f"{value:.4g}"
 
 
 def _name(axes: Any, points: list[tuple[float, float, str]]) -> None:

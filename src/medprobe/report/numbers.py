@@ -17,6 +17,17 @@ def metric(name: str) -> Metric:
     return catalog()[name]
 
 
+def head(name: str) -> str:
+    """A metric's title and its unit, for the head of a column.
+
+    >>> head("acc_at_1"), head("acc_at_1_change"), head("perplexity")
+    ('acc@1, %', 'change of acc@1, points', 'perplexity')
+    """
+    definition = metric(name)
+    unit = "%" if definition.share else "points" if definition.in_per_cent else ""
+    return ", ".join(filter(None, [definition.title, unit]))
+
+
 def format_value(name: str, value: float | None) -> str:
     """A metric's value in a sentence.
 
@@ -94,13 +105,14 @@ def count(number: float) -> Cell:
     return Cell(MISSING) if pd.isna(number) else Cell(f"{number:,.0f}", number)
 
 
-def table_of(table: pd.DataFrame, caption: str = "") -> Table:
-    """A data frame as a table, and in its caption what is the same in all rows."""
+def table_of(table: pd.DataFrame, caption: str = "", *, fold: bool = True) -> Table:
+    """A data frame as a table; with `fold`, its caption has what is the same in all rows."""
     shares = [name for name in table if str(name).startswith(SHARES)]
     table = table.assign(**{name: 100 * table[name] for name in shares})
-    constant = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    is_long = fold and len(table) > 1
+    constant = [name for name in table if is_long and table[name].nunique(dropna=False) == 1]
     same = [
-        f"{_head(name)} {value if isinstance(value, str) else value.text}"
+        f"{_head(name).replace(', %', ' (%)')}: {value if isinstance(value, str) else value.text}"
         for name in constant
         if (value := _cell(table[name].iloc[0])) != MISSING
     ]

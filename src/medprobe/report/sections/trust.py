@@ -8,7 +8,7 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.trust import COVERAGES, MEANS, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
-from medprobe.report.numbers import MISSING, cell, format_value, metric
+from medprobe.report.numbers import MISSING, cell, format_value, head
 from medprobe.report.results import Results, without_controls
 
 TABLE_METRICS: Final = (
@@ -65,8 +65,7 @@ def _table(rows: pd.DataFrame) -> Table:
                  for name in TABLE_METRICS]  # fmt: skip
         body.append([*map(str, key), *cells])
     body.sort(key=_gain, reverse=True)
-    heads = [metric(name).title + (", %" if metric(name).share else "") for name in TABLE_METRICS]
-    return Table(["model", "method", "signal", *heads], body, CAPTION)
+    return Table(["model", "method", "signal", *map(head, TABLE_METRICS)], body, CAPTION)
 
 
 def _gain(line: list[str | Cell]) -> float:
