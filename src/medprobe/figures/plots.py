@@ -157,7 +157,7 @@ def curves(
         if words:
             letters = TICKS // len(ticks)
             axes.set_xticks(range(len(ticks)), [wrapped(tick, letters) for tick in ticks])
-        elif rows[x].max() >= WHOLE:
+        elif rows[x].max() >= WHOLE or not (rows[x] % 1).any():
             axes.locator_params(axis="x", integer=True)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
@@ -179,7 +179,8 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
             name = str(row[series])
             style = {"markersize": 6, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
             axes.plot(row[x], row[y], _mark(index), color=_colour(index), **style)
-            texts[name] = [f"{name}\n{labels[0]} {row[x]:.4g}, {labels[1]} {row[y]:.4g}"]
+            at, value = (_format(row[key]) for key in (x, y))
+            texts[name] = [f"{name}\n{labels[0]} {at}\n{labels[1]} {value}"]
         axes.set_xscale("log", subs=[])
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,g}")
@@ -187,6 +188,11 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
         axes.set_ylabel(labels[1])
         axes.margins(x=0.12, y=0.12)
         return finish(texts)
+
+
+def _format(value: float) -> str:
+    """Four digits, and no powers of ten for thousands."""
+    return f"{value:,.0f}" if value >= 1e4 else f"{value:.4g}"
 
 
 def stacked(shares: pd.DataFrame, label: str) -> str:

@@ -8,7 +8,15 @@ from medprobe.core.tables import Metadata
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, by_value, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import is_control, primary_metric, select, subsets
+from medprobe.metrics.results import (
+    OTHER_NAMES,
+    is_control,
+    main_variants,
+    primary_metric,
+    select,
+    select_systems,
+    subsets,
+)
 from medprobe.metrics.summary import MEANS
 
 
@@ -24,17 +32,24 @@ def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
 
 
 def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
-    """Draw relations by models, under the best method. `models` are all models."""
-    macro = select(_judged(rows, metadata), relation="macro").sort_values("value", kind="stable")
-    macro = macro[~macro["method"].map(is_control).astype(bool)]
+    """Draw relations by models, under the best method that ranks the benchmark's own names.
+
+    Variants that do not represent their method are left out, as in the tables of the best models.
+    `models` are all models.
+    """
+    macro = select(_judged(rows, metadata), relation="macro")
+    macro = select_systems(macro, main_variants(rows))
+    is_other = macro["method"].str.partition(":")[2].isin(OTHER_NAMES)
+    macro = macro[~is_other & ~macro["method"].map(is_control).astype(bool)]
     relations = single(rows, metadata)
     if relations.empty or macro.empty:
         return []
-    main = macro.iloc[0]
-    benchmark, subset, metric = main["benchmark"], main["subset"], catalog()[main["metric"]]
-    method = macro.iloc[0 if metric.better == "lower" else -1]["method"]
+    metric = catalog()[macro["metric"].iloc[0]]
+    lower = metric.better == "lower"
+    best = macro.sort_values("value", ascending=lower, kind="stable").iloc[0]
+    benchmark, subset, method = best["benchmark"], best["subset"], best["method"]
     points = select(relations, method=method).sort_values(["relation", "model"])
-    points = by_value(points, "relation", lower=metric.better == "lower")
+    points = by_value(points, "relation", lower=lower)
     points = points.assign(relation=points["relation"].str.replace("_", " "))
     label = plots.label(metric.name)
     plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)

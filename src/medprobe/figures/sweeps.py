@@ -13,6 +13,7 @@ from medprobe.metrics.results import primary_metric, select, subsets, sweep
 from medprobe.metrics.summary import MEANS
 
 HIGHEST: Final = 9  # relations that are drawn, as in the paper
+STEP: Final = "step"  # the sweep over steps of rewiring
 START: Final = "original"  # the variant of a model that is not rewired: step 0
 
 
@@ -47,7 +48,8 @@ def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) ->
     axes = (words, plots.label(metric.name))
     plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
     caption = f"{metric.title} by {words} of {method} ({first['benchmark']}, {first['subset']})"
-    note = "; 0 is the model before rewiring." if 0.0 in set(points["at"]) else "."
+    is_start = name == STEP and 0.0 in set(points["at"])
+    note = "; 0 is the model before rewiring." if is_start else "."
     title = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
     return [Drawing(title, plot, caption + note)]
 
@@ -56,7 +58,7 @@ def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
     """Select the rows of a sweep, with the place `at` of each."""
     of_method = [variant for variant in rows["method"].unique() if variant.startswith(f"{method}:")]
     places = {variant: at[1] for variant in of_method if (at := sweep(variant)) and at[0] == name}
-    if name == "step":
+    if name == STEP:
         places[f"{method}:{START}"] = 0.0
     return rows.assign(at=rows["method"].map(places)).dropna(subset="at")
 

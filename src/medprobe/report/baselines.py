@@ -20,7 +20,7 @@ class Baseline:
     name: str
     value: float
     beaten: bool
-    evidence: str = ""  # the corrected p of the paired test, where there is a test
+    evidence: str = ""  # the corrected p of the paired test, and whether the baseline is better
 
 
 def baselines(results: Results, system: pd.Series) -> list[Baseline]:
@@ -53,5 +53,7 @@ def baselines(results: Results, system: pd.Series) -> list[Baseline]:
         a, b = (system["model"], system["method"]), (row["model"], row["method"])
         if (test := verdict(tests, a, b)) is not None:
             beaten = test.favours(name, subset)
-            entries.append(Baseline(row["method"], row["value"], beaten, p_value(test.p)))
+            worse = "" if beaten or not test.clear else "baseline better, "
+            evidence = worse + p_value(test.p)
+            entries.append(Baseline(row["method"], row["value"], beaten, evidence))
     return sorted(entries, key=lambda baseline: baseline.value, reverse=not lower)

@@ -71,7 +71,7 @@ def _table(rows: pd.DataFrame, name: str, ascending: bool, addition: str) -> Tab
         [*system, *(cells.get((*system, part), MISSING) for part in columns)]
         for system in order.sort_values(ascending=ascending, kind="stable").index
     ]
-    heads = [f"{column.replace('_', ' ')} ({sizes[column]:,})" for column in columns]
+    heads = [f"{column.replace('_', ' ')} ({sizes[column]:,.0f})" for column in columns]
     title = metric(name).title + (", per cent" if metric(name).share else "")
     caption = f"{title}; the number of queries in parentheses{addition}"
     return Table(["model", "method", *heads], body, caption)

@@ -125,7 +125,7 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
     )
     for _, row in rows[rows["method"] == method].iterrows():
         yield [
-            Cell("What is ranked first instead?", note="the subject of the query itself (%)"),
+            Cell("What is ranked first instead?", note="the query's own subject (%), micro"),
             standings.value(ECHO, row),
             MISSING,
             f"medprobe show {entry.benchmark} {shlex.quote(query)}" if query else MISSING,

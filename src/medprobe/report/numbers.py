@@ -74,12 +74,14 @@ def cell(
 
 
 def metric_head(name: str) -> str:
-    """A metric's title and unit, as the head of a column.
+    """A metric's title and its unit, for the head of a column.
 
-    >>> metric_head("acc_at_1"), metric_head("perplexity")
-    ('acc@1, %', 'perplexity')
+    >>> metric_head("acc_at_1"), metric_head("acc_at_1_change"), metric_head("perplexity")
+    ('acc@1, %', 'change of acc@1, points', 'perplexity')
     """
-    return metric(name).title + (", %" if metric(name).share else "")
+    definition = metric(name)
+    unit = "%" if definition.share else "points" if definition.in_per_cent else ""
+    return ", ".join(filter(None, [definition.title, unit]))
 
 
 def metric_cells(rows: pd.DataFrame, names: Sequence[str], *further: str) -> list[str | Cell]:
@@ -116,13 +118,14 @@ def count(number: float) -> Cell:
     return Cell(MISSING) if pd.isna(number) else Cell(f"{number:,.0f}", number)
 
 
-def table_of(table: pd.DataFrame, caption: str = "") -> Table:
-    """A data frame as a table, and in its caption what is the same in all rows."""
+def table_of(table: pd.DataFrame, caption: str = "", *, fold: bool = True) -> Table:
+    """A data frame as a table; with `fold`, its caption has what is the same in all rows."""
     shares = [name for name in table if str(name).startswith(SHARES)]
     table = table.assign(**{name: 100 * table[name] for name in shares})
-    constant = [name for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1]
+    is_long = fold and len(table) > 1
+    constant = [name for name in table if is_long and table[name].nunique(dropna=False) == 1]
     same = [
-        f"{_head(name)} {value if isinstance(value, str) else value.text}"
+        f"{_head(name).replace(', %', ' (%)')}: {value if isinstance(value, str) else value.text}"
         for name in constant
         if (value := _cell(table[name].iloc[0])) != MISSING
     ]

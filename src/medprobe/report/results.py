@@ -13,7 +13,9 @@ from medprobe.metrics.results import OTHER_NAMES, is_control
 from medprobe.metrics.significance import LEVEL, SIGNIFICANCE
 from medprobe.metrics.template_free.data_sets import family
 
-__all__ = ["LEVEL", "Results", "comparable", "without_controls"]
+__all__ = ["HALF", "LEVEL", "Results", "comparable", "without_controls"]
+
+HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 
 
 @dataclass(frozen=True)

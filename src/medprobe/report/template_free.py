@@ -31,7 +31,7 @@ EDGES: Final = {  # the interval of a column
 }
 CUT_OFF: Final = (
     "Unseen: the model's training ended by the cut-off date of the sentences. May be read: it "
-    "ended later. Unknown: params.yaml has no `trained_until` for the model."
+    "ended later. Unknown: params.yaml has no trained_until for the model."
 )
 
 
@@ -87,15 +87,16 @@ def _parallel(results: Results) -> list[Part]:
     ).sort_values(["line", "kind"])
     plot = plots.intervals(rows, "line", "kind", plots.label("acc_at_10"), True)
     drawing = Drawing(
-        "template-free-parallel", plot, "acc@10 on the parallel sets, with intervals."
+        "template-free-parallel", plot, "acc@10 on the parallel sets, micro means with intervals."
     )
     formats = dict.fromkeys(["template_based", "template_free", "difference"], SHARE)
     about = {"template_based": "by template", "template_free": "by sentence", "pairs": "facts"}
     caption = (
-        "The same facts, queried by a template and by a sentence; difference: sentence minus "
-        f"template. {MARK} not significant: the paired permutation test's p, after Holm's "
-        f"correction, is {LEVEL:g} or more."
+        "The same facts, queried by a template and by a sentence; micro means; difference: "
+        f"sentence minus template. {MARK} not significant: the paired permutation test's p, after "
+        f"Holm's correction, is {LEVEL:g} or more."
     )
+    table = table.drop(columns="p")  # the corrected p is the one that counts
     return part("Scores over the same facts", [drawing, _table(table, formats, caption, **about)])
 
 
@@ -110,11 +111,14 @@ def _perplexity(results: Results) -> list[Part]:
     named = means["name"] + ", " + means["kind"]
     drawn = means.assign(acc_at_1=100 * means["acc_at_1"], named=named)
     plot = plots.points(drawn, "perplexity", "acc_at_1", "named", labels)
-    caption = "Each data set's mean perplexity and accuracy."
+    caption = "Each data set's mean perplexity and accuracy, over models; micro means of queries."
     drawing = Drawing("template-free-perplexity", plot, caption)
     formats = {"r": "{:.2f}"}
-    about = "Pearson's r of perplexity and acc@1, over the data sets of a kind and over the models"
     measured = correlations.dropna(subset="r")
+    over = " and over the models" if measured["name"].fillna("").any() else ""
+    if not over:
+        measured = measured.drop(columns=["over", "name"])
+    about = f"Pearson's r of perplexity and acc@1, over the data sets of a kind{over}"
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
     return part(
         "Perplexity and accuracy",
@@ -129,6 +133,7 @@ def _templates(results: Results) -> list[Part]:
     if table is None:
         return []
     named = table.assign(relation=table["relation"].str.replace("_", " "))
+    named = named.replace({"model": {"mean": "mean of models"}})
     plot = plots.intervals(named, "relation", "model", plots.label("acc_at_10"), True)
     drawing = Drawing("template-free-templates", plot, "acc@10 of each template of Google-RE.")
     about = {"relation": "template", "value": "acc@10", "n": "queries"}
@@ -175,12 +180,17 @@ def _distractors(results: Results) -> list[Part]:
     drawn = pd.concat([rows.assign(among="own entities"), more.assign(among="with distractors")])
     drawn = drawn.assign(line=drawn["name"] + " · " + drawn["model"])
     plot = plots.intervals(drawn, "line", "among", plots.label("acc_at_10"), True)
-    named = table.drop(columns=["benchmark", "subset"])
+    place = table.groupby(["name", "model"], sort=False).ngroup()
+    order = table["metric"].map([*catalog()].index)
+    named = table.assign(place=place, order=order).sort_values(["place", "order"])
+    named = named.drop(columns=["benchmark", "subset", "place", "order"])
     about = {
         **{"value": "among its own", "value_more": "with distractors"},
         **{"entities": "its own entities", "entities_more": "with distractors, entities"},
     }
-    caption = f"The same queries among more entities ({METHOD} and {WITH_DISTRACTORS})."
+    caption = (
+        f"The same queries among more entities ({METHOD} and {WITH_DISTRACTORS}); micro means."
+    )
     drawing = Drawing("template-free-distractors", plot, caption)
     numbers = _table(named, dict.fromkeys(["value", "value_more"], SHARE), **about)
     return part("The number of entities", [drawing, numbers])
@@ -188,8 +198,8 @@ def _distractors(results: Results) -> list[Part]:
 
 def _lipid(results: Results) -> list[Part]:
     """Its entities, its annotators, and which models may have read its sentences."""
-    spread = {"mean": "prompts an entity, mean", "std": "deviation"}
-    spread |= {"max": "at most", "min": "at least"}
+    spread = {"mean": "prompts per entity, mean", "std": "deviation"}
+    spread |= {"max": "maximum", "min": "minimum"}
     agreed = {**dict.fromkeys(["yes_first", "yes_second", "agreed"], SHARE), "kappa": "{:.2f}"}
     agreement = "Two annotators on whether prompts state facts; kappa is Cohen's"
     tables: dict[str, tuple[dict[str, str], str, dict[str, str]]] = {
@@ -233,7 +243,7 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
     """A number, its interval where the row has one of it, and the mark of its test."""
     value = row[name]
     if not isinstance(value, int | float):
-        return str(value)
+        return str(value) or MISSING
     if pd.isna(value):
         return MISSING
     if name in ("p", "p_holm"):

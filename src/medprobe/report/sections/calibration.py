@@ -17,12 +17,11 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
-from medprobe.report.numbers import MISSING, cell, metric
-from medprobe.report.results import Results, without_controls
+from medprobe.report.numbers import MISSING, cell, metric, metric_head
+from medprobe.report.results import HALF, Results, without_controls
 from medprobe.report.verdicts import MARK, p_value, verdict
 
 RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
-HALF: Final = "hypothesis-only"  # variants that do not show what is asked about: controls too
 NOT_COUNTED: Final = "‡"
 PAIRS: Final = [
     *("benchmark", "metric", "taught", "untaught", "method"),
@@ -41,9 +40,11 @@ TEXT: Final = (
 CAPTION: Final = (
     f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "
     f"test's corrected p is {LEVEL:g} or more, or where there is no test the intervals overlap. "
-    f"{NOT_COUNTED} the method does not see what is asked about: a control, not counted. Further "
-    "columns: micro means of the taught model by how often it has read the fact, and of its twin "
-    "on the facts that were never read."
+    f"{NOT_COUNTED} the method does not see what is asked about: a control, not counted."
+)
+READ: Final = (
+    " Further columns: micro means of the taught model by how often it has read the fact, and of "
+    "its twin on the facts that were never read."
 )
 REVERSED: Final = "reversed"
 NEVER: Final = "0"
@@ -160,15 +161,20 @@ def _outcome(compared: pd.DataFrame) -> str:
 
 
 def _pairs(results: Results, compared: pd.DataFrame) -> Table:
+    """All pairs; the columns by times read only where the benchmark counts these."""
     body: list[list[str | Cell]] = []
-    for row in compared.itertuples():
+    doses = [_doses(results, row) for row in compared.itertuples()]
+    is_read = any(dose.sort is not None for line in doses for dose in line)
+    for row, line in zip(compared.itertuples(), doses, strict=True):
         mark = f" {NOT_COUNTED}" if row.method.endswith(HALF) else ""
         system = [f"{row.taught} / {row.untaught}", row.method + mark]
-        numbers = [*_cells(row), _better(row), *_doses(results, row)]
-        body.append([metric(row.metric).title, *system, *numbers])
-    doses = [*DOSES.values(), "never read, untaught"]
-    heads = ["metric", "models", "method", "taught", "untaught", "better", *doses]
-    return Table(heads, body, CAPTION)
+        numbers = [*_cells(row), _better(row), *(line if is_read else [])]
+        body.append([metric_head(row.metric), *system, *numbers])
+    heads = ["metric", "models", "method", "taught", "untaught", "better"]
+    if not is_read:
+        return Table(heads, body, CAPTION)
+    heads += [*DOSES.values(), "never read, untaught"]
+    return Table(heads, body, CAPTION + READ)
 
 
 def _cells(row: Any) -> list[Cell]:

@@ -7,12 +7,15 @@ import pandas as pd
 from medprobe.core.tables import is_families
 from medprobe.figures.rows import without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
-from medprobe.report.numbers import MISSING, cell, count, format_value, metric
+from medprobe.report.numbers import MISSING, cell, count, format_value, metric_head
 from medprobe.report.results import Results, comparable, without_controls
 from medprobe.report.verdicts import p_cell
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
-BEST: Final = ("acc_at_1_best_wording", "best_wording_gain")
+WHOLE: Final = (  # metrics of whole families
+    *("right_under_any", "right_under_all"),
+    *("acc_at_1_best_wording", "best_wording_gain"),
+)
 P: Final = "acc_at_1_change_p_holm"
 TITLE: Final = "The same fact in other words"
 CHANGES: Final = {
@@ -22,7 +25,8 @@ CHANGES: Final = {
 }
 CAPTION: Final = (
     "Agreement of first answers, per cent of the pairs of queries about one fact that differ in "
-    "the wording alone, in the subject's name alone, or in both. The best wording is chosen on the "
+    "the wording alone, in the subject's name alone, or in both. Macro means, agreement by kind of "
+    "change micro means, with intervals. The best wording is chosen on the "
     "facts of one half of the subjects and scored on those of the other; its gain is over the "
     "original wording of the same facts."
 )
@@ -75,7 +79,7 @@ def _summarise(whole: pd.DataFrame) -> list[str]:
     return [
         "A family is one fact under several wordings and names.",
         f"The widest gap is that of {model} ({method}): it answers {under_any} of the facts right "
-        f"under at least one wording and name, and {under_all} under all of them.",
+        f"under at least one wording and name, and {under_all} under all of them (macro means).",
         "The query pages list the facts that fall apart, right under some and wrong under others.",
     ]
 
@@ -88,23 +92,22 @@ def _by_change(parts: pd.DataFrame, whole: pd.DataFrame) -> list[Block]:
         (row.model, row.method, row.part): cell("consistency", row.value, row.low, row.high)
         for row in consistency.itertuples()
     }
-    best = [name for name in BEST if name in set(whole["metric"])]
+    families = [name for name in WHOLE if name in set(whole["metric"])]
     cells |= {
         (row.model, row.method, row.metric): cell(row.metric, row.value, row.low, row.high)
-        for row in whole[whole["metric"].isin(best)].itertuples()
+        for row in whole[whole["metric"].isin(families)].itertuples()
     }
     body: list[list[str | Cell]] = [
         [
             *(row.model, row.method),
             cell("consistency", row.value, row.low, row.high),
-            *(cells.get((row.model, row.method, name), MISSING) for name in (*changes, *best)),
+            *(cells.get((row.model, row.method, name), MISSING) for name in (*changes, *families)),
             count(row.n),
         ]
         for row in overall.itertuples()
     ]
-    titles = [*map(CHANGES.get, changes), *map(_title, best)]
-    heads = ["model", "method", "all pairs", *titles, "facts"]
-    return [Table([str(head) for head in heads], body, CAPTION)]
+    titles = [*(CHANGES[name] for name in changes), *map(metric_head, families)]
+    return [Table(["model", "method", "all pairs", *titles, "facts"], body, CAPTION)]
 
 
 def _by_part(parts: pd.DataFrame) -> list[Block]:
@@ -132,9 +135,5 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
         ]
         for name in sorted(set(rows["part"]))
     ]
-    heads = ["changed", "to", *map(_title, PART), "corrected p"]
+    heads = ["changed", "to", *map(metric_head, PART), "corrected p"]
     return Table(heads, body, BY_PART)
-
-
-def _title(name: str) -> str:
-    return f"{metric(name).title}, {'%' if metric(name).share else 'points'}"

@@ -36,9 +36,11 @@ def section(results: Results, benchmark: str) -> list[Part]:
         "correction is over all models under one method, all methods under one model, or all "
         "models with the control of one method. "
         f"Significant: corrected p below {LEVEL:g}. Smallest detectable difference: a true "
-        "difference of this size is found 80 % of the time (median over the pairs); "
-        f"{NEVER} with so few {units(results, benchmark)} no difference can be significant."
+        "difference of this size is found 80 % of the time (median over the pairs)"
     )
+    never = any(isinstance(line[-1], Cell) and line[-1].text == NEVER for line in body)
+    few = f"; {NEVER}: with so few {units(results, benchmark)} no difference can be significant."
+    caption += few if never else "."
     blocks: list[Block] = [Table(heads, body, caption)]
     for subset, rows in tests.items():
         blocks += folded(f"All pairs, {subset}", [_pairs(rows, name)])

@@ -60,18 +60,20 @@ def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[
 def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
     title = metric(rows["metric"].iloc[0]).title
-    caption = f"{title}, per cent; a paper's number in brackets"
+    cells = {row.Index: _cell(results, row) for row in rows.itertuples()}
+    is_printed = any("[" in number.text for number in cells.values())
+    caption = f"{title}, per cent" + ("; a paper's number in brackets" if is_printed else "")
     models = sorted(rows["model"].unique())
     if len(models) > WIDE:
         listed = [
-            [*(getattr(row, key) for key in ("model", *keys)), _cell(results, row)]
+            [*(getattr(row, key) for key in ("model", *keys)), cells[row.Index]]
             for row in rows.sort_values("value", ascending=False, kind="stable").itertuples()
         ]
         return Table(["model", *keys.values(), title], listed, caption)
     body: list[list[str | Cell]] = []
     for names, group in rows.groupby(list(keys), sort=True):
-        cells = {row.model: _cell(results, row) for row in group.itertuples()}
-        body.append([*names, *(cells.get(model, MISSING) for model in models)])
+        of_group = {row.model: cells[row.Index] for row in group.itertuples()}
+        body.append([*names, *(of_group.get(model, MISSING) for model in models)])
     return Table([*keys.values(), *models], body, caption)
 
 

@@ -22,14 +22,17 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
 
 def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
-    """Name the systems that give each statement the same verdict, whatever it says."""
-    for subset in results.subsets(benchmark):
-        rows = results.rows(benchmark, subset=subset, relation="micro", metric="called_true")
-        for share, verdict in CONSTANT.items():
-            systems = rows[rows["value"] == share]
+    """Name the systems that give each statement the same verdict, and the subsets where they do."""
+    rows = results.rows(benchmark, relation="micro", metric="called_true")
+    for share, verdict in CONSTANT.items():
+        subsets: dict[str, list[str]] = {}  # by the names of the systems
+        for subset in results.subsets(benchmark):
+            systems = rows[(rows["subset"] == subset) & (rows["value"] == share)]
             names = sorted(f"{row.model} ({row.method})" for row in systems.itertuples())
-            if names:
+            subsets.setdefault(", ".join(names), []).append(subset)
+        for systems_named, same in subsets.items():
+            if systems_named:
                 yield (
-                    f"On {subset}, these systems call {verdict}: {', '.join(names)}. Their share "
-                    "judged right follows from the statements alone."
+                    f"On {', '.join(same)}, these systems call {verdict}: {systems_named}. Their "
+                    "share judged right follows from the statements alone."
                 )

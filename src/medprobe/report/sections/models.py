@@ -12,7 +12,7 @@ from medprobe.report import standings
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
-from medprobe.report.results import Results, comparable
+from medprobe.report.results import HALF, Results, comparable
 from medprobe.report.sections import lengths
 from medprobe.report.standings import standing
 from medprobe.report.verdicts import SLIGHT, chance, units
@@ -35,10 +35,11 @@ def section(results: Results, benchmark: str) -> list[Part]:
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
     rows = {subset: _rows(results, benchmark, subset) for subset in results.subsets(benchmark)}
     main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
-    lines = [(subset, subset, name) for subset, name in main.items()]
+    lines: list[tuple[str | Cell, str, str]] = []
+    lines += [(subset, subset, name) for subset, name in main.items()]
     blocks = _best(results, benchmark, "subset", lines, standings.CAPTION)
     for place, (subset, subset_rows) in enumerate(rows.items()):
-        lines = [(metric(name).title, subset, name) for name in _names(subset_rows)]
+        lines = [(_label(name), subset, name) for name in _names(subset_rows)]
         inside: list[Block] = []
         if len(lines) > 1:
             inside += _best(results, benchmark, "metric", lines, "The best models, as above")
@@ -51,6 +52,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
             inside += folded(f"By {by}, {subset}", [table, *drawings])
         blocks += folded(f"On {subset}", inside) if place else inside
     return part("Models side by side", blocks)
+
+
+def _label(name: str) -> str | Cell:
+    """A metric and its unit, and whether it compares models of one kind only."""
+    title = metric_head(name)
+    return Cell(title, note="models of one kind") if metric(name).within_kind else title
 
 
 def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
@@ -108,7 +115,11 @@ def _drawn(
 
 
 def _best(
-    results: Results, benchmark: str, head: str, lines: list[tuple[str, str, str]], caption: str
+    results: Results,
+    benchmark: str,
+    title: str,
+    lines: list[tuple[str | Cell, str, str]],
+    caption: str,
 ) -> list[Block]:
     """The best models: a line for each `(label, subset, metric)` that can be compared."""
     rankings = [
@@ -117,28 +128,43 @@ def _best(
         if name and (ranking := standing(results, benchmark, subset, name))
         if ranking.rivals or not metric(name).within_kind
     ]
-    return [standings.table(head, rankings, caption)] if rankings else []
+    return [standings.table(title, rankings, caption)] if rankings else []
 
 
 def _all_metrics(results: Results, benchmark: str, subset: str) -> list[Block]:
-    """A table for each mean: a row per system, the best first by the first of the metrics."""
+    """Tables of the systems with the same metrics, for each mean; the best is first."""
     rows = without_sweeps(results.rows(benchmark, subset=subset))
-    tables = {
-        mean: _table(results, of_mean)
-        for mean in MEANS
-        if _names(of_mean := rows[rows["relation"] == mean])
-    }
-    return [Choice("Mean", tables)] if tables else []
+    blocks: list[Block] = []
+    for names in _groups(rows[rows["relation"].isin(MEANS)]):
+        tables = {
+            mean: _table(results, of_mean, names, "" if blocks else CAPTION)
+            for mean in MEANS
+            if len(of_mean := rows[(rows["relation"] == mean) & rows["metric"].isin(names)])
+        }
+        blocks.append(Choice("Mean", tables))
+    return blocks
 
 
-def _table(results: Results, rows: pd.DataFrame) -> Table:
-    """A row per system, and one for chance."""
-    names = _names(rows)
+def _groups(rows: pd.DataFrame) -> list[list[str]]:
+    """The metrics in groups, so that no system has metrics of two groups."""
+    groups: list[set[str]] = []
+    for names in rows.groupby(["model", "method"])["metric"].agg(set):
+        alike = [group for group in groups if group & names]
+        groups = [group for group in groups if group not in alike] + [names.union(*alike)]
+    order = _names(rows)
+    lists = [[name for name in order if name in group] for group in groups]
+    return sorted(filter(None, lists), key=lambda names: order.index(names[0]))
+
+
+def _table(results: Results, rows: pd.DataFrame, names: list[str], caption: str) -> Table:
+    """A row per system that has these metrics, and one for chance."""
+    names = [name for name in names if name in set(rows["metric"])]
     benchmark, subset = rows["benchmark"].iloc[0], rows["subset"].iloc[0]
     lower = metric(names[0]).better_on(subset) == "lower"
     first = rows[rows["metric"] == names[0]].set_index(["model", "method"])["value"]
     rank = (first if lower else -first).to_dict()
     others = set(rows["method"]) - set(comparable(rows)["method"])
+    others |= {name for name in rows["method"] if name.endswith(HALF)}
     body: list[list[str | Cell]] = []
     systems = {
         (str(model), str(method)): system
@@ -156,4 +182,4 @@ def _table(results: Results, rows: pd.DataFrame) -> Table:
         pairs = zip(names, by_chance, strict=True)
         cells = [MISSING if value is None else cell(name, value) for name, value in pairs]
         body.append(["uniform chance", MISSING, *cells, MISSING])
-    return Table(["model", "method", *map(metric_head, names), "queries"], body, CAPTION)
+    return Table(["model", "method", *map(metric_head, names), "queries"], body, caption)

@@ -22,11 +22,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
     if benchmark not in results.statistics:
         return []
     counted, tokens = results.statistics[benchmark], results.tokens.get(benchmark)
-    counts: list[Block] = [table_of(counted)]
+    counts: list[Block] = [table_of(_without_repeats(counted))]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
         means = _alike(tokens[[name for name in tokens if name not in SHARES]])
-        answers = [table_of(means, "Distinct answers, in the tokens of each model")]
+        about = "Distinct answers, in the tokens of each model"
+        answers = [table_of(means, about, fold=False)]
         answers += _lengths(tokens, benchmark)
     left_out = results.left_out.get(benchmark)
     rules: list[Block] = []
@@ -38,6 +39,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
         rules,
         answers,
     )
+
+
+def _without_repeats(counted: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, without that of all relations where a subset has one relation."""
+    is_all = counted["relation"] == "all"
+    return counted[~is_all | (counted.groupby("subset")["relation"].transform("size") > 2)]
 
 
 def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
