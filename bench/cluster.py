@@ -57,7 +57,7 @@ def cluster(cpus: Sequence[int]) -> Iterator[None]:
 def warmed(executor: Cluster, count: int, work: Any, jobs: Sequence[Job]) -> None:
     """Let `count` workers start, and each do a job."""
     begin = time.monotonic()
-    while sum(bool(one.jobs) for one in executor.staff.active) < count:
+    while sum(bool(worker.jobs) for worker in executor.staff.active) < count:
         list(executor(work, jobs))
     print(f"  {count} workers began within {time.monotonic() - begin:.0f} s", flush=True)
 
@@ -86,9 +86,9 @@ def tiny() -> None:
     with cluster([1, 1]), Cluster(ENGINE) as workers:
         warmed(workers, 2, nothing, [Job("first", 0), Job("second", 1)])
         begin = time.monotonic()
-        found = dict(workers(nothing, [Job(f"part {i}", i) for i in range(TINY)]))
+        results = dict(workers(nothing, [Job(f"part {i}", i) for i in range(TINY)]))
         took = time.monotonic() - begin
-    assert found == {i: i for i in range(TINY)}
+    assert results == {i: i for i in range(TINY)}
     print(f"{TINY} parts that do nothing: {took:.2f} s, {took / TINY * 1000:.2f} ms each")
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from medprobe.testing.project import environment
 
 ROOM: Final = (0, 8, 64, 512)  # KiB that are left
-KEPT: Final = ("metrics", "reports", "outputs")
+RESULTS: Final = ("metrics", "reports", "outputs")
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def _content(folder: Path) -> dict[Path, bytes]:
-    files = [file for name in KEPT for file in (folder / name).rglob("*") if file.is_file()]
+    files = [file for name in RESULTS for file in (folder / name).rglob("*") if file.is_file()]
     parts = folder / "outputs/parts"
     return {
         file.relative_to(folder): file.read_bytes()

@@ -68,7 +68,7 @@ def tasks(facts: int) -> tuple[Task, Task]:
         row.query_id: [SubjectName(kind, f"{row.subject} {kind}") for kind in ("acid", "salt")]
         for row in queries.itertuples()
     }
-    asked, candidates = with_families(
+    family_queries, candidates = with_families(
         queries,
         tables.candidates,
         dict.fromkeys(queries["query_id"], wordings),
@@ -79,7 +79,7 @@ def tasks(facts: int) -> tuple[Task, Task]:
     single, families = (
         Task(
             subset,
-            asked[asked["subset"] == subset].reset_index(drop=True),
+            family_queries[family_queries["subset"] == subset].reset_index(drop=True),
             candidates[candidates["subset"] == subset],
             10,
         )

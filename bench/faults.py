@@ -83,13 +83,13 @@ def project(folder: Path) -> Path:
 def start(folder: Path, log: Path) -> "subprocess.Popen[bytes]":
     """`medprobe repro` in a process group of its own."""
     # With the project's own code, whatever changes elsewhere, and a warm server of its own.
-    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), fork_server.SOCKET: ""}
+    variables = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder / "src"), fork_server.SOCKET: ""}
     command = ["medprobe", "repro", "--jobs", "1"]
     with log.open("a") as stream:
         return subprocess.Popen(
             command,
             cwd=folder,
-            env=environment() | own,
+            env=environment() | variables,
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -111,9 +111,9 @@ def stop(process: "subprocess.Popen[bytes]", how: str) -> None:
 def alive(folder: Path, patience: float = 30) -> list[str]:
     """The processes that still run in a project after so many seconds."""
     end = time.monotonic() + patience
-    while (found := list(_inside(folder))) and time.monotonic() < end:
+    while (processes := list(_inside(folder))) and time.monotonic() < end:
         time.sleep(0.1)
-    return found
+    return processes
 
 
 def _inside(folder: Path) -> Iterator[str]:
@@ -131,15 +131,15 @@ def fingerprint(folder: Path) -> dict[str, str]:
 
     roots = [folder / name for name in COMPARED]
     files = [f for root in roots for f in ([root] if root.is_file() else sorted(root.rglob("*")))]
-    found = {
+    hashes = {
         name: hashlib.sha256(file.read_bytes()).hexdigest()
         for file in files
         if file.is_file() and not (name := str(file.relative_to(folder))).startswith(TIMES)
     }
     locked = lineage.hashes(None, folder / "dvc.lock", folder / "data.dvc").items()
-    found |= {f"dvc.lock: {out}": md5 for out, md5 in locked if not out.startswith(DATED)}
+    hashes |= {f"dvc.lock: {out}": md5 for out, md5 in locked if not out.startswith(DATED)}
     client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
-    experiments = [one.experiment_id for one in client.search_experiments()]
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     runs = client.search_runs(experiments, max_results=1000)
     names = Counter(f"mlruns: {run.info.run_name}" for run in runs)
     states = {
@@ -147,7 +147,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
         for run in runs
         for role in ("medprobe.key", "medprobe.state")
     }
-    return found | states | {name: str(count) for name, count in names.items()}
+    return hashes | states | {name: str(count) for name, count in names.items()}
 
 
 def stages(log: Path) -> int:
@@ -169,36 +169,40 @@ def kills(folder: Path, took: float, count: int, seed: int) -> None:
     rng = random.Random(seed)
     expected, once = fingerprint(folder / "calm"), stages(folder / "calm.log")
     print(f"undisturbed: {took:.0f} s, {once} stages, {len(expected)} files and runs", flush=True)
-    done, rounds, again = Counter[str](), 0, 0
-    while done.total() < count:
+    stops, rounds, again = Counter[str](), 0, 0
+    while stops.total() < count:
         rounds += 1
-        one, log = folder / f"stopped-{rounds}", folder / f"stopped-{rounds}.log"
-        shutil.copytree(folder / "pristine", one, symlinks=True)
+        copy, log = folder / f"stopped-{rounds}", folder / f"stopped-{rounds}.log"
+        shutil.copytree(folder / "pristine", copy, symlinks=True)
         stopped = 0
         while True:
-            process, wait = start(one, log), rng.uniform(0, took / 2)
+            process, wait = start(copy, log), rng.uniform(0, took / 2)
             try:
-                status = process.wait(wait if done.total() < count else None)
+                status = process.wait(wait if stops.total() < count else None)
                 break
             except subprocess.TimeoutExpired:
                 how = rng.choice(STOPS)
                 stop(process, how)
-                done[how] += 1
+                stops[how] += 1
                 stopped += 1
                 print(f"{how} after {wait:.0f} s, {stages(log)} stages begun", flush=True)
-                assert not (left := alive(one)), f"{how} left {left}"
-                lock = one / "dvc.lock"
+                assert not (remaining := alive(copy)), f"{how} left {remaining}"
+                lock = copy / "dvc.lock"
                 if lock.is_file() and not lineage.is_whole(lock.read_text()):
                     lock.unlink()  # as `medprobe repro` says
-        found = fingerprint(one) if status == 0 else {}
-        differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
+        result = fingerprint(copy) if status == 0 else {}
+        differ = sorted(
+            name for name in expected | result if expected.get(name) != result.get(name)
+        )
         again += (more := stages(log) - once)
-        told = f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more"
-        print(f"{told}; {done.total()} stops of {count} by now, {again} stages more", flush=True)
+        summary = f"{stopped} stops: status {status}, {len(differ)} differ, {more} stages more"
+        print(
+            f"{summary}; {stops.total()} stops of {count} by now, {again} stages more", flush=True
+        )
         if differ:
             print(f"{differ[:20]}\n{log.read_text()[-3000:]}")
-        shutil.rmtree(one)
-    print(f"{dict(done)}: in {rounds} rounds {again} stages ran more than {rounds * once}")
+        shutil.rmtree(copy)
+    print(f"{dict(stops)}: in {rounds} rounds {again} stages ran more than {rounds * once}")
 
 
 def main() -> None:
@@ -217,8 +221,8 @@ def main() -> None:
             took = undisturbed(Path(name))
             kills(Path(name), took, chosen.kills, chosen.seed)
         if chosen.disks:
-            for stage, room, found in disks.campaign(Path(name) / "calm", EVERY_KIND):
-                print(f"{stage}, {room} KiB: {found}", flush=True)
+            for stage, room, outcome in disks.campaign(Path(name) / "calm", EVERY_KIND):
+                print(f"{stage}, {room} KiB: {outcome}", flush=True)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,8 @@ def experiments(project: Project, kills: int, rng: random.Random) -> None:
         changed = project.works("git", "status", "--porcelain").splitlines()
         print(f"exp run: {killed}; git: {len(changed)} changes; {status(project)}")
     output = project.run(*command, "score.bootstrap=99")
-    left = len([*(project.folder / ".dvc/tmp/exps").glob("*")])
-    print(f"exp run: after all kills exit {output.returncode}, {left} entries in .dvc/tmp/exps")
+    entries = len([*(project.folder / ".dvc/tmp/exps").glob("*")])
+    print(f"exp run: after all kills exit {output.returncode}, {entries} entries in .dvc/tmp/exps")
 
 
 def branches(project: Project) -> None:

@@ -38,9 +38,9 @@ def queries(count: int) -> pd.DataFrame:
         for i, subject in enumerate(subjects)
     ]
     columns = ["query_id", "benchmark", "relation", "subject", "subject_id", "prompt"]
-    made = pd.DataFrame(rows, columns=columns)
-    made["answers"] = [answers[2 * i : 2 * i + 2] for i in range(count)]
-    return made
+    table = pd.DataFrame(rows, columns=columns)
+    table["answers"] = [answers[2 * i : 2 * i + 2] for i in range(count)]
+    return table
 
 
 def candidates(count: int) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def gpt2_tokenizer() -> Any:
             piece = start + word
             for end in range(2, len(piece) + 1):
                 merges[piece[: end - 1], piece[end - 1]] = None
-    vocabulary += [left + right for left, right in merges]
+    vocabulary += [head + tail for head, tail in merges]
     vocabulary += [f"unused{i}" for i in range(50_256 - len(vocabulary))]
     places = {piece: place for place, piece in enumerate([*vocabulary, "<|endoftext|>"])}
     return transformers.GPT2Tokenizer(vocab=places, merges=list(merges), model_max_length=1024)

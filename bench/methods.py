@@ -93,24 +93,24 @@ def bench_fill_mask(folder: Path) -> Figure:
         for prompt in query_table["prompt"][:16]:
             ids = tokenizer(prompt.replace("[Y]", "[MASK]"), return_tensors="pt")
             with torch.no_grad():
-                found = model(**ids).logits.softmax(-1)
+                probabilities = model(**ids).logits.softmax(-1)
             place = ids["input_ids"][0].tolist().index(tokenizer.mask_token_id)
-            found[0, place].sort(descending=True)
+            probabilities[0, place].sort(descending=True)
 
     straightforward()
     return "fill_mask", 128, ours, seconds(straightforward) / 16, "batches of one"
 
 
 def bench_mask_average(folder: Path) -> Figure:
-    asked, known, tried = queries(4), candidates(CANDIDATES), 64
+    query_table, offered, sample_size = queries(4), candidates(CANDIDATES), 64
     method = MaskAverage(folder, MaskAverage.Settings(), CPU, 0)
-    ours = seconds(lambda: method.predict(Task("bench", asked, known, 10), "")) / 4
+    ours = seconds(lambda: method.predict(Task("bench", query_table, offered, 10), "")) / 4
     tokenizer, model = masked_model(folder)
-    sample = random.Random(0).sample(known["name"].tolist(), tried)
+    sample = random.Random(0).sample(offered["name"].tolist(), sample_size)
 
     def straightforward() -> None:
-        prompt = asked["prompt"][0]
-        for start in range(0, tried, 32):
+        prompt = query_table["prompt"][0]
+        for start in range(0, sample_size, 32):
             pieces = [
                 tokenizer(n, add_special_tokens=False)["input_ids"]
                 for n in sample[start : start + 32]
@@ -118,20 +118,20 @@ def bench_mask_average(folder: Path) -> Figure:
             texts = [prompt.replace("[Y]", " ".join(["[MASK]"] * len(p))) for p in pieces]
             ids = tokenizer(texts, padding=True, return_tensors="pt")
             with torch.no_grad():
-                found = model(**ids).logits.log_softmax(-1)
+                log_probs = model(**ids).logits.log_softmax(-1)
             for row, tokens in enumerate(pieces):
                 at = (ids["input_ids"][row] == tokenizer.mask_token_id).nonzero()[:, 0].tolist()
-                sum(found[row, p, t].item() for p, t in zip(at, tokens, strict=True))
+                sum(log_probs[row, p, t].item() for p, t in zip(at, tokens, strict=True))
 
-    theirs = seconds(straightforward) * CANDIDATES / tried
-    note = f"{CANDIDATES:,} candidates; batches of 32 rows, scaled from {tried} rows"
+    theirs = seconds(straightforward) * CANDIDATES / sample_size
+    note = f"{CANDIDATES:,} candidates; batches of 32 rows, scaled from {sample_size} rows"
     return "mask_average", 4, ours, theirs, note
 
 
 def bench_xfactr(folder: Path) -> list[Figure]:
     figures = []
-    asked, tried = queries(8), 1
-    task = Task("bench", asked, candidates(10), 10)
+    query_table, count = queries(8), 1
+    task = Task("bench", query_table, candidates(10), 10)
     method = Xfactr(folder, Xfactr.Settings(), CPU, 0)
     method.predict(Task("bench", queries(9).tail(1), candidates(10), 10), "confidence")  # warm
     tokenizer, model = masked_model(folder)
@@ -139,7 +139,7 @@ def bench_xfactr(folder: Path) -> list[Figure]:
         ours = seconds(lambda: method.predict(task, decoding)) / 8  # noqa: B023
         calls: list[int] = []
         method.filling_cache.clear()
-        _count_calls(method, asked[:tried], decoding, calls)
+        _count_calls(method, query_table[:count], decoding, calls)
 
         def straightforward() -> None:
             for length in calls:  # noqa: B023
@@ -147,12 +147,14 @@ def bench_xfactr(folder: Path) -> list[Figure]:
                 model(ids).logits.log_softmax(-1).topk(5)  # gradients are kept, as peers do
 
         model(torch.full((1, 16), tokenizer.mask_token_id))
-        note = f"{len(calls) // tried} calls a query, batches of one"
-        figures.append((f"xfactr {decoding}", 8, ours, seconds(straightforward) / tried, note))
+        note = f"{len(calls) // count} calls a query, batches of one"
+        figures.append((f"xfactr {decoding}", 8, ours, seconds(straightforward) / count, note))
     return figures
 
 
-def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list[int]) -> None:
+def _count_calls(
+    method: Xfactr, query_table_table: pd.DataFrame, decoding: str, calls: list[int]
+) -> None:
     """The lengths of all inputs that a loop over queries, numbers of masks and beams would read."""
     from medprobe.engine import filling
 
@@ -165,7 +167,7 @@ def _count_calls(method: Xfactr, asked: pd.DataFrame, decoding: str, calls: list
 
     filling._predict_masks = counting
     try:
-        method.predict(Task("bench", asked, candidates(10), 10), decoding)
+        method.predict(Task("bench", query_table, candidates(10), 10), decoding)
     finally:
         filling._predict_masks = guess
 
@@ -203,20 +205,20 @@ def bench_optiprompt(folder: Path) -> Figure:
 
 
 def bench_generative(folder: Path) -> Figure:
-    asked, tried = queries(8), 1
+    query_table, count = queries(8), 1
     method = Generative(folder, Generative.Settings(), CPU, 0)
-    ours = seconds(lambda: method.predict(Task("bench", asked, candidates(10), 10), "")) / 8
+    ours = seconds(lambda: method.predict(Task("bench", query_table, candidates(10), 10), "")) / 8
     slow = plain(folder, "seq2seq")
     tokenizer, model = slow.tokenizer, slow.model
-    cap = method._length_limit([], sorted(a for row in asked["answers"] for a in row))
+    cap = method._length_limit([], sorted(a for row in query_table["answers"] for a in row))
 
     def straightforward(most: int) -> None:
-        for prompt in asked["prompt"][:tried]:
+        for prompt in query_table["prompt"][:count]:
             ids = tokenizer(prompt.replace("[Y]", "<extra_id_0>"), return_tensors="pt")["input_ids"]
             model.generate(ids, num_beams=10, num_return_sequences=10, max_new_tokens=most)
 
-    same_cap = seconds(lambda: straightforward(cap)) / tried
-    theirs = seconds(lambda: straightforward(80)) / tried
+    same_cap = seconds(lambda: straightforward(cap)) / count
+    theirs = seconds(lambda: straightforward(80)) / count
     note = f"batches of one, 80 new tokens; {same_cap / ours:.1f}× at the same {cap} tokens"
     return "generative", 8, ours, theirs, note
 
@@ -224,13 +226,13 @@ def bench_generative(folder: Path) -> Figure:
 def bench_answering(folder: Path) -> Figure:
     """Free answers behind ten told facts."""
     model, count = load(folder, "causal"), 4
-    asked, told = queries(count), queries(10 * count)
-    facts = [prompt.replace("[Y]", "aspirin") for prompt in told["prompt"]]
+    query_table, example_table = queries(count), queries(10 * count)
+    facts = [prompt.replace("[Y]", "aspirin") for prompt in example_table["prompt"]]
     texts = [
         "\n".join([*facts[10 * i : 10 * (i + 1)], prompt])
-        for i, prompt in enumerate(asked["prompt"])
+        for i, prompt in enumerate(query_table["prompt"])
     ]
-    names = [*asked["query_id"]]
+    names = [*query_table["query_id"]]
     slots = prompt_texts.slots(model, texts, names, "\n", has_start=False)
     way = writing.WritingSettings(10, 0, None, cap=10, own_settings=False, seed=0)
     ours = seconds(lambda: writing.write(model, [(slot, ()) for slot in slots], names, way)) / count
@@ -247,9 +249,9 @@ def bench_answering(folder: Path) -> Figure:
 
 
 def bench_likelihood(folder: Path, full: bool) -> Figure:
-    known = candidates(MANY)["name"].tolist()
-    longest = sorted(known, key=len)[-600:]
-    some = random.Random(0).sample(known, 240)
+    offered = candidates(MANY)["name"].tolist()
+    longest = sorted(offered, key=len)[-600:]
+    sample = random.Random(0).sample(offered, 240)
     method = Likelihood(folder, Likelihood.Settings(), CPU, 0)
     query_table = queries(1)
 
@@ -257,16 +259,16 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
         offered = pd.DataFrame({"name": chosen, "type": ""})
         method.predict(Task("bench", query_table, offered, 10), "")
 
-    rank(some[:24])
-    sample = seconds(lambda: rank(some)) * MANY / 240
-    whole = seconds(lambda: rank(known if full else longest))
+    rank(sample[:24])
+    sample = seconds(lambda: rank(sample)) * MANY / 240
+    whole = seconds(lambda: rank(offered if full else longest))
     ours = whole if full else sample
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
     slow = plain(folder, "causal")
     tokenizer, model = slow.tokenizer, slow.model
 
     def straightforward() -> None:
-        for answer in some[:24]:
+        for answer in sample[:24]:
             text = "<|endoftext|>" + query_table["prompt"][0].replace("[Y]", answer)
             ids = tokenizer(text, return_tensors="pt")["input_ids"]
             with torch.no_grad():
@@ -298,8 +300,8 @@ def run(which: str, full: bool) -> list[Figure]:
     bench, make = BENCHES[which]
     with tempfile.TemporaryDirectory() as folder:
         place = make(Path(folder))
-        found = bench(place, full) if which == "likelihood" else bench(place)
-    return found if isinstance(found, list) else [found]
+        figures = bench(place, full) if which == "likelihood" else bench(place)
+    return figures if isinstance(figures, list) else [figures]
 
 
 def main() -> None:

@@ -170,8 +170,8 @@ def measure(folder: Path, seed: int) -> pd.DataFrame:
 def _entropies(table: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
     """The entropy over concepts of each of the benchmark's own queries, in nats."""
     queries = read_queries(benchmark, scoring.cluster)
-    own = queries[queries["family_id"] == ""]
-    rows = rankings(table[table["query_id"].isin(own["query_id"])], own, benchmark)
+    originals = queries[queries["family_id"] == ""]
+    rows = rankings(table[table["query_id"].isin(originals["query_id"])], originals, benchmark)
     return rows[["query_id", "cluster", "answer"]].assign(number=ENTROPY, value=-rows["entropy"])
 
 
@@ -192,9 +192,13 @@ def summarise(values: pd.DataFrame) -> Iterator[dict[str, Any]]:
         for read, rows in values[values["number"] == number].groupby("read", sort=True):
             table = rows.set_index("query")
             by_model = {model: table[table["model"] == model] for model in MODELS}
-            for model, own in by_model.items():
+            for model, rows_of_model in by_model.items():
                 about = {"number": number, "read": read, "of": model}
-                yield about | paired_test(own.assign(difference=own["value"])) | {"p": None}
+                yield (
+                    about
+                    | paired_test(rows_of_model.assign(difference=rows_of_model["value"]))
+                    | {"p": None}
+                )
             for a, b in PAIRS:
                 difference = by_model[a]["value"] - by_model[b]["value"]
                 about = {"number": number, "read": read, "of": f"{a} - {b}"}

@@ -51,8 +51,8 @@ RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
 KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
 WORDS = 20  # of a segment
 MODELS = [f"model-{number:02}" for number in range(16)]
-ASKED = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
-ASKED += ["answers", "answer_ids"]
+QUERY_COLUMNS = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
+QUERY_COLUMNS += ["answers", "answer_ids"]
 READ = ["source", "what", "name", "rows"]
 METHODS = {
     "medlama": "contrastive",
@@ -87,7 +87,7 @@ def names(count: int) -> list[str]:
 
 def benchmark(name: str, rows: Sequence[tuple[Any, ...]], offered: pd.DataFrame) -> None:
     """Write a benchmark whose queries are these rows."""
-    written(name, pd.DataFrame(rows, columns=ASKED), offered)
+    written(name, pd.DataFrame(rows, columns=QUERY_COLUMNS), offered)
 
 
 def written(name: str, queries: pd.DataFrame, offered: pd.DataFrame) -> None:
@@ -119,12 +119,16 @@ def lipid() -> None:
     draw, offered = np.random.default_rng(0), names(12_000)
     rows, tables = [], []
     for subset, count in PROMPTS.items():
-        own = offered[:4_000] if subset == "chem" else offered[4_000:]
-        tables.append(pd.DataFrame({"name": own, "id": own, "type": subset, "subset": subset}))
-        for number, place in enumerate(draw.integers(0, len(own), count)):
+        of_subset = offered[:4_000] if subset == "chem" else offered[4_000:]
+        tables.append(
+            pd.DataFrame({"name": of_subset, "id": of_subset, "type": subset, "subset": subset})
+        )
+        for number, place in enumerate(draw.integers(0, len(of_subset), count)):
             about = (f"lipid/{subset}/{number}", subset, subset, "", "")
-            rows.append((*about, f"in case {number} [Y] was seen .", [own[place]], [own[place]]))
-    queries = pd.DataFrame(rows, columns=ASKED).assign(cut_off="2021-06-01")
+            rows.append(
+                (*about, f"in case {number} [Y] was seen .", [of_subset[place]], [of_subset[place]])
+            )
+    queries = pd.DataFrame(rows, columns=QUERY_COLUMNS).assign(cut_off="2021-06-01")
     written("lipid", queries, pd.concat(tables, ignore_index=True))
 
 
@@ -134,29 +138,29 @@ def context() -> None:
     text = " ".join(draw.choice(offered, 10_000)).split()
     rows = []
     for document in range(len(RESOURCES) * DOCUMENTS):
-        told = draw.choice(len(offered), 1 + SEGMENTS, replace=False)
+        drawn = draw.choice(len(offered), 1 + SEGMENTS, replace=False)
         segments = [" ".join(text[at : at + WORDS]) for at in draw.integers(0, 10_000, SEGMENTS)]
-        own = {
+        of_document = {
             "relation": f"relation-{document % 3}",
             "subject": f"subject {document % 500}",
             "subject_id": f"S{document % 500:06}",
-            "fact_id": f"C{told[0]:07}",
+            "fact_id": f"C{drawn[0]:07}",
             "pair_id": f"pair-{document}",
             "resource": RESOURCES[document % len(RESOURCES)],
             "document": str(document),
-            "target": offered[told[0]],
-            "target_id": f"C{told[0]:07}",
-            "answers": [offered[place] for place in told[::2]],
-            "answer_ids": [f"C{place:07}" for place in told[::2]],
+            "target": offered[drawn[0]],
+            "target_id": f"C{drawn[0]:07}",
+            "answers": [offered[place] for place in drawn[::2]],
+            "answer_ids": [f"C{place:07}" for place in drawn[::2]],
             "objects": 6,
             "frequency": document % 40,
         }
         for number, (centre, kind) in enumerate(product(("target", "negative"), KINDS)):
             for step in range(1 + SEGMENTS):
                 subset = "alone" if step == 0 else "full" if step == SEGMENTS else "steps"
-                added = told[step]
+                added = drawn[step]
                 rows.append(
-                    own
+                    of_document
                     | {
                         "query_id": f"{document}-{number}/{step}",
                         "context_id": f"{document}-{number}",
@@ -179,16 +183,16 @@ def moved(seed: int) -> Iterator[dict[str, Any]]:
     """The ranks of all that a context names, after each of its steps."""
     draw = np.random.default_rng(seed)
     steps = pd.read_parquet(places.BENCHMARKS / "context/queries.parquet")
-    told = steps[["context_id", "added", "added_id", "added_role"]].where(steps["step"] > 0)
-    told = told.dropna().rename(columns={"added": "prediction", "added_id": "prediction_id"})
+    objects = steps[["context_id", "added", "added_id", "added_role"]].where(steps["step"] > 0)
+    objects = objects.dropna().rename(columns={"added": "prediction", "added_id": "prediction_id"})
     targets = steps[steps["step"] == 0].rename(
         columns={"target": "prediction", "target_id": "prediction_id"}
     )
-    told = pd.concat([targets.assign(added_role="correct")[told.columns], told])
+    objects = pd.concat([targets.assign(added_role="correct")[objects.columns], objects])
     for variant in ("", "copy"):
-        for some in np.array_split(steps["context_id"].unique(), 10):
-            own = steps.loc[steps["context_id"].isin(some), ["query_id", "context_id"]]
-            table = own.merge(told, on="context_id")
+        for contexts in np.array_split(steps["context_id"].unique(), 10):
+            queries = steps.loc[steps["context_id"].isin(contexts), ["query_id", "context_id"]]
+            table = queries.merge(objects, on="context_id")
             yield {
                 "variant": np.repeat(variant, len(table)),
                 "replicate": np.repeat("", len(table)),
@@ -207,24 +211,24 @@ def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -
     tables = BenchmarkTables.read(places.BENCHMARKS / name)
     ids = tables.queries["query_id"].to_numpy(str)
     offered = tables.candidates.drop_duplicates("name")
-    own, called = offered["name"].to_numpy(str), offered["id"].to_numpy(str)
+    offered_names, offered_ids = offered["name"].to_numpy(str), offered["id"].to_numpy(str)
     for variant in variants:
         for replicate in sets:
             size = len(ids) * K
-            place = draw.integers(0, len(own), size)
+            place = draw.integers(0, len(offered_names), size)
             yield {
                 "variant": np.repeat(variant, size),
                 "replicate": np.repeat(replicate, size),
                 "query_id": np.repeat(ids, K),
                 "rank": np.tile(np.arange(1, K + 1), len(ids)),
-                "prediction": own[place],
-                "prediction_id": called[place],
+                "prediction": offered_names[place],
+                "prediction_id": offered_ids[place],
                 "score": -np.sort(draw.random((len(ids), K)), axis=1).ravel().round(2),
                 "hit": draw.random(size) < 0.02,
             }
 
 
-def made(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
+def predictions(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
     if name == "context":
         return moved(seed)
@@ -307,7 +311,7 @@ def track() -> None:
     significance(params())
     stage(params())
     client = store.connect()
-    experiments = [one.experiment_id for one in client.search_experiments()]
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     runs = [run.data for run in client.search_runs(experiments, max_results=1_000)]
     most = {part: max(len(getattr(run, part)) for run in runs) for part in ("metrics", "params")}
     files = [path.stat().st_size for path in store.folder().rglob("artifacts/**/*.*")]
@@ -371,10 +375,10 @@ if __name__ == "__main__":
         begin = time.perf_counter()
         getattr(ROWS[sys.argv[1]], sys.argv[2])()
         of_whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # the largest of its forks
-        used = [resource.getrusage(one) for one in of_whom]
+        used = [resource.getrusage(usage) for usage in of_whom]
         if sys.argv[2] == "run":
-            seconds = sum(one.ru_utime + one.ru_stime for one in used)
-            gib = max(one.ru_maxrss for one in used) / 2**20
+            seconds = sum(usage.ru_utime + usage.ru_stime for usage in used)
+            gib = max(usage.ru_maxrss for usage in used) / 2**20
             wall = time.perf_counter() - begin
             print(f"{sys.argv[1]:<14} {seconds:6.1f} CPU s, {wall:6.1f} s, {gib:5.2f} GiB")
     else:

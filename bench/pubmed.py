@@ -93,10 +93,10 @@ def measure(folder: Path, names: list[str], files: int) -> tuple[int, float, flo
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
     harvester = lipid.Harvester({"chem": names}, PERIOD)
-    found = lipid.harvest(paths, harvester, Counter(), Counter())
+    prompts_by_subset = lipid.harvest(paths, harvester, Counter(), Counter())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    prompts = [row for rows in found.values() for row in rows]
+    prompts = [row for rows in prompts_by_subset.values() for row in rows]
     return len(prompts), seconds, peak, len(json.dumps(prompts)) / MEGABYTE
 
 

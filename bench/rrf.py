@@ -167,17 +167,19 @@ def main() -> None:
     ways = {"medprobe": ours} if full else {"medprobe": ours, "pandas in chunks": pandas_in_chunks}
     with tempfile.TemporaryDirectory() as folder:
         generate(Path(folder), relations)
-        found = {}
+        measured = {}
         for name, way in ways.items():
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                found[name] = pool.apply(measure, (way, Path(folder)))
-    print(f"{rows:,} RRF rows to {found['medprobe']['queries']:,} queries")
+                measured[name] = pool.apply(measure, (way, Path(folder)))
+    print(f"{rows:,} RRF rows to {measured['medprobe']['queries']:,} queries")
     print(f"{'':18}{'seconds':>9}{'CPU s':>8}{'rows/s':>13}{'peak GiB':>10}")
-    for name, one in found.items():
-        rate = rows / one["seconds"]
-        print(f"{name:18}{one['seconds']:9.1f}{one['cpu']:8.1f}{rate:13,.0f}{one['gib']:10.2f}")
+    for name, figures in measured.items():
+        rate = rows / figures["seconds"]
+        print(
+            f"{name:18}{figures['seconds']:9.1f}{figures['cpu']:8.1f}{rate:13,.0f}{figures['gib']:10.2f}"
+        )
     if not full:
-        mine, theirs = found.values()
+        mine, theirs = measured.values()
         if mine["digest"] != theirs["digest"]:
             raise SystemExit("the two ways do not give the same queries")
         print(f"{theirs['seconds'] / mine['seconds']:.1f} times as fast, same queries")

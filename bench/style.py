@@ -3,9 +3,9 @@
     python -m bench.style              # count the places that break a rule; fail if there are any
     python -m bench.style documents    # print the places of one room, or of the documents
 
-Four rules are checked. No name that the code or a test binds is in `UNCLEAR`. No two public classes
-share a name, those of `SHARED` aside. Everything public in the modules of `PUBLIC` has a
-Google-style docstring. No text has a phrase of `PHRASES`: the documents, and the strings and
+Four rules are checked. No name that the code, a test or a bench binds is in `UNCLEAR`. No two
+public classes share a name, those of `SHARED` aside. Everything public in the modules of `PUBLIC`
+has a Google-style docstring. No text has a phrase of `PHRASES`: the documents, and the strings and
 docstrings of the code, prompts aside.
 """
 
@@ -20,7 +20,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = ROOT / "src/medprobe"
-TESTS: Final = ROOT / "tests"
+CHECKED_FOR_NAMES: Final = (ROOT / "tests", ROOT / "bench")
 DOCUMENTS: Final = "documents"
 
 UNCLEAR: Final = frozenset(  # pronouns and participles, which do not say what they hold
@@ -82,9 +82,10 @@ class Place:
 
     @property
     def room(self) -> str:
-        """The room of a file of the package, `tests` or `DOCUMENTS`."""
-        if TESTS in self.path.parents:
-            return TESTS.name
+        """The room of a file of the package, `tests`, `bench` or `DOCUMENTS`."""
+        for folder in CHECKED_FOR_NAMES:
+            if folder in self.path.parents:
+                return folder.name
         if PACKAGE not in self.path.parents:
             return DOCUMENTS
         return self.path.relative_to(PACKAGE).parts[0].removesuffix(".py")
@@ -97,7 +98,7 @@ def places() -> Iterator[Place]:
     """All places that break a rule."""
     for path in documents():
         yield from phrases(path, 1, path.read_text(encoding="utf-8"))
-    for path in sorted(TESTS.glob("*.py")):
+    for path in sorted(path for folder in CHECKED_FOR_NAMES for path in folder.glob("*.py")):
         yield from names(path, ast.parse(path.read_text(encoding="utf-8")))
     homes: dict[str, Path] = {}
     for path in sorted(PACKAGE.rglob("*.py")):

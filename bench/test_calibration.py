@@ -43,8 +43,8 @@ def planted(method: str = "mask_average", **shares: dict[str, float]) -> pd.Data
                 keys = ("medlama", "acc_at_1", "taught", method, str(number % 2), corpus)
                 right = float((number * 7) % 40 < round(40 * share))
                 rows.append((*keys, place, read, place, place, right))
-    own = ["world", "corpus", "query", "read", "cluster", "answer", "value"]
-    return pd.DataFrame(rows, columns=[*calibration.SYSTEM, *own])
+    columns = ["world", "corpus", "query", "read", "cluster", "answer", "value"]
+    return pd.DataFrame(rows, columns=[*calibration.SYSTEM, *columns])
 
 
 def only(values: pd.DataFrame) -> TaughtSystem:
@@ -145,8 +145,8 @@ def test_the_shuffled_facts_have_the_same_names_as_often_and_other_pairs(world: 
     assert names(world.shuffled, "object") == names(world.facts, "object")
     taught, shuffled = hands(world.facts), hands(world.shuffled)
     assert taught.keys() == shuffled.keys()
-    kept = [key for key, objects in taught.items() if objects & shuffled[key]]
-    assert len(kept) < 0.25 * len(taught)
+    overlaps = [key for key, objects in taught.items() if objects & shuffled[key]]
+    assert len(overlaps) < 0.25 * len(taught)
 
 
 def test_the_document_and_its_drawings_show_the_measured_figures() -> None:

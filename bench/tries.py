@@ -36,7 +36,7 @@ from medprobe.engine.reader import Reader
 from medprobe.engine.slots import Slot, answer_ids, text_slots
 
 K: Final = 10
-ASKED: Final = {"total": 1, "total and mean": 2}  # how many variants each ranks by
+RANKINGS: Final = {"total": 1, "total and mean": 2}  # how many variants each ranks by
 SHARE: Final = 20  # queries of each relation that a whole MedLAMA is reckoned from
 
 
@@ -65,16 +65,16 @@ def compare(
     built = time.process_time() - start
     scores, counts, every = score_all(model, slots, offered)
     ratios = {}
-    for asked, variants in ASKED.items():
-        found, cost = search(model, slots, prompts, tries, variants)
-        same, lists, apart = agreement(found, scores, counts)
-        ratios[asked] = every.tokens / cost.tokens, every.seconds / cost.seconds
+    for ranking_name, variants in RANKINGS.items():
+        rankings, cost = search(model, slots, prompts, tries, variants)
+        same, lists, apart = agreement(rankings, scores, counts)
+        ratios[ranking_name] = every.tokens / cost.tokens, every.seconds / cost.seconds
         n = len(prompts)
         print(
-            f"{label}, {asked}: {n} queries, {len(offered):,} names; "
+            f"{label}, {ranking_name}: {n} queries, {len(offered):,} names; "
             f"a query {cost.nodes / n:,.0f} nodes, {cost.tokens / n:,.0f} of "
-            f"{every.tokens / n:,.0f} tokens ({ratios[asked][0]:.1f}×), {cost.seconds / n:.3f} "
-            f"CPU s of {every.seconds / n:.3f} ({ratios[asked][1]:.2f}×), and {built:.2f} for the "
+            f"{every.tokens / n:,.0f} tokens ({ratios[ranking_name][0]:.1f}×), {cost.seconds / n:.3f} "
+            f"CPU s of {every.seconds / n:.3f} ({ratios[ranking_name][1]:.2f}×), and {built:.2f} for the "
             f"trie; {same} of {lists} lists the same, scores within {apart:.1e} nats a token",
             flush=True,
         )
@@ -88,11 +88,11 @@ def search(
     """The likeliest names of each slot by the search, with the trie at hand."""
     readers: list[Reader] = []
     start = time.process_time()
-    found = find_likeliest(
+    rankings = find_likeliest(
         model, slots, prompts, tries, K, variants=variants, on_reader=readers.append
     )
     seconds = time.process_time() - start
-    return found, Cost(readers[0].nodes_read, readers[0].tokens_read, seconds)
+    return rankings, Cost(readers[0].nodes_read, readers[0].tokens_read, seconds)
 
 
 def score_all(
@@ -113,11 +113,11 @@ def score_all(
 
 
 def agreement(
-    found: list[list[VariantRanking]], scores: list[np.ndarray], counts: list[np.ndarray]
+    rankings: list[list[VariantRanking]], scores: list[np.ndarray], counts: list[np.ndarray]
 ) -> tuple[int, int, float]:
     """How many lists are the same, of how many, and how far scores are apart, in nats a token."""
     same, lists, apart = 0, 0, 0.0
-    for of_query, totals, n in zip(found, scores, counts, strict=True):
+    for of_query, totals, n in zip(rankings, scores, counts, strict=True):
         for ranked, values, tokens in zip(of_query, (totals, totals / n), (n, n**0), strict=False):
             lists += 1
             apart = max(apart, *(abs(score - values[i]) / tokens[i] for i, score in ranked.names))
@@ -134,31 +134,33 @@ def on_learnt() -> None:
     relations = sorted(set(held_out["relation"]))[:9]
     drawn = [
         (label, part[part["relation"] == relation].iloc[0])
-        for label, part, some in (
+        for label, part, sample in (
             ("trained on", trained_on, relations[:6]),
             ("held out", held_out, relations[3:]),
         )
-        for relation in some
+        for relation in sample
     ]
     ratios = [
         compare(f"{query.relation}, {label}", model, [query.prompt], offered)
         for label, query in drawn
     ]
-    for asked in ASKED:
-        tokens, seconds = np.median([of_query[asked] for of_query in ratios], axis=0)
-        print(f"{asked}, median: {tokens:,.0f}× fewer tokens, {seconds:,.0f}× less time a query")
+    for ranking_name in RANKINGS:
+        tokens, seconds = np.median([of_query[ranking_name] for of_query in ratios], axis=0)
+        print(
+            f"{ranking_name}, median: {tokens:,.0f}× fewer tokens, {seconds:,.0f}× less time a query"
+        )
     full = tables.queries[tables.queries["subset"] == "full"]
-    some = full.groupby("relation").head(SHARE)
+    sample = full.groupby("relation").head(SHARE)
     tries = NameTries(model.tokenizer, offered)
     costs = []
-    for _, part in some.groupby("relation"):
+    for _, part in sample.groupby("relation"):
         prompts = part["prompt"].tolist()
         slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
         costs.append(search(model, slots, prompts, tries, 1)[1])
-    a_query = sum(cost.seconds for cost in costs) / len(some)
+    a_query = sum(cost.seconds for cost in costs) / len(sample)
     print(
-        f"total, by relation: {len(some)} queries, {a_query:.3f} CPU s and "
-        f"{sum(cost.tokens for cost in costs) / len(some):,.0f} tokens a query with the trie; "
+        f"total, by relation: {len(sample)} queries, {a_query:.3f} CPU s and "
+        f"{sum(cost.tokens for cost in costs) / len(sample):,.0f} tokens a query with the trie; "
         f"{a_query * len(full) / 60:.0f} CPU minutes for {len(full):,}"
     )
 
@@ -183,8 +185,8 @@ def main() -> None:
         for model in ("taught-causal", "untaught-causal"):
             if (options.trained / "models" / model).is_dir():
                 loaded = load(options.trained / "models" / model, "causal", CPU)
-                for subset, asked, offered in tables.subsets():
-                    for relation, part in asked.groupby("relation"):
+                for subset, query_table, offered in tables.subsets():
+                    for relation, part in query_table.groupby("relation"):
                         label = f"{model}, {relation}, {subset}"
                         prompts, among = part["prompt"].tolist(), sorted({*offered["name"]})
                         compare(label, loaded, prompts, among)

@@ -69,8 +69,8 @@ def make(seed: int, methods: Collection[str] = ()) -> Path:
     code = followed()
     with chdir(folder):
         params = settings.load_params()
-        for step, made in steps(params):
-            if not made.exists():
+        for step, output in steps(params):
+            if not output.exists():
                 begun = time.process_time()
                 _do(step, params)
                 spent = {"step": " ".join(step), "seconds": time.process_time() - begun}
@@ -85,7 +85,7 @@ def is_finished(folder: Path) -> bool:
     if not (folder / "params.yaml").is_file():
         return False
     params = settings.load_params(folder / "params.yaml")
-    return all((folder / made).exists() for _, made in steps(params))
+    return all((folder / output).exists() for _, output in steps(params))
 
 
 def record(folder: Path) -> pd.DataFrame:

@@ -87,10 +87,11 @@ class Worker:
             return Answer(error=_portable(disk_full_error(error) or error))
 
     def _do(self, job: Job) -> Answer:
+        """Return a job's result, with the files that it wrote and what it took."""
         assert self.work is not None
-        begin, tokens = time.monotonic(), _tokens()
+        begin, tokens_before = time.monotonic(), _tokens()
         result = self.work(job.argument)
-        seconds, tokens = time.monotonic() - begin, _tokens() - tokens
+        seconds, tokens = time.monotonic() - begin, _tokens() - tokens_before
         wrote = tuple(pack(path) for path in job.writes)
         self.placed |= {path.as_posix(): fingerprint([path]) for path in job.writes}
         return Answer(result, wrote=wrote, seconds=seconds, tokens=tokens)

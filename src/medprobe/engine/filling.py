@@ -165,15 +165,18 @@ def _choose_inputs(search: Search, decoding: Decoding, mask: int) -> None:
     if decoding.refinement == "confidence":
         indices = [min(range(count), key=beam.log_probs.__getitem__) for beam in search.beams]
     elif decoding.cursor == "shared":
-        indices = [_advance_cursor(search, count) for _ in search.beams]
+        indices = [_take_next_position(search, count) for _ in search.beams]
     else:
-        indices = [_advance_cursor(search, count)] * len(search.beams)
+        indices = [_take_next_position(search, count)] * len(search.beams)
     pairs = zip(search.beams, indices, strict=True)
     search.inputs = [_replace_token(beam.tokens, i, mask) for beam, i in pairs]
 
 
-def _advance_cursor(search: Search, count: int) -> int:
-    """Return the token at the cursor of refinement `order`, and move the cursor on."""
+def _take_next_position(search: Search, count: int) -> int:
+    """Return the position that refinement `order` fills next, of `count`, and move the cursor on.
+
+    At the first position, a pass over all positions begins: nothing is modified in it yet.
+    """
     index = search.cursor % count
     search.modified = search.modified and index > 0
     search.cursor = index + 1

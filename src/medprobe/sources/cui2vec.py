@@ -61,6 +61,7 @@ def read(path: Path, cache: Path) -> Vectors:
 
 
 def _convert(path: Path, copy: Path) -> None:
+    """Check a CSV file of vectors, and write them as rows of length 1 to the folder `copy`."""
     try:
         table = pl.read_csv(path, infer_schema=False)
         if CUI.fullmatch(table.columns[0]) or table.is_empty():

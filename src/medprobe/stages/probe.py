@@ -310,7 +310,7 @@ class Probing:
             pass
         while True:
             try:
-                return [self._part(number, group.pass_) for number in group.tasks]
+                return [self._predict(number, group.pass_) for number in group.tasks]
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
@@ -318,12 +318,12 @@ class Probing:
                 problem = "out of memory, even with the smallest batches"
                 raise BadInput(self.name(group), problem, "use a machine with more memory")
 
-    def _part(self, number: int, pass_: str) -> pd.DataFrame:
-        """The table of a task under a pass."""
+    def _predict(self, number: int, pass_: str) -> pd.DataFrame:
+        """Return the predictions of a task under one of the method's passes."""
         task = self.tasks[number]
         if self.keeps_states:
             task = replace(task, state=state_path(self._part_path(number, pass_)))
-        table = _part(self.prober, task, pass_, self.title)
+        table = _predict_task(self.prober, task, pass_, self.title)
         return neutral.as_control(table) if self.is_neutral(number) else table
 
     def _halve(self) -> bool:
@@ -383,8 +383,8 @@ def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int],
     return [sum(len(tasks[n].queries) for n in group.tasks) for group in groups], "queries"
 
 
-def _part(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
-    """The table of one task under one pass.
+def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
+    """Return the predictions of one task under one pass.
 
     Raises BadInput, with the query, if a score is not a number.
     """
