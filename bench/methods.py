@@ -153,7 +153,7 @@ def bench_xfactr(folder: Path) -> list[Figure]:
 
 
 def _count_calls(
-    method: Xfactr, query_table_table: pd.DataFrame, decoding: str, calls: list[int]
+    method: Xfactr, query_table: pd.DataFrame, decoding: str, calls: list[int]
 ) -> None:
     """The lengths of all inputs that a loop over queries, numbers of masks and beams would read."""
     from medprobe.engine import filling

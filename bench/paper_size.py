@@ -238,7 +238,7 @@ def predictions(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
 
 
 def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
-    """Write prediction tables: of two models anew, of others as links to these."""
+    """Write prediction tables: of two models, and for the others as links to these."""
     family = {FAMILY: FAMILIES.get(name, b"accuracy")}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
@@ -247,7 +247,7 @@ def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
             path.hardlink_to(paths[number % 2])
             continue
         writer, count = None, 0
-        for columns in made(name, number, sets):
+        for columns in predictions(name, number, sets):
             table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
             writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(family))
             writer.write_table(table.replace_schema_metadata(family))

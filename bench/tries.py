@@ -68,13 +68,14 @@ def compare(
     for ranking_name, variants in RANKINGS.items():
         rankings, cost = search(model, slots, prompts, tries, variants)
         same, lists, apart = agreement(rankings, scores, counts)
-        ratios[ranking_name] = every.tokens / cost.tokens, every.seconds / cost.seconds
+        token_ratio, time_ratio = every.tokens / cost.tokens, every.seconds / cost.seconds
+        ratios[ranking_name] = token_ratio, time_ratio
         n = len(prompts)
         print(
             f"{label}, {ranking_name}: {n} queries, {len(offered):,} names; "
             f"a query {cost.nodes / n:,.0f} nodes, {cost.tokens / n:,.0f} of "
-            f"{every.tokens / n:,.0f} tokens ({ratios[ranking_name][0]:.1f}×), {cost.seconds / n:.3f} "
-            f"CPU s of {every.seconds / n:.3f} ({ratios[ranking_name][1]:.2f}×), and {built:.2f} for the "
+            f"{every.tokens / n:,.0f} tokens ({token_ratio:.1f}×), {cost.seconds / n:.3f} "
+            f"CPU s of {every.seconds / n:.3f} ({time_ratio:.2f}×), and {built:.2f} for the "
             f"trie; {same} of {lists} lists the same, scores within {apart:.1e} nats a token",
             flush=True,
         )
@@ -147,7 +148,8 @@ def on_learnt() -> None:
     for ranking_name in RANKINGS:
         tokens, seconds = np.median([of_query[ranking_name] for of_query in ratios], axis=0)
         print(
-            f"{ranking_name}, median: {tokens:,.0f}× fewer tokens, {seconds:,.0f}× less time a query"
+            f"{ranking_name}, median: "
+            f"{tokens:,.0f}× fewer tokens, {seconds:,.0f}× less time a query"
         )
     full = tables.queries[tables.queries["subset"] == "full"]
     sample = full.groupby("relation").head(SHARE)
