@@ -3,13 +3,17 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
 from medprobe.tracking.headlines import MAIN, MORE
 from medprobe.tracking.store import STATE
@@ -65,10 +69,17 @@ def view(runs: "list[Run]") -> dict[str, object]:
 
 @contextmanager
 def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run MLflow's server of this store's pages while the block lasts.
+    """Run MLflow's server of this store's pages while the block lasts, which begins as it answers.
 
     A signal that ends the process interrupts the block, so that the server ends too.
+
+    Raises:
+        BadInput: the port is in use.
     """
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        raise BadInput(f"port {port}", str(error.strerror), "choose another by --port") from None
     command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     server = subprocess.Popen(
@@ -76,8 +87,18 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
     )
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        _wait_for_answer(server, port)
         yield server
     finally:
         server.terminate()
         server.wait()
         signal.signal(signal.SIGTERM, handler)
+
+
+def _wait_for_answer(server: "subprocess.Popen[bytes]", port: int) -> None:
+    while server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
+                return
+        except OSError:
+            time.sleep(0.2)
