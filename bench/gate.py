@@ -2,12 +2,14 @@
 
     python -m bench.gate               # every case, on benchmarks of a small sample world
     python -m bench.gate diskne        # those of one benchmark
+    python -m bench.gate --check       # fail if docs/reference/gate.md has another table
 
 Each case damages sound tables in one way, as a mistake of a builder, of a source or of a hand
 would, and the benchmark's own suites run on them. docs/reference/gate.md has the table.
 """
 
 import argparse
+import sys
 import tempfile
 from contextlib import chdir
 from pathlib import Path
@@ -26,6 +28,7 @@ from medprobe.core.places import EXPECTATIONS
 from medprobe.quality import gate, suites
 
 ROOT: Final = Path(__file__).parents[1]
+DOCUMENT: Final = ROOT / "docs/reference/gate.md"
 CASES: Final[dict[str, Cases]] = {
     "medlama": broken_facts.MEDLAMA,
     "biolama": broken_facts.BIOLAMA,
@@ -52,10 +55,17 @@ def main() -> None:
     """Run the cases and print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.gate")
     parser.add_argument("builders", nargs="*", choices=[[], *CASES], default=[])
-    chosen = parser.parse_args().builders or [*CASES]
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    chosen = options.builders or [*CASES]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         outcomes = [outcome for builder in chosen for outcome in run(builder)]
-    print(table(outcomes))
+    lines = table(outcomes).splitlines()
+    print(*lines, sep="\n")
+    rows = lines[:-1] if options.builders else lines  # the last line counts all cases
+    documented = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    if options.check and (differing := [line for line in rows if line not in documented]):
+        sys.exit("\n".join([f"{DOCUMENT.relative_to(ROOT)} does not have:", *differing]))
 
 
 def table(outcomes: list[Outcome]) -> str:

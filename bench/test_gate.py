@@ -4,18 +4,18 @@ from pathlib import Path
 
 from bench import gate
 
-DOCUMENT = Path(__file__).parents[1] / "docs/reference/gate.md"
-
 
 def test_the_document_has_every_case() -> None:
     rows = [
-        line.split(" | ") for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")
+        line.split(" | ")
+        for line in gate.DOCUMENT.read_text().splitlines()
+        if line.startswith("| ")
     ]
     cases = [(builder, name) for builder, damages in gate.CASES.items() for name in damages]
     assert [(row[0].removeprefix("| "), row[1]) for row in rows[2:]] == cases
     verdicts = [row[2] for row in rows[2:]]
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in ("stopped", "warned", "missed"))
-    assert f"Of {len(cases)} cases: {counts}." in DOCUMENT.read_text()
+    assert f"Of {len(cases)} cases: {counts}." in gate.DOCUMENT.read_text()
 
 
 def test_broken_articles_are_stopped(tmp_path: Path, monkeypatch) -> None:

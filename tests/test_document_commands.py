@@ -51,7 +51,7 @@ ELSEWHERE = {
 BY_HAND = ("dvc queue", "make", "pip", "python -m")
 
 # What stands for the files and models of the page's reader.
-OWN = {
+STAND_INS = {
     "/path/to/umls": "../umls",
     "~/": "../home/",
     "biobert/": "taught/",
@@ -86,9 +86,9 @@ def commands_to_run(page: Path) -> list[str]:
     return [line for line in commands(page) if not line.startswith((*ELSEWHERE, *BY_HAND))]
 
 
-def with_own(command: str) -> str:
-    for theirs, ours in OWN.items():
-        command = command.replace(theirs, ours)
+def replace_names(command: str) -> str:
+    for name, stand_in in STAND_INS.items():
+        command = command.replace(name, stand_in)
     return command
 
 
@@ -230,7 +230,7 @@ def test_commands_run(page: Path, finished_project: Path, tmp_path: Path) -> Non
         if command == "medprobe ui":
             open_ui(project)
         else:
-            project.works("bash", "-c", f"yes | {with_own(command)}")  # to what it asks
+            project.works("bash", "-c", f"yes | {replace_names(command)}")  # to what it asks
 
 
 @pytest.mark.parametrize("start", ELSEWHERE)

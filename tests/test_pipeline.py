@@ -270,12 +270,16 @@ def runs(project: Project) -> list[str]:
 
 @pytest.mark.usefixtures("runs_before_experiment")
 def test_another_lock_of_git_leaves_no_stage_to_run(project: Project) -> None:
-    """By `dvc checkout` after a rebase, and after the return to the first branch."""
+    """By `dvc checkout` after a rebase, a merge, and the return to the first branch."""
+
+    def commit(name: str) -> None:
+        (project.folder / name).write_text("A file that no stage reads.\n")
+        project.works("git", "add", name)
+        project.works("git", "commit", "--quiet", "--message", name)
+
     branch = project.works("git", "branch", "--show-current").strip()
     project.works("git", "checkout", "--quiet", "--force", "-b", "notes")
-    (project.folder / "NOTES.md").write_text("A file that no stage reads.\n")
-    project.works("git", "add", "NOTES.md")
-    project.works("git", "commit", "--quiet", "--message", "Notes")
+    commit("NOTES.md")
     project.works("dvc", "exp", "branch", "warm", "warmer")
     project.works("git", "rebase", "--quiet", "warmer")
     project.works("dvc", "checkout", "--quiet")
@@ -283,6 +287,12 @@ def test_another_lock_of_git_leaves_no_stage_to_run(project: Project) -> None:
     project.works("git", "checkout", "--quiet", "--force", branch)
     project.works("dvc", "checkout", "--quiet")
     assert "Running stage" not in project.works("dvc", "repro")
+    commit("OTHER.md")
+    project.works("git", "merge", "--quiet", "--no-edit", "notes")
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro", "score")
+    project.works("git", "reset", "--quiet", "--hard", "HEAD~2")
+    project.works("dvc", "checkout", "--quiet")
 
 
 def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:

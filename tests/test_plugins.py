@@ -287,8 +287,9 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
         def works(*command: str) -> str:
             return project.works(*command, **variables)
 
-        works("medprobe", "pipeline")
+        assert "dvc.yaml written" in works("medprobe", "pipeline")
         works("dvc", "repro", "compare")
+        assert "params.yaml is valid" in works("medprobe", "doctor")
         doctor = json.loads(works("medprobe", "doctor", "--json"))
         assert {plugin["plugin"]: plugin["origin"] for plugin in doctor["plugins"]} == {
             "shortest_first": METHOD,

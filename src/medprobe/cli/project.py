@@ -44,7 +44,7 @@ def sample(data: Path, force: bool) -> None:
         raise BadInput(
             data,
             "already has files",
-            "name an empty folder by --data; --force deletes what is there",
+            "name an empty folder by --data",
         )
     params = check.loaded()
     write(data, params.sample, params.seed)

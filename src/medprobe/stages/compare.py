@@ -265,7 +265,9 @@ def _describe_state() -> list[str]:
     Two runs on the same state give the same text.
     """
     data = lineage.hashes().get(str(places.DATA), "")
-    parts = [f"medprobe {version('medprobe')}", lineage.followed(), data and f"data {data[:8]}"]
+    followed = lineage.followed()
+    code = followed and f"code and settings of {followed}"
+    parts = [f"medprobe {version('medprobe')}", code, data and f"data {data[:8]}"]
     return [*filter(None, parts)]
 
 
