@@ -20,6 +20,7 @@ from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
+from medprobe.report.sections import published
 from medprobe.stages.compare import compare, with_names, write_pages_of_benchmark
 from medprobe.stages.score import score
 from medprobe.stages.significance import significance
@@ -236,6 +237,32 @@ def test_the_chapters_of_a_paper_s_model() -> None:
         unlisted={"facts": ["perplexity", "y"]},
     )
     check_snapshot("published", chapters(results))
+
+
+@pytest.mark.parametrize(
+    ("value", "queries", "verdict"),
+    [(0.034, 1000, "within one"), (0.04, 1000, "3.6"), (0.034, 999, "–")],
+)
+def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
+    value: float, queries: int, verdict: str
+) -> None:
+    """BioBERT by Contrastive-Probe in print: 3.28 ± 0.20 on 19 relations of 1,000 queries."""
+    keys = ("facts", "full", "macro", "mine", "contrastive", "acc_at_1")
+    relations = [f"relation {number}" for number in range(19)]
+    counted = pd.DataFrame({"subset": "full", "relation": relations, "queries": queries})
+    results = Results(
+        comparison=pd.DataFrame([(*keys, value, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
+        benchmarks={"facts": replace(METADATA, invented=False)},
+        builders={"facts": "medlama_released"},
+        statistics={"facts": counted},
+        published={"mine": "BioBERT"},
+    )
+    [section] = published.section(results, "facts")
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    [row] = table.rows
+    cell = row[[*table.heads].index("in deviations")]
+    assert (cell.text if isinstance(cell, Cell) else cell) == verdict
 
 
 def test_every_text_is_escaped() -> None:

@@ -1,5 +1,6 @@
 """DisKnE's part of the page: its tables in the paper's form, and the training curves."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -8,7 +9,7 @@ from medprobe.benchmarks import diskne
 from medprobe.figures import losses
 from medprobe.figures.rows import systems
 from medprobe.metrics.results import COMPARISON
-from medprobe.report.blocks import drawings
+from medprobe.report.blocks import Cell, Choice, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.results import Results
 from medprobe.report.sections import f1
@@ -51,6 +52,22 @@ def results(tmp_path: Path) -> Results:
 def test_means_stand_by_category_and_diseases_are_folded(tmp_path: Path) -> None:
     report = results(tmp_path)
     check_snapshot("diskne", f1.section(report, "diskne"))
+
+
+def test_many_models_are_rows_the_best_first(tmp_path: Path) -> None:
+    report = results(tmp_path)
+    rows = report.comparison
+    means = rows[(rows["model"] == "mine") & (rows["metric"] == "f1")]
+    copies = [
+        means.assign(model=f"model-{n}", value=means["value"] + n / 100) for n in range(f1.WIDE)
+    ]
+    parts = f1.section(replace(report, comparison=pd.concat([means, *copies])), "diskne")
+    choice = parts[0].blocks[0]
+    assert isinstance(choice, Choice)
+    table = choice.tables["macro"]
+    assert [*table.heads][:3] == ["model", "category", "method"]
+    values = [row[-1].sort for row in table.rows if isinstance(row[-1], Cell)]
+    assert len(values) == len(table.rows) and values == sorted(values, reverse=True)
 
 
 def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
