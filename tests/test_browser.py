@@ -34,7 +34,8 @@ PARAMS = Params(
 ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
 AXE = os.environ.get("MEDPROBE_AXE", "")  # axe.min.js of axe-core, which tests accessibility
 LONG = "BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
-VIEWS = ("", "#made_up", "#made_up?mean=micro", "#reading")
+VIEWS = ("", "#made_up", "#made_up?mean=micro", "#made_up?models=taught", "#reading")
+QUERY_VIEWS = ("", "#show=only-a", "#query=full-may_treat-3")
 
 
 @pytest.fixture(scope="module")
@@ -290,6 +291,11 @@ def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
         for view in (*(f"index.html{view}" for view in VIEWS), "queries/made_up.html"):
             page.open(view)
             assert page.asks("document.documentElement.scrollWidth") <= width, view
+    page.open("queries/made_up.html#query=full-may_treat-3")
+    page.waits_for("#query tbody tr")
+    long_name = "'a/long_name'.repeat(9)"
+    page.window.execute_script(f"document.querySelector('#query h2').textContent = {long_name}")
+    assert page.asks("document.documentElement.scrollWidth") <= width
 
 
 def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
@@ -326,19 +332,21 @@ def test_sixteen_models_of_long_names_fit(page: Reader, many_models: Path, width
 
 
 @pytest.mark.skipif(not AXE, reason="MEDPROBE_AXE does not name axe.min.js")
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing(page: Reader, many_models: Path, dark: bool) -> None:
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_axe_finds_nothing(page: Reader, many_models: Path, width: int, dark: bool) -> None:
     """On any view, of three and of sixteen models, and on the query page."""
-    set_view(page.window, 1280, dark=dark)
+    set_view(page.window, width, dark=dark)
     script = Path(AXE).read_text(encoding="utf-8")
     addresses = [f"index.html{view}" for view in VIEWS]
     pages = [
-        (page, [*addresses, "queries/made_up.html"]),
+        (page, [*addresses, *(f"queries/made_up.html{view}" for view in QUERY_VIEWS)]),
         (Reader(page.window, many_models), addresses),
     ]
     for reader, views in pages:
         for view in views:
             reader.open(view)
+            if "query=" in view:
+                reader.waits_for("#query tbody tr")
             reader.asks("document.querySelectorAll('details').forEach(fold => fold.open = true)")
             page.window.execute_script(script)
             run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
