@@ -34,7 +34,8 @@ PARAMS = Params(
 ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
 AXE = os.environ.get("MEDPROBE_AXE", "")  # axe.min.js of axe-core, which tests accessibility
 LONG = "BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
-VIEWS = ("", "#made_up", "#made_up?mean=micro", "#reading")
+VIEWS = ("", "#made_up", "#made_up?mean=micro", "#made_up?models=taught", "#reading")
+QUERY_VIEWS = ("", "#show=only-a", "#query=full-may_treat-3")
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +107,24 @@ class Reader:
         elements = self.window.find_elements("css selector", css)
         return [element for element in elements if element.is_displayed() and text in element.text]
 
-    def waits_for(self, css: str) -> Any:
-        """The first such element; a `toggle` event comes after the click that causes it."""
+    def waits_for(self, css: str, text: str = "") -> list[Any]:
+        """Such elements, as soon as the page shows any.
+
+        The events `toggle` and `hashchange`, other pages and other files come after the click.
+        """
+        from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.wait import WebDriverWait
 
-        return WebDriverWait(self.window, 30).until(lambda _: self.finds(css))[0]
+        wait = WebDriverWait(self.window, 30, ignored_exceptions=[StaleElementReferenceException])
+        elements: list[Any] = wait.until(lambda _: self.finds(css, text))
+        return elements
 
     def clicks(self, css: str, text: str = "") -> None:
-        self.finds(css, text)[0].click()
+        self.waits_for(css, text)[0].click()
 
     def tabs_to(self, css: str, text: str = "") -> None:
         """Presses Tab until what has the focus is this, which is to be seen as having it."""
-        wanted = self.finds(css, text)[0]
+        wanted = self.waits_for(css, text)[0]
         for _ in range(MOST_TABS):
             self.types(TAB)
             if self.window.switch_to.active_element == wanted:
@@ -127,12 +134,6 @@ class Reader:
 
     def types(self, keys: str) -> None:
         self.window.switch_to.active_element.send_keys(keys)
-
-    def waits(self, css: str) -> None:
-        """Until it is there: what stands in another file comes a little later."""
-        self.window.implicitly_wait(10)
-        self.window.find_element("css selector", css)
-        self.window.implicitly_wait(0)
 
     def cells(self, column: int) -> list[str]:
         """A column of the first table of all metrics that is open."""
@@ -167,6 +168,7 @@ def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
     assert page.drawn() == {"third", "untaught"}
     assert "models=third,untaught" in page.window.current_url
     page.clicks("#views a", "leaderboard")
+    page.waits_for("#leaderboard tbody tr")
     names = [row.split()[0] for row in page.rows()]
     assert [name for name in names if name in MODELS] == ["third", "untaught"]
     assert "models=third,untaught" in page.window.current_url
@@ -198,7 +200,7 @@ def test_rows_with_words_are_found(page: Reader) -> None:
 def test_a_drawing_says_its_numbers(page: Reader) -> None:
     page.open("index.html#made_up")
     page.clicks(".open figure summary", "Numbers")
-    assert "taught answering 75.0 [" in page.waits_for(".open figure tbody tr").text
+    assert "taught answering 75.0 [" in page.waits_for(".open figure tbody tr")[0].text
     title = "document.querySelector('.open svg use title').textContent"
     assert page.asks(title).startswith("taught\nanswering\n75.0 [")
 
@@ -208,6 +210,7 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     page.open("index.html")
     page.tabs_to("#views a", "made_up")
     page.types(ENTER)
+    page.waits_for("#made_up")
     page.tabs_to("#models button", "third")
     page.types(" ")
     page.tabs_to("#models button", "untaught")
@@ -227,7 +230,7 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     page.types(ENTER)
     page.tabs_to("#list a")
     page.types(ENTER)
-    page.waits("#query tbody tr")
+    page.waits_for("#query tbody tr")
     page.tabs_to("#query button", "Close")
     page.types(ENTER)
     assert not page.finds("#query tbody tr")
@@ -242,13 +245,12 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     [row] = page.finds("#list tbody tr")
     assert row.text.split()[:2] == ["full-may_treat-3", "may_treat"]
     page.clicks("#list a", "full-may_treat-3")
-    page.waits("#query tbody tr")
-    lines = [line.text for line in page.finds("#query tbody tr")]
+    lines = [line.text for line in page.waits_for("#query tbody tr")]
     assert len(lines) == 8  # three models, one by two methods, two variants; no sweeps
     assert lines[2].startswith("taught · contrastive ✓ C1 C2 C3")
     assert "drug" not in page.asks("document.documentElement.outerHTML")
     page.clicks("a", "made_up in numbers")
-    assert page.finds("#made_up")
+    assert page.waits_for("#made_up")
 
 
 def test_two_models_keep_their_names_down_to_queries_and_are_compared_by_relation(
@@ -257,12 +259,13 @@ def test_two_models_keep_their_names_down_to_queries_and_are_compared_by_relatio
     """With the p of the same test in Python."""
     page.open("index.html#made_up/query-by-query?models=untaught,third")
     page.clicks("a", "Show single queries")
+    page.waits_for("#controls select")
     chosen = page.asks("[...document.querySelectorAll('select')].map(menu => menu.value)")
     assert [text.split()[0] for text in chosen if " · " in text] == ["untaught", "third"]
     page.open("queries/made_up.html#a=taught · contrastive&b=untaught · contrastive")
     page.clicks("#relations summary")
-    rows = [row.text.split() for row in page.finds("#relations tbody tr")]
-    assert rows and all(row[4].startswith("+") for row in rows)
+    rows = [row.text.split() for row in page.waits_for("#relations tbody tr")]
+    assert all(row[4].startswith("+") for row in rows)
     for shares in ([1, 1, 1, 0], [2, -2], [1] * 9 + [-1] * 2, [3, -1, 1, 1, 1, -2, 1, 1]):
         p = page.asks(f"permutation({shares})")
         assert p == pytest.approx(permutation(np.array(shares, float)))
@@ -288,6 +291,11 @@ def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
         for view in (*(f"index.html{view}" for view in VIEWS), "queries/made_up.html"):
             page.open(view)
             assert page.asks("document.documentElement.scrollWidth") <= width, view
+    page.open("queries/made_up.html#query=full-may_treat-3")
+    page.waits_for("#query tbody tr")
+    long_name = "'a/long_name'.repeat(9)"
+    page.window.execute_script(f"document.querySelector('#query h2').textContent = {long_name}")
+    assert page.asks("document.documentElement.scrollWidth") <= width
 
 
 def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
@@ -324,19 +332,21 @@ def test_sixteen_models_of_long_names_fit(page: Reader, many_models: Path, width
 
 
 @pytest.mark.skipif(not AXE, reason="MEDPROBE_AXE does not name axe.min.js")
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing(page: Reader, many_models: Path, dark: bool) -> None:
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_axe_finds_nothing(page: Reader, many_models: Path, width: int, dark: bool) -> None:
     """On any view, of three and of sixteen models, and on the query page."""
-    set_view(page.window, 1280, dark=dark)
+    set_view(page.window, width, dark=dark)
     script = Path(AXE).read_text(encoding="utf-8")
     addresses = [f"index.html{view}" for view in VIEWS]
     pages = [
-        (page, [*addresses, "queries/made_up.html"]),
+        (page, [*addresses, *(f"queries/made_up.html{view}" for view in QUERY_VIEWS)]),
         (Reader(page.window, many_models), addresses),
     ]
     for reader, views in pages:
         for view in views:
             reader.open(view)
+            if "query=" in view:
+                reader.waits_for("#query tbody tr")
             reader.asks("document.querySelectorAll('details').forEach(fold => fold.open = true)")
             page.window.execute_script(script)
             run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"

@@ -16,10 +16,10 @@ from medprobe.methods.rank_change import COPY, RankChange
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance, split_by_variant
-from medprobe.report.blocks import drawings
+from medprobe.report.blocks import Cell, drawings
 from medprobe.report.results import Results
 from medprobe.report.sections.ucm import section
-from medprobe.report.standings import standing
+from medprobe.report.standings import standing, table
 from render_helpers import check_snapshot, html
 from test_context import sample
 from toy_project import METADATA
@@ -124,6 +124,19 @@ def test_no_control_is_called_the_best(outputs: Outputs) -> None:
     for metric in ("understand", "misunderstand"):
         best = standing(report, "context", "target", metric)
         assert best and best.best["method"] == "rank_change"
+
+
+def test_the_page_says_where_lower_is_better(outputs: Outputs) -> None:
+    report = results(outputs)
+    for subset, metric, is_lower in (
+        ("target", "understand", False),
+        ("negative", "understand", True),
+        ("target", "misunderstand", True),
+    ):
+        best = standing(report, "context", subset, metric)
+        assert best
+        notes = [entry.note for entry in table("", [("", best)]).rows[0] if isinstance(entry, Cell)]
+        assert any("lower is better" in note for note in notes) == is_lower
 
 
 def test_accuracy_and_understanding_tell_other_models_apart() -> None:

@@ -14,8 +14,19 @@ def test_every_point_has_its_name_and_numbers_in_the_file() -> None:
     rows = pd.DataFrame(points, columns=["x", "y", "name"])
     svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"))
     for x, y, name in points:
-        assert f"{name}\nperplexity {x}, acc@1 {y}" in titles(svg)
+        assert f"{name}\nperplexity {x}\nacc@1 {y}" in titles(svg)
         assert svg.count(f'data-series="{name}"') == 1
+
+
+def test_a_long_logarithmic_axis_has_powers_of_ten_alone() -> None:
+    """Their labels do not overlap."""
+    for highest, words in ((190, {"100", "200"}), (12000, {"100", "1,000", "10,000"})):
+        rows = pd.DataFrame({"x": [90, highest], "y": [1, 2], "name": ["a", "b"]})
+        svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"))
+        labels = {
+            text for text in re.findall(r">([\d,]+)</text>", svg) if int(text.replace(",", "")) > 60
+        }
+        assert labels == words
 
 
 ROWS = pd.DataFrame(

@@ -26,6 +26,7 @@ LETTERS: Final = 22  # in one line of a label
 ENTRY: Final = 60  # letters in one line of the legend
 TICKS: Final = 60  # letters below an axis, side by side
 WHOLE: Final = 4  # an axis that reaches so far needs no fractions
+MOST_STEPS: Final = 100  # a logarithmic axis that reaches so many times further has powers of ten
 
 
 def label(metric: str, *about: str) -> str:
@@ -182,7 +183,8 @@ def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, s
             at, value = (_format(row[key]) for key in (x, y))
             texts[name] = [f"{name}\n{labels[0]} {at}\n{labels[1]} {value}"]
         axes.set_xscale("log", subs=[])
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        steps = (1, 2, 5) if rows[x].max() < MOST_STEPS * rows[x].min() else (1,)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])

@@ -84,6 +84,19 @@ def metric_head(name: str) -> str:
     return ", ".join(filter(None, [definition.title, unit]))
 
 
+def metric_unit(definition: Metric) -> str:
+    """A metric's unit in words, or the range of one that has none.
+
+    >>> [metric_unit(metric(name)) for name in ("acc_at_1", "acc_at_1_change", "perplexity")]
+    ['per cent', 'points', 'at least 1']
+    """
+    if definition.share:
+        return "per cent"
+    if definition.in_per_cent:
+        return "points"
+    return "any number" if definition.low == float("-inf") else f"at least {definition.low:g}"
+
+
 def metric_cells(rows: pd.DataFrame, names: Sequence[str], *further: str) -> list[str | Cell]:
     """Return a cell with its interval per metric, MISSING where there is none.
 

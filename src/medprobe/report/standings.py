@@ -95,9 +95,10 @@ def table(
 def _line(entry: Standing) -> list[str | Cell]:
     rival, test = entry.rivals[0] if entry.rivals else (None, None)
     under_others = entry.other_models[entry.other_models["method"] != entry.best["method"]]
+    lower = metric(entry.metric).better_on(entry.subset) == "lower"
     return [
         Cell(str(entry.best["model"]), note=wrapped(str(entry.best["method"]))),
-        value(entry.metric, entry.best),
+        value(entry.metric, entry.best, "lower is better" if lower else ""),
         _baseline(entry),
         MISSING if rival is None else _system_cell(entry.metric, rival, method=False),
         difference(entry.metric, test, clear=entry.clear),

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.report.blocks import Block, Chapter, Table, anchor
 from medprobe.report.leaderboard import leaderboard
-from medprobe.report.numbers import metric
+from medprobe.report.numbers import metric, metric_unit
 from medprobe.report.results import Results
 from medprobe.report.sections import (
     calibration,
@@ -159,6 +159,6 @@ def _metrics(results: Results) -> Table:
     rows = []
     for entry in sorted(map(metric, names), key=lambda entry: entry.title):
         better = "a diagnostic" if entry.better == "neither" else f"{entry.better} is better"
-        start = "any number" if entry.low == float("-inf") else f"from {entry.low:g}"
-        rows.append([entry.title, better, "per cent" if entry.share else start, entry.source])
+        better += "".join(f", {entry.better_on(subset)} on {subset}" for subset in entry.turned_on)
+        rows.append([entry.title, better, metric_unit(entry), entry.source])
     return Table(["metric", "direction", "unit", "source"], rows)
