@@ -27,9 +27,10 @@ from typing import Any, Final
 
 SOCKET: Final = "MEDPROBE_FORK_SERVER"  # the variable that says where the server listens
 LIBRARIES: Final = (
-    *("dvc.api", "faiss", "great_expectations", "matplotlib.figure", "mlflow", "polars"),
-    *("pyarrow.dataset", "rich.progress", "rouge_score", "safetensors.torch", "scipy.stats"),
-    *("sklearn.linear_model", "sqlalchemy", "torch", "transformers"),
+    *("dvc.api", "dvc.cli.parser", "faiss", "great_expectations", "matplotlib.figure", "mlflow"),
+    *("mlflow.store.tracking.sqlalchemy_store", "networkx", "polars", "pyarrow.dataset"),
+    *("rich.progress", "rouge_score", "safetensors.torch", "scipy.stats", "sklearn.linear_model"),
+    *("sqlalchemy.orm", "torch", "transformers"),
 )
 MODELS: Final = (  # of transformers, which imports a model's code when its class is asked for
     *("AutoModel", "AutoTokenizer", "BartForConditionalGeneration", "BertForMaskedLM"),
@@ -101,6 +102,7 @@ def serve() -> None:
     libraries = {name: import_module(name) for name in LIBRARIES}
     for name in MODELS:
         getattr(libraries["transformers"], name)
+    libraries["sqlalchemy.orm"].configure_mappers()  # of MLflow's tables
     gc.collect()
     gc.freeze()
     while True:

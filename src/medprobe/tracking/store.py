@@ -11,7 +11,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,8 @@ from medprobe.core.files import replacing
 from medprobe.tracking.lineage import user
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
@@ -111,11 +114,28 @@ def connect() -> "MlflowClient":
         from mlflow import MlflowClient
 
         if not os.environ.get(URI) and not database.exists():
-            with replacing(database) as scratch:  # a kill would leave half of its tables
+            with replacing(database) as scratch, _unsynced():  # a kill would leave half its tables
                 MlflowClient(f"sqlite:///{scratch}").search_experiments(max_results=1)
+                with scratch.open("rb+") as file:
+                    os.fsync(file)
         client = MlflowClient(uri)
         client.search_experiments(max_results=1)
     return client
+
+
+@contextmanager
+def _unsynced() -> Iterator[None]:
+    """SQLite waits for no disk: MLflow creates the tables in some fifty steps."""
+    from sqlalchemy import Engine, event
+
+    def set_pragma(connection: "sqlite3.Connection", _: object) -> None:
+        connection.execute("pragma synchronous = off")
+
+    event.listen(Engine, "connect", set_pragma)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "connect", set_pragma)
 
 
 def _first_use() -> FileLock:
