@@ -172,7 +172,7 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
         output += project.works(*command.replace("~", str(tmp_path)).split())
     assert output.count("True") == 2 * 19
     assert "\nmissing:" not in output
-    assert "20 prompts, as the package has them" in output
+    assert "20 prompts, equal to those of the package" in output
     assert f"rewiring on {sentence_set}" in output
     outputs = project.folder / "outputs"
     for name in ("real", f"sentences/{sentence_set}"):
