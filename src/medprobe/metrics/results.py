@@ -188,7 +188,7 @@ def select(rows: pd.DataFrame, **values: str) -> pd.DataFrame:
 
 def primary_metric(rows: pd.DataFrame, metadata: Metadata) -> str:
     """The metric that the benchmark of these rows is judged by, or the first there is."""
-    available = set(rows["metric"])
+    available = set(rows["metric"].unique())
     metrics_in_order = [name for name in (metadata.primary_metric, *catalog()) if name in available]
     return metrics_in_order[0] if metrics_in_order else min(available)
 
@@ -199,7 +199,7 @@ def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
     Those with its main metric first, of these `full` or `target` first.
     """
     judged = set(rows.loc[rows["metric"] == primary_metric(rows, metadata), "subset"])
-    names = {name for name in rows["subset"] if "/" not in name}
+    names = {name for name in rows["subset"].unique() if "/" not in name}
     return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
 
 
