@@ -266,6 +266,10 @@ def test_two_models_keep_their_names_down_to_queries_and_are_compared_by_relatio
     page.clicks("#relations summary")
     rows = [row.text.split() for row in page.waits_for("#relations tbody tr")]
     assert all(row[4].startswith("+") for row in rows)
+    names = sorted(row[0] for row in rows)
+    for order in (names, names[::-1]):
+        page.clicks("#relations th button", "relation")
+        assert [row.text.split()[0] for row in page.finds("#relations tbody tr")] == order
     for shares in ([1, 1, 1, 0], [2, -2], [1] * 9 + [-1] * 2, [3, -1, 1, 1, 1, -2, 1, 1]):
         p = page.asks(f"permutation({shares})")
         assert p == pytest.approx(permutation(np.array(shares, float)))

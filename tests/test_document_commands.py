@@ -151,6 +151,8 @@ def fill_sheets(project: Project) -> None:
         for row in range(2, sheet.max_row + 1):
             sheet.cell(row, column, 1 + row % 5)
         book.save(path)
+    contrastive = project.params()["methods"]["masked"]["contrastive"]
+    project.replace(methods={"masked": {"contrastive": contrastive}})
     add_benchmarks(project, **settings(EXPERTS)["benchmarks"])
 
 

@@ -204,6 +204,9 @@ def test_one_query_and_what_two_systems_differ_in(
     diff("made_up", "untaught/contrastive", "taught/contrastive", params)
     output = capsys.readouterr().out
     assert output.count("full-may_") == 14  # 15 of 20 are right against 1
+    monkeypatch.setenv("COLUMNS", "40")  # whole names however narrow the terminal is
+    diff("made_up", "untaught/contrastive", "taught/contrastive", params)
+    assert capsys.readouterr().out == output
     for ask, says in (
         (lambda: show("made_up", "none", params), "no query 'none'"),
         (lambda: show("made", "none", params), "did you mean 'made_up'"),

@@ -2,6 +2,7 @@
 with the files as they were really released, where these are there."""
 
 import csv
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -192,3 +193,31 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
         measured = unrewired.set_index(["subset", "metric"])["value"]
         for (subset, metric), percent in UNREWIRED.items():
             assert 100 * measured[subset, metric] == pytest.approx(percent, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("builder", "settings", "folder", "rows"),
+    [
+        ("medlama_released", {}, "medlama-released", (34_329, 40_455)),
+        ("lama", {"sets": ["google-re", "t-rex", "squad"]}, "lama", (34_624, 2_805)),
+    ],
+)
+def test_the_gate_has_no_false_alarm_on_released_files(
+    tmp_path: Path,
+    released_data: Callable[[str], Path],
+    builder: str,
+    settings: dict[str, Any],
+    folder: str,
+    rows: tuple[int, int],
+) -> None:
+    source = released_data(folder)
+    project = begun(tmp_path / "project", benchmarks={builder: {"real": settings}})
+    project.works("medprobe", "import", builder.partition("_")[0], str(source))
+    project.works("medprobe", "build", "--benchmark", "real")
+    project.works("medprobe", "validate", "--benchmark", "real")
+    result = project.folder / "outputs/validation/real/result.json"
+    tables = {table["table"]: table for table in json.loads(result.read_text())["tables"]}
+    assert (tables["queries"]["rows"], tables["candidates"]["rows"]) == rows
+    checks = [check for table in tables.values() for check in table["checks"]]
+    assert len(checks) > 20  # noqa: PLR2004
+    assert [check["type"] for check in checks if not check["success"]] == []

@@ -126,7 +126,7 @@ class TextClassifier:
         """Return the mean of the last states over each text's tokens, [texts, hidden]."""
         self._reset(0)
         encoder = self.loaded.model.base_model
-        return self._run(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
+        return self._compute_batched(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
 
     def fine_tune(
         self,
@@ -185,9 +185,9 @@ class TextClassifier:
     def _log_probabilities(
         self, model: torch.nn.Module, texts: Sequence[Text]
     ) -> NDArray[np.float64]:
-        return self._run(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
+        return self._compute_batched(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
 
-    def _run(
+    def _compute_batched(
         self, texts: Sequence[Text], compute: Callable[[dict[str, torch.Tensor]], torch.Tensor]
     ) -> NDArray[Any]:
         """Return what `compute` makes of each text, in their order, without gradients."""
