@@ -126,7 +126,7 @@ class TextClassifier:
         """Return the mean of the last states over each text's tokens, [texts, hidden]."""
         self._reset(0)
         encoder = self.loaded.model.base_model
-        return self._compute_batched(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
+        return self._compute(texts, lambda inputs: mean_state(encoder, inputs)).astype(np.float32)
 
     def fine_tune(
         self,
@@ -185,17 +185,17 @@ class TextClassifier:
     def _log_probabilities(
         self, model: torch.nn.Module, texts: Sequence[Text]
     ) -> NDArray[np.float64]:
-        return self._compute_batched(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
+        return self._compute(texts, lambda inputs: model(**inputs).logits.double().log_softmax(-1))
 
-    def _compute_batched(
-        self, texts: Sequence[Text], compute: Callable[[dict[str, torch.Tensor]], torch.Tensor]
+    def _compute(
+        self, texts: Sequence[Text], outputs_of: Callable[[dict[str, torch.Tensor]], torch.Tensor]
     ) -> NDArray[Any]:
-        """Return what `compute` makes of each text, in their order, without gradients."""
+        """Return the outputs of each text, in their order, computed without gradients."""
 
         def batch(indices: list[int]) -> list[NDArray[Any]]:
             inputs, _ = self._padded([texts[i] for i in indices])
             with torch.inference_mode():
-                return list(compute(inputs).cpu().numpy())
+                return list(outputs_of(inputs).cpu().numpy())
 
         lengths = [len(text) for text in texts]
         return np.stack(compute_in_batches(lengths, self.loaded.token_budget, batch))
