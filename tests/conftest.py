@@ -1,10 +1,21 @@
 """Fixtures that several test files share."""
 
+import gc
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+gc.set_threshold(100_000, 20, 100)  # the libraries' objects are many, and none is garbage
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a script's background process has it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
