@@ -99,6 +99,6 @@ def test_an_unknown_paper_is_refused_with_the_list(params_path: Path) -> None:
         adopt("disknee", params_path)
 
 
-def test_models_that_the_hub_has_not_are_told() -> None:
+def test_models_that_the_hub_lacks_are_reported() -> None:
     remark_text = "\n".join(remarks("contrastive-probe-acl2022"))
     assert "UmlsBERT: its authors give it out by a link" in remark_text

@@ -77,7 +77,9 @@ def test_ask_refuses_what_it_cannot_answer(arguments: tuple[str, str, str, str],
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("method", methods.list_names())
-def test_every_method_answers_or_says_what_would(method: str, tiny_model: TinyModel) -> None:
+def test_every_method_answers_or_names_a_method_that_can(
+    method: str, tiny_model: TinyModel
+) -> None:
     tiny_models = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
     kind = next(kind for kind in methods.find(method).KINDS if kind in tiny_models)
     arguments = (str(tiny_model(tiny_models[kind])), PROMPT, method, "medlama", params("set-1"))

@@ -60,7 +60,7 @@ def test_a_registry_counts_with_all_its_modules_or_with_those_that_are_chosen(ro
     assert names(root, "medprobe.stage", plugins=["two"]) == core | two
 
 
-def test_modules_that_only_tell_people_something_count_for_nothing(root: Path) -> None:
+def test_modules_that_only_print_are_no_dependency(root: Path) -> None:
     (root / "core").mkdir()
     (root / "core/progress.py").write_text("x = 1\n")
     (root / "low.py").write_text("from medprobe.core.progress import x\n")

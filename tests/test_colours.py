@@ -53,7 +53,7 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("eyes", EYES)
-def test_colours_are_told_apart(eyes: str) -> None:
+def test_colours_are_distinguishable(eyes: str) -> None:
     seen = {colour: lab(np.array(EYES[eyes]) @ linear(colour)) for colour in plots.COLOURS}
     for first_colour, other in combinations(plots.COLOURS, 2):
         assert np.linalg.norm(seen[first_colour] - seen[other]) > APART, (first_colour, other)

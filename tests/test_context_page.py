@@ -99,7 +99,7 @@ def moves(outputs: Outputs, names: bool = False) -> pd.DataFrame:
     return trajectory.table(systems(paths), folder / "benchmarks" / "context", names)
 
 
-def test_the_control_cannot_tell_target_from_negative_target(outputs: Outputs) -> None:
+def test_the_control_cannot_separate_target_from_negative_target(outputs: Outputs) -> None:
     _, _, scores = outputs
     target, negative = (scores["one"]["copy"][c]["micro"] for c in ("target", "negative"))
     for metric in ("understand", "confuse", "misunderstand"):
@@ -139,7 +139,7 @@ def test_the_page_says_where_lower_is_better(outputs: Outputs) -> None:
         assert any("lower is better" in note for note in notes) == is_lower
 
 
-def test_accuracy_and_understanding_tell_other_models_apart() -> None:
+def test_accuracy_and_understanding_separate_different_models() -> None:
     """Two models of such an acc@5 and Understand, each with an interval of ± 0.05."""
     full, understand = (0.97, 0.95), (0.6, 0.3)
     rows = [
@@ -188,7 +188,7 @@ def test_the_trajectory_follows_one_context_in_all_models(outputs: Outputs) -> N
     assert trajectory.table({}, folder / "benchmarks" / "context", names=False).empty
 
 
-def test_the_trajectory_names_nothing_unless_told_to(outputs: Outputs) -> None:
+def test_the_trajectory_names_nothing_unless_allowed(outputs: Outputs) -> None:
     candidates = outputs[1].candidates
     ids, names = (moves(outputs, names=choice) for choice in (False, True))
     assert set(ids["entity"]) <= set(candidates["id"])

@@ -268,7 +268,7 @@ def test_a_pair_that_is_tested_must_not_train(run_gate: RunGate) -> None:
     assert "expect_tested_premises_to_be_untrained" in run_gate(plant)
 
 
-def test_the_pipeline_stops_and_tells_without_text_of_the_data(
+def test_the_pipeline_stops_with_an_error_without_text_of_the_data(
     clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(BadInput, match="expect_no_disease_leakage"):

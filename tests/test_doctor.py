@@ -33,7 +33,7 @@ def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path
     assert "sample" not in rows
 
 
-def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
+def test_a_model_that_no_commit_pins_is_reported(tmp_path: Path) -> None:
     names = {"loose": "main", "fixed": "0" * 40}
     params = Params(
         fetch={
@@ -46,7 +46,7 @@ def test_a_model_that_no_commit_pins_is_told(tmp_path: Path) -> None:
     assert rows["fixed"] == f"who/what {'0' * 40}"
 
 
-def test_where_sample_models_come_from_is_told(tmp_path: Path) -> None:
+def test_the_origin_of_sample_models_is_reported(tmp_path: Path) -> None:
     params = Params(
         train={"base": {"kind": "causal"}},
         continued={"further": {"base": "base"}},

@@ -74,7 +74,7 @@ def pipeline(working_folder: Path) -> Path:
     return working_folder
 
 
-def test_a_cut_lock_is_told_where_dvc_fails_by_it(
+def test_a_cut_lock_is_reported_where_dvc_fails_by_it(
     pipeline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it was cut after a whole line, DVC looks at the stage again, and nobody need care."""

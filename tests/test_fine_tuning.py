@@ -52,7 +52,7 @@ def test_of_a_long_pair_the_first_text_is_cut(bert: TextClassifier) -> None:
     assert text.rows["input_ids"][-len(ids) + 1 :] == ids[1:]
 
 
-def test_the_longer_text_is_cut_where_it_is_told(bert: TextClassifier) -> None:
+def test_the_longer_text_is_cut_where_it_is_set(bert: TextClassifier) -> None:
     long = "it hurts " * 100
     with pytest.raises(BadInput, match=r"max_length: 12: a second text of \d+ tokens leaves the"):
         bert.tokenize([["flu"], [long]], [1], 12)

@@ -122,7 +122,7 @@ def test_the_released_files_have_the_counts_of_the_specification(
     }
 
 
-def test_all_four_released_files_come_in_and_what_is_odd_is_told(
+def test_all_four_released_files_are_imported_and_odd_rows_are_reported(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     import_files("annotation", released_data("diskne"), tmp_path)

@@ -271,7 +271,7 @@ def test_p_is_scipys(shares: object) -> None:
     assert permutation(sums) == pytest.approx(scipy_result.pvalue - observed.mean() / 2, abs=error)
 
 
-def test_the_rounding_of_shares_does_not_tell_in_the_tail() -> None:
+def test_the_rounding_of_shares_does_not_show_in_the_tail() -> None:
     """16 clusters are listed; with a 17th, too small to matter, they are rounded."""
     sums = np.random.default_rng(3).normal(1.1, 1, 16)
     listed = permutation(sums)

@@ -164,7 +164,7 @@ def test_what_is_no_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("arch", "piece"), [("bert", "aspi"), ("bert-cased", "Aspi")])
-def test_a_vocabulary_alone_tells_whether_it_is_cased(
+def test_a_vocabulary_alone_shows_whether_it_is_cased(
     tiny_model: TinyModel, tmp_path: Path, arch: str, piece: str
 ) -> None:
     folder = changed(tiny_model(arch), tmp_path)
@@ -188,7 +188,7 @@ def test_a_device_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
         load(tiny_model("bert"), "encoder", EngineParams(device="cuda"))
 
 
-def test_threads_are_those_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert use_threads() == torch.get_num_threads() == 1

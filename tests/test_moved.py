@@ -106,7 +106,7 @@ def test_results_that_are_new_or_gone_have_moved() -> None:
     assert "lama taught fill_mask: 0.4 -> none" in changes.output
 
 
-def test_a_project_without_numbers_is_told_what_to_do() -> None:
+def test_a_project_without_numbers_gets_a_remedy() -> None:
     SCORES.unlink()
     changes = moved()
     assert changes.exit_code == 2

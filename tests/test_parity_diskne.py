@@ -180,7 +180,7 @@ def test_f1_as_released(case: dict[str, Any]) -> None:
     assert math.isclose(ours, right / (predicted_true.sum() + true.sum()), abs_tol=1e-12)
 
 
-def test_the_document_tells_how_many_agree(built: dict[str, pd.DataFrame]) -> None:
+def test_the_document_states_how_many_agree(built: dict[str, pd.DataFrame]) -> None:
     texts = [
         (ours, [row["P"], row["Disease"]])
         for file, released in RELEASED["constructed"].items()

@@ -246,7 +246,7 @@ def runs_before_experiment(project: Project) -> list[str]:
     return before
 
 
-def test_an_experiment_in_a_copy_logs_to_the_one_store_and_tells_what_it_moved(
+def test_an_experiment_in_a_copy_logs_to_the_one_store_and_prints_what_it_moved(
     project: Project, runs_before_experiment: list[str]
 ) -> None:
     assert len(runs(project)) == len(runs_before_experiment) + 2  # Contrastive-Probe's, two models

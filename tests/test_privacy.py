@@ -90,7 +90,7 @@ def test_every_source_has_a_reader_here() -> None:
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
+def test_a_gate_prints_no_text(names: re.Pattern[str], builder: str) -> None:
     folder = Path("outputs/benchmarks") / builder
     out = run_command("build", "--benchmark", builder)
     assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
@@ -103,7 +103,7 @@ def test_a_gate_tells_no_word(names: re.Pattern[str], builder: str) -> None:
     assert not (leak := names.search(out + failed)), leak
 
 
-def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
+def test_a_gate_of_sentences_prints_no_text(names: re.Pattern[str]) -> None:
     path = Path("data/sentences/set-0.txt")
     sound = path.read_text()
     try:
@@ -118,7 +118,7 @@ def test_a_gate_of_sentences_tells_no_word(names: re.Pattern[str]) -> None:
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
-def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) -> None:
+def test_a_build_that_fails_prints_no_text(names: re.Pattern[str], builder: str) -> None:
     """A file of each of its sources is damaged: its readers refuse it, or what it builds of it."""
     sources = [Path("data", name) for name in benchmarks.find(builder).metadata.sources]
     files = [min(f for f in (source, *source.rglob("*")) if f.is_file()) for source in sources]
@@ -132,7 +132,7 @@ def test_a_build_that_fails_tells_no_word(names: re.Pattern[str], builder: str) 
         assert not (leak := names.search(out)), (path, leak)
 
 
-def test_results_and_stages_that_fail_tell_no_word(
+def test_results_and_stages_that_fail_print_no_text(
     names: re.Pattern[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MLflow, figures, reports and metrics; score, compare and track as they fail."""
@@ -181,7 +181,7 @@ def test_an_error_quotes_no_text(names: re.Pattern[str], reader: str) -> None:
             path.write_bytes(sound)
 
 
-def test_the_command_line_quotes_text_only_where_it_is_told(
+def test_the_command_line_quotes_text_only_where_it_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

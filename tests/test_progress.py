@@ -104,7 +104,7 @@ class Recorded(Progress):
         self.seen.append(count)
 
 
-def test_parts_tell_what_of_them_is_done_in_the_unit_of_their_stage() -> None:
+def test_parts_report_progress_in_the_unit_of_their_stage() -> None:
     def work(more: int) -> int:
         report_progress(2, "tokens")
         report_progress(100, "queries")
@@ -132,7 +132,7 @@ READING = [  # the methods that know beforehand how many tokens they read
 
 
 @pytest.mark.parametrize("case", READING)
-def test_what_a_method_says_that_it_reads_it_then_tells_of(
+def test_a_method_reports_the_tokens_that_it_announced(
     case: tuple[str, str, str],
     tiny_model: Callable[[str], Path],
     tmp_path: Path,

@@ -79,7 +79,7 @@ def page_text(query_answers: Answers, folder: Path, *, text: bool) -> str:
     return "".join(path.read_text("utf-8") for path in folder.rglob("*.*"))
 
 
-def test_by_identifier_no_name_is_told(
+def test_by_identifier_no_name_is_shown(
     toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
     query_answers = answers(*toy_benchmark, text=False)
@@ -95,7 +95,9 @@ def test_by_identifier_no_name_is_told(
     assert not any(name in page for name in ("alba", "brena", "no name", "drug 1", "Drug 2"))
 
 
-def test_by_text_all_is_told(toy_benchmark: tuple[Path, list[Path]], tmp_path: Path) -> None:
+def test_by_text_everything_is_shown(
+    toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
     query_answers = answers(*toy_benchmark, text=True)
     assert query_answers is not None
     assert query_answers.content["queries"][1] == [
@@ -107,7 +109,7 @@ def test_by_text_all_is_told(toy_benchmark: tuple[Path, list[Path]], tmp_path: P
     assert "drug 1 might treat" in page and "do not share it more widely" in page
 
 
-def test_pieces_hold_what_one_would(
+def test_small_pieces_have_the_answers_of_one_large_piece(
     toy_benchmark: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query_answers = answers(*toy_benchmark, text=True)

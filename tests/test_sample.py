@@ -123,7 +123,7 @@ def test_the_hierarchy_is_four_levels_without_a_cycle(world: World) -> None:
     } == {4}
 
 
-def test_text_states_each_taught_fact_as_often_as_told_and_no_other(
+def test_text_states_each_taught_fact_as_often_as_set_and_no_other(
     world: World, data: Path
 ) -> None:
     taught = Counter(lines(data / "sample/corpus-taught.txt"))

@@ -251,7 +251,7 @@ def test_what_params_no_longer_name_has_no_scores_until_it_returns(
 
 
 @pytest.mark.parametrize("sections", [WITHOUT_CONTRASTIVE, RENAMED])
-def test_where_params_name_no_predictions_the_first_that_are_there_is_told(
+def test_where_params_name_no_predictions_the_first_on_disk_is_reported(
     sections: dict[str, Any],
 ) -> None:
     with pytest.raises(
@@ -323,7 +323,7 @@ def test_one_model_alone_is_tested_against_nobody() -> None:
     assert significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0).empty
 
 
-def test_a_sweep_is_told_by_its_name() -> None:
+def test_a_sweep_is_recognised_by_its_name() -> None:
     assert sweep("contrastive:step-50") == ("step", 50)
     assert sweep("contrastive:original") is None
     assert sweep("contrastive") is None

@@ -259,7 +259,7 @@ def test_around_a_negative_target_low_is_good() -> None:
     assert best(page_results, "understand", "target").shared
 
 
-def test_the_negative_target_tells_a_model_from_copying() -> None:
+def test_the_negative_target_separates_a_model_from_copying() -> None:
     """`one` is a copier around targets alone."""
     page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
     check_snapshot("understood", ucm.section(page_results, "facts"))

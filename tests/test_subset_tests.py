@@ -32,7 +32,7 @@ def test_repeated_queries_of_a_subject_are_no_further_evidence() -> None:
     assert p(*(np.tile(values, 4) for values in (hits, hard)), np.arange(40)) < once / 2
 
 
-def test_alike_subsets_are_rarely_told_apart_and_others_are() -> None:
+def test_alike_subsets_are_rarely_significant_and_others_are() -> None:
     draw = np.random.default_rng(5)
     clusters = np.repeat(np.arange(60), 4)
     hard = np.repeat(draw.random(60) < 0.5, 4)  # subjects, not queries, are hard

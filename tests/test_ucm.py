@@ -191,7 +191,7 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
     return folder, table, facts
 
 
-def test_scores_tell_understanding_from_chance(tmp_path: Path) -> None:
+def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
     folder, predictions, facts = write_project(tmp_path, correct_first=True)
     scoring = Scoring(ScoreParams(bootstrap=200), 2021, "subject_id", facts)
     scores = SCORER.score(predictions, folder, scoring)["default"]
