@@ -108,6 +108,13 @@ def test_a_folder_without_a_project_has_no_plugins(home: Path) -> None:
     assert "shortest_first" not in methods.list_names()
 
 
+def test_nothing_is_imported_from_data_or_outputs(home: Path) -> None:
+    names = methods.list_names()
+    for folder in ("data/plugins/methods", "outputs/plugins/methods", "methods"):
+        write(home, {f"{folder}/evil.py": "raise SystemExit(9)\n"})
+    assert methods.list_names() == names and "evil" not in names
+
+
 def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> None:
     probing = pipeline.code("probe", methods=["shortest_first"])
     assert METHOD in probing

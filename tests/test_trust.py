@@ -85,6 +85,12 @@ def test_logarithms_go_through_the_softmax_and_far_ones_do_not_vanish() -> None:
     assert signals([-1.0, -61.0], "ab")[1] == pytest.approx(60)
 
 
+@given(scores=st.lists(st.floats(-80, 0), min_size=1, max_size=10))
+def test_the_entropy_of_ten_predictions_is_at_most_log_ten(scores: list[float]) -> None:
+    entropy, margin = signals(scores, "abcdefghij"[: len(scores)])
+    assert -math.log(10) <= entropy + 1e-9 and entropy <= 0 <= margin  # the surer, the higher
+
+
 def test_metrics_counted_by_hand() -> None:
     numbers = measure([(4, True), (3, True), (2, False), (1, True), (0, False)])
     assert numbers["trust_auroc"] == pytest.approx(5 / 6)
