@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from medprobe import fork_server
+
 ROOT = Path(__file__).parent.parent
 LIBRARIES: Final = {
     *("dvc", "mlflow", "torch", "transformers", "great_expectations", "pandas", "polars"),
@@ -72,6 +74,12 @@ def test_private_names_are_found() -> None:
     assert private("import_module('mlflow.store.db.utils')") == {"mlflow.store"}
     assert private("import weakref as w\nsetattr(w.finalize, '_x', 1)") == {"weakref.finalize._x"}
     assert not private("import torch\ntorch.__version__, self._own, torch.nn.Linear")
+
+
+def test_the_fork_server_imports_no_undocumented_module() -> None:
+    """Its list of libraries is no call, so that `names` does not see it."""
+    assert [name for name in fork_server.LIBRARIES if PRIVATE.match(name)] == []
+    assert PRIVATE.match("mlflow.store.tracking.sqlalchemy_store")
 
 
 def test_no_private_name_is_used() -> None:

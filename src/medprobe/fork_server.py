@@ -27,10 +27,9 @@ from typing import Any, Final
 
 SOCKET: Final = "MEDPROBE_FORK_SERVER"  # the variable that says where the server listens
 LIBRARIES: Final = (
-    *("dvc.api", "dvc.cli.parser", "faiss", "great_expectations", "matplotlib.figure", "mlflow"),
-    *("mlflow.store.tracking.sqlalchemy_store", "networkx", "polars", "pyarrow.dataset"),
-    *("rich.progress", "rouge_score", "safetensors.torch", "scipy.stats", "sklearn.linear_model"),
-    *("sqlalchemy.orm", "torch", "transformers"),
+    *("dvc.api", "faiss", "great_expectations", "matplotlib.figure", "mlflow", "networkx"),
+    *("polars", "pyarrow.dataset", "rich.progress", "rouge_score", "safetensors.torch"),
+    *("scipy.stats", "sklearn.linear_model", "sqlalchemy.orm", "torch", "transformers"),
 )
 MODELS: Final = (  # of transformers, which imports a model's code when its class is asked for
     *("AutoModel", "AutoTokenizer", "BartForConditionalGeneration", "BertForMaskedLM"),
@@ -102,7 +101,6 @@ def serve() -> None:
     libraries = {name: import_module(name) for name in LIBRARIES}
     for name in MODELS:
         getattr(libraries["transformers"], name)
-    libraries["sqlalchemy.orm"].configure_mappers()  # of MLflow's tables
     gc.collect()
     gc.freeze()
     while True:

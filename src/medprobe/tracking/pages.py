@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,9 +68,10 @@ def view(runs: "list[Run]") -> dict[str, object]:
 
 @contextmanager
 def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run MLflow's server of this store's pages while the block lasts, which begins as it answers.
+    """Run MLflow's server of this store's pages while the block lasts.
 
-    A signal that ends the process interrupts the block, so that the server ends too.
+    The block begins when the server accepts connections. A signal that ends the process interrupts
+    the block, so that the server ends too.
 
     Raises:
         BadInput: the port is in use.
@@ -87,7 +87,7 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
     )
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _wait_for_answer(server, port)
+        _wait_until_open(server, port)
         yield server
     finally:
         server.terminate()
@@ -95,10 +95,11 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
         signal.signal(signal.SIGTERM, handler)
 
 
-def _wait_for_answer(server: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait_until_open(server: "subprocess.Popen[bytes]", port: int) -> None:
+    """Return when the server accepts connections, or has ended."""
     while server.poll() is None:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
-                return
+            socket.create_connection(("127.0.0.1", port)).close()  # no request: a proxy gets those
+            return
         except OSError:
             time.sleep(0.2)
