@@ -56,10 +56,8 @@ def quote(value: object) -> str:
     """
     if quoting.get():
         return repr(value)
-    return f"a text of {len(value)} characters" if isinstance(value, str) else _kind(value)
-
-
-def _kind(value: object) -> str:
+    if isinstance(value, str):
+        return f"a text of {len(value)} characters"
     return f"a {type(value).__name__}"
 
 

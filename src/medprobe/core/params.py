@@ -172,13 +172,7 @@ IMPORTED: Final = "-imported"  # ends the name of each model of kind `imported`,
 Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and DVC
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
-REQUIRED: Final = (
-    "seed",
-    "engine.precision",
-    "rewire",
-    "score",
-    "track",
-)  # sections that dvc.yaml names
+REQUIRED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # dvc.yaml names them
 Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
 SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
 Choices = dict[str, Any]  # settings, typed in the file they belong to
@@ -225,14 +219,7 @@ class Models(Section):
 
     def by_kind(self) -> dict[ModelKind, dict[str, ModelParams]]:
         """Return the models of each kind."""
-        return {
-            "masked": self.masked,
-            "encoder": self.encoder,
-            "causal": self.causal,
-            "chat": self.chat,
-            "seq2seq": self.seq2seq,
-            "imported": self.imported,
-        }
+        return {kind: getattr(self, kind) for kind in MODEL_KINDS}
 
     def all(self) -> dict[str, ModelParams]:
         """Return the facts about every model, by name."""
@@ -277,12 +264,7 @@ class Sweeps(Section):
 
     def values(self) -> dict[Swept, tuple[str, ...]]:
         """Return the values of each setting."""
-        return {
-            "mask_ratio": self.mask_ratio,
-            "learning_rate": self.learning_rate,
-            "temperature": self.temperature,
-            "max_sentences": self.max_sentences,
-        }
+        return {setting: getattr(self, setting) for setting in SWEPT}
 
 
 class ScoreParams(Section):
@@ -357,13 +339,7 @@ class Params(Section):
         return frozenset(name for names in self.benchmarks.values() for name in names)
 
     def names_result(self, model: str, method: str, benchmark: str) -> bool:
-        """Return whether a model is to be probed by a method on a benchmark.
-
-        Args:
-            model: Any name, as one of a prediction table's path.
-            method: Likewise.
-            benchmark: Likewise.
-        """
+        """Return whether a model is to be probed by a method on a benchmark, of any names."""
         if model not in self.models.all() or benchmark not in self.benchmark_names:
             return False
         if model in self.models.imported:  # whatever the other program called its method
@@ -380,9 +356,8 @@ class Params(Section):
         for builder, names in self.benchmarks.items():
             if benchmark in names:
                 return builder
-        benchmarks = [name for names in self.benchmarks.values() for name in names]
-        problem = f"benchmarks: no benchmark '{benchmark}'{nearest(benchmark, benchmarks)}"
-        raise BadInput("params.yaml", problem)
+        similar = nearest(benchmark, sorted(self.benchmark_names))
+        raise BadInput("params.yaml", f"benchmarks: no benchmark '{benchmark}'{similar}")
 
     def choices(self, model: str, method: str, benchmark: str) -> Choices:
         """Return the settings of a method on a benchmark for a model's kind.
@@ -422,17 +397,11 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
     if not isinstance(sections, dict):
         raise BadInput(path, f"a {type(sections).__name__}, expected sections, such as models:")
     for name in REQUIRED:
-        if _is_missing(sections, name.split(".")):
+        section, _, key = name.rpartition(".")
+        keys = sections.get(section) if section else sections
+        if not isinstance(keys, dict) or key not in keys:
             raise BadInput(path, f"{name} is missing", "write it down: dvc.yaml names it")
     return parse_section(Params, sections, path)
-
-
-def _is_missing(section: Any, keys: list[str]) -> bool:
-    for key in keys:
-        if not isinstance(section, dict) or key not in section:
-            return True
-        section = section[key]
-    return False
 
 
 def parse_section(section_type: type[SectionType], content: Any, where: object) -> SectionType:

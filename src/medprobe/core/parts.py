@@ -6,16 +6,13 @@ A stopped stage reads its finished parts and goes on from there.
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.code import ROOT, closure, plugin_files
+from medprobe.core.code import ROOT, closure
 from medprobe.core.files import replacing
-from medprobe.core.places import PARTS
-from medprobe.core.plugins import KINDS, find_plugins
 
 LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
 
@@ -57,33 +54,14 @@ def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None 
     """Return the SHA-256 of the code that a module's numbers depend on.
 
     It covers the module's import closure and the versions of the libraries that compute, but not
-    data and parameters. Reading all imports takes longer than seeing that no file has changed, so
-    the result is cached in outputs/parts.
+    data and parameters.
 
     Args:
         module: Its full name.
         plugins: The modules used of packages that import by name (see `core.code.closure`).
     """
     lock = [LIBRARIES] if LIBRARIES.is_file() else []
-    outside = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
-    files = [*lock, *(path for path in ROOT.rglob("*") if path.suffix != ".pyc")]
-    files += [path for plugin in outside for path in plugin_files(plugin)]
-    changed = tuple((path, path.stat().st_mtime_ns) for path in files if path.is_file())
-    plugin_names = {name: sorted(modules) for name, modules in (plugins or {}).items()}
-    cache_path = part_path(PARTS, [_contents(changed), module, plugin_names]).with_suffix(".code")
-    if cache_path.is_file():
-        return cache_path.read_text(encoding="utf-8")
-    digest = fingerprint([*closure(module, plugins=plugins), *lock])
-    if PARTS.is_dir():
-        with replacing(cache_path) as scratch:
-            scratch.write_text(digest, encoding="utf-8")
-    return digest
-
-
-@cache
-def _contents(changed: tuple[tuple[Path, int], ...]) -> str:
-    """Return the fingerprint of files; their modification times key the cache."""
-    return fingerprint(path for path, _ in changed)
+    return fingerprint([*closure(module, plugins=plugins), *lock])
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

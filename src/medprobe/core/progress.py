@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any, Final
 
 SECOND: Final = 1.0
 MINUTE: Final = 60 * SECOND
+CLEAR: Final = "\r\x1b[2K"  # a terminal's line
 
 
 class Progress:
@@ -111,16 +111,12 @@ def show_progress(title: str, total: int | None = None, unit: str = "parts") -> 
     """
     progress, end, terminal = Progress(title, total, unit), threading.Event(), sys.stderr.isatty()
 
-    def write() -> None:
-        print(
-            f"\r\x1b[2K{progress}" if terminal else progress,
-            end="" if terminal else "\n",
-            file=sys.stderr,
-        )
-        sys.stderr.flush()
+    def write_lines() -> None:
+        while not end.wait(SECOND if terminal else MINUTE):
+            line = f"{CLEAR}{progress}" if terminal else f"{progress}\n"
+            print(line, end="", file=sys.stderr, flush=True)
 
-    wait = partial(end.wait, SECOND if terminal else MINUTE)
-    thread = threading.Thread(target=repeat_until, args=(wait, write), daemon=True)
+    thread = threading.Thread(target=write_lines, daemon=True)
     thread.start()
     try:
         yield progress
@@ -128,19 +124,13 @@ def show_progress(title: str, total: int | None = None, unit: str = "parts") -> 
         end.set()
         thread.join()
         if terminal:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            print(CLEAR, end="", file=sys.stderr, flush=True)
 
 
 def print_above(line: str) -> None:
     """Print a line on standard error, above the line of progress that a terminal shows."""
-    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    clear = CLEAR if sys.stderr.isatty() else ""
     print(f"{clear}{line}", file=sys.stderr, flush=True)
-
-
-def repeat_until(wait_for_end: Callable[[], bool], action: Callable[[], None]) -> None:
-    """Call `action` whenever `wait_for_end` returns False, until it returns True."""
-    while not wait_for_end():
-        action()
 
 
 def duration(seconds: float) -> str:

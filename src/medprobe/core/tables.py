@@ -140,8 +140,8 @@ class BenchmarkTables:
     candidates: pd.DataFrame
     notes: dict[str, pd.DataFrame] = field(default_factory=dict)
     others: dict[str, pd.DataFrame] = field(default_factory=dict)
-    normalise: str = "exact"  # the rule for equal answers, by its name in `answers`
-    builder: str = ""  # the module of benchmarks/ that made them
+    normalise: str = "exact"
+    builder: str = ""
 
     @classmethod
     def read(cls, folder: Path) -> "BenchmarkTables":
@@ -303,14 +303,9 @@ def read_predictions(
         filters = [("variant", "==", variant)]
         if first:
             filters.append(("replicate", "==", min(replicates[variant])))
-        yield _read_scored(path, filters)
-
-
-def _read_scored(path: Path, filters: list[tuple[str, str, str]]) -> pd.DataFrame:
-    """Read the rows of a prediction table that pass the filters, and check their scores."""
-    table = pd.read_parquet(path, filters=filters)
-    check_scores(table, path)
-    return table
+        table = pd.read_parquet(path, filters=filters)
+        check_scores(table, path)
+        yield table
 
 
 def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
