@@ -10,9 +10,6 @@ K = 10  # answers that are ranked, as by the methods
 def baseline(benchmark: str) -> None:
     """Write the predictions of the prior, `outputs/predictions/baseline/prior/<benchmark>.parquet`.
 
-    Args:
-        benchmark: its name in params.yaml.
-
     Raises:
         BadInput: the benchmark's tables are missing.
     """

@@ -16,11 +16,6 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
     Writes `outputs/benchmarks/<name>/` (queries, candidates, further tables, statistics.csv) and
     the benchmark's metadata, `outputs/about/<name>.json`.
 
-    Args:
-        name: the benchmark's name in params.yaml.
-        params: the content of params.yaml.
-        executor: what scans the files of large sources.
-
     Raises:
         BadInput: params.yaml has no such benchmark, or a source is missing or malformed.
     """

@@ -170,22 +170,25 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
     is_prior = all_scores["model"] == BASELINE
     scores = all_scores[~is_prior & all_scores["benchmark"].isin(paths)]
     priors = all_scores[is_prior & all_scores["benchmark"].isin(params.benchmark_names)]
-    models = params.models.all()
+    models, text = params.models.all(), params.track.text
     probed = sorted(scores["benchmark"].unique())
-    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
-    numbers, priors = (
-        with_names(table, builders, text=params.track.text) for table in (scores, priors)
-    )
+    folders = {name: places.BENCHMARKS / name for name in probed}
+    builders = {name: read_about(folder)["builder"] for name, folder in folders.items()}
+    numbers, priors = (with_names(table, builders, text=text) for table in (scores, priors))
     statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
-    folders = [places.MODELS / name for name in models]
+    checkpoints = [places.MODELS / name for name in models]
     tables = {name: systems(paths[name]) for name in probed}
-    pages = {name: layouts.find_layout(paths.values()) for name, paths in tables.items()}
-    listed_tables = {name: page[1] if page else {} for name, page in pages.items()}
-    ranked = {name: page[0] for name, page in pages.items() if page and page[0].ranked}
-    evaluations_by_benchmark = {
-        name: expert.evaluations(places.BENCHMARKS / name, params.benchmark_names)
-        for name in probed
-    }
+    with_query_page: set[str] = set()
+    first_queries: dict[str, str] = {}
+    unlisted: dict[str, list[str]] = {}
+    for name in probed:
+        paths_of_benchmark = [*tables[name].values()]
+        layout, listed = layouts.find_layout(paths_of_benchmark) or (None, {})
+        unlisted[name] = sorted({p.parent.name for p in paths_of_benchmark if p not in listed})
+        if layout:
+            with_query_page.add(name)
+            if layout.ranked:
+                first_queries[name] = _first_query(layout.queries(folders[name]))
     return Results(
         comparison=numbers,
         priors=priors,
@@ -195,20 +198,18 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
         statistics=statistics,
         left_out=benchmark_numbers.left_out(places.BENCHMARKS, params.benchmark_names),
         tokens={
-            name: benchmark_numbers.tokens(places.BENCHMARKS / name, folders) for name in statistics
+            name: benchmark_numbers.tokens(places.BENCHMARKS / name, checkpoints)
+            for name in statistics
         },
         trajectories=_make_nonempty(
-            probed,
-            lambda name: trajectory.table(
-                tables[name], places.BENCHMARKS / name, names=params.track.text
-            ),
+            probed, lambda name: trajectory.table(tables[name], folders[name], names=text)
         ),
         losses=_make_nonempty(probed, lambda name: losses.table(tables[name])),
         judged=_make_nonempty(probed, lambda name: reliability.table(tables[name])),
         expert={
             name: [(item, expert.confusions(item, tables[name].values())) for item in evaluations]
-            for name, evaluations in evaluations_by_benchmark.items()
-            if evaluations
+            for name, folder in folders.items()
+            if (evaluations := expert.evaluations(folder, params.benchmark_names))
         },
         template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
         published={name: model.published for name, model in models.items() if model.published},
@@ -216,15 +217,9 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
             name: model.untaught_twin_of for name, model in models.items() if model.untaught_twin_of
         },
         invented=frozenset(name for name in models if (places.MODELS / name / FACTS).is_file()),
-        queries=frozenset(name for name, paths in listed_tables.items() if paths),
-        first_queries={
-            name: _first_query(layout.queries(places.BENCHMARKS / name))
-            for name, layout in ranked.items()
-        },
-        unlisted={
-            name: sorted({path.parent.name for path in {*paths.values()} - {*listed_tables[name]}})
-            for name, paths in tables.items()
-        },
+        queries=frozenset(with_query_page),
+        first_queries=first_queries,
+        unlisted=unlisted,
         notes=_describe_asking({name: paths[name] for name in probed}, params),
         confidence=params.score.confidence,
     )

@@ -21,11 +21,6 @@ def fetch(name: str, params: Params, out: Path) -> None:
     is in the same folder, is merged into the weights. The folder of a plugin's model is copied
     whole.
 
-    Args:
-        name: the model's name in params.yaml.
-        params: the content of params.yaml.
-        out: the folder to write.
-
     Raises:
         BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
             the model's kind, or the hub cannot be reached.

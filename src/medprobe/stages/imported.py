@@ -28,9 +28,6 @@ def imported(model: str) -> None:
 
     A file ORIGIN replaces the checkpoint.
 
-    Args:
-        model: Its name in params.yaml, and of its folder in data/imported.
-
     Raises:
         BadInput: There are no imported results, or they do not fit the benchmark.
     """

@@ -49,13 +49,6 @@ def probe(
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
-    Args:
-        model: its name in params.yaml.
-        method: the name of its module in `methods`.
-        benchmark: its name in params.yaml.
-        params: the content of params.yaml.
-        executor: what runs the jobs.
-
     Raises:
         BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
             those of its NOTES, and so are not outputs of the stage.
@@ -231,31 +224,21 @@ class Probing:
     @cached_property
     def tasks(self) -> list[Task]:
         """All tasks, those without subjects last; the same in every copy."""
-        return [*self._with_subjects, *self._without_subjects]
-
-    @cached_property
-    def _with_subjects(self) -> list[Task]:
-        return self.prober.tasks(self.tables, methods.K)
-
-    @cached_property
-    def _without_subjects(self) -> list[Task]:
-        settings = self.settings
-        if not (isinstance(settings, RankingSettings) and settings.neutral):
-            return []
-        tasks = self.prober.tasks(neutral.neutral_tables(self.tables), methods.K)
-        return [
-            replace(task, name=f"{task.name} {neutral.VARIANT}", neutral=True) for task in tasks
-        ]
-
-    def is_neutral(self, number: int) -> bool:
-        """Is this task without subjects?"""
-        return number >= len(self._with_subjects)
+        tasks = self.prober.tasks(self.tables, methods.K)
+        if isinstance(self.settings, RankingSettings) and self.settings.neutral:
+            neutral_tasks = self.prober.tasks(neutral.neutral_tables(self.tables), methods.K)
+            tasks = tasks + [
+                replace(task, name=f"{task.name} {neutral.VARIANT}", neutral=True)
+                for task in neutral_tasks
+            ]
+        return tasks
 
     def task_groups(self) -> list[TaskGroup]:
         """All groups of tasks, in the order in which they are computed."""
 
         def shared_computation(number: int) -> tuple[bool, Any]:
-            return self.is_neutral(number), self.prober.shares(self.tasks[number])
+            task = self.tasks[number]
+            return task.neutral, self.prober.shares(task)
 
         groups = []
         for pass_ in self.prober.passes():
@@ -324,7 +307,7 @@ class Probing:
         if self.keeps_states:
             task = replace(task, state=state_path(self._part_path(number, pass_)))
         table = _predict_task(self.prober, task, pass_, self.title)
-        return neutral.as_control(table) if self.is_neutral(number) else table
+        return neutral.as_control(table) if task.neutral else table
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""

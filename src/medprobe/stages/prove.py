@@ -18,11 +18,6 @@ def prove(name: str, params: Params, out: Path) -> None:
 
     Its rates are not part of the record, so that another proof makes no result stale.
 
-    Args:
-        name: the model's name in params.yaml.
-        params: the content of params.yaml.
-        out: the folder to write.
-
     Raises:
         BadInput: `servers` does not name the model, or the server cannot be used.
     """

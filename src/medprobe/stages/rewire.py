@@ -17,7 +17,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, parse_section
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.progress import show_progress
-from medprobe.engine.load import Model, load
+from medprobe.engine.load import load
 from medprobe.engine.rewiring import (
     STATE,
     RewireSettings,
@@ -40,25 +40,19 @@ def rewire(
 
     Writes `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so many steps, and
     `outputs/losses/<model>/<set>.csv`. If params.yaml does not use the sentence set for this model,
-    the folder stays empty and the losses have no rows.
-
-    Args:
-        model: its name in params.yaml.
-        sentence_set: the name of its file in data/sentences.
-        params: the content of params.yaml.
-        swept: a setting and its value in a sweep; the outputs are then called
-            `<set>+<setting>-<value>`.
-        executor: what runs the jobs.
+    the folder stays empty and the losses have no rows. With `swept`, a setting has its value in a
+    sweep, and the outputs are called `<set>+<setting>-<value>`.
 
     Raises:
         BadInput: as `rewire_folder`, or a setting is invalid.
     """
-    sentence_set_params = params.sentence_sets.get(sentence_set, SentenceSet())
-    settings = _resolve_settings(sentence_set, params, swept)
-    params.models.kind(model)
+    set_params = params.sentence_sets.get(sentence_set, SentenceSet())
+    choices = params.rewire | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
+    settings = parse_section(RewireSettings, choices, "params.yaml: rewire")
+    params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
-    if sentence_set_params.models is not None and model not in sentence_set_params.models:
+    if set_params.models is not None and model not in set_params.models:
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
@@ -73,15 +67,6 @@ def rewire(
         seed=params.seed,
         executor=executor,
     )
-
-
-def _resolve_settings(
-    sentence_set: str, params: Params, swept: tuple[str, str] | None = None
-) -> RewireSettings:
-    """The settings for a sentence set; with `swept`, a setting has its value in a sweep."""
-    sentence_set_params = params.sentence_sets.get(sentence_set, SentenceSet())
-    choices = params.rewire | sentence_set_params.rewire | ({swept[0]: swept[1]} if swept else {})
-    return parse_section(RewireSettings, choices, "params.yaml: rewire")
 
 
 def rewire_folder(
@@ -110,9 +95,10 @@ def rewire_folder(
         executor: what runs the jobs.
 
     Raises:
-        BadInput: as `load_for_rewiring`.
+        BadInput: the sentence set is missing or too small, or the model has no mask token or no
+            encoder.
     """
-    draw_seed = make_draw_seed(seed, sentences)
+    draw_seed = f"{seed} {sentences.stem}"  # so that draws differ between sets
     inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
     key = [settings.model_dump(), draw_seed, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
@@ -130,33 +116,6 @@ def rewire_folder(
             report_step(len(step_losses), step_losses[-1])
     _write_losses(step_losses, losses)
     _move_checkpoints(parts, target)
-
-
-def make_draw_seed(seed: int, sentences: Path) -> str:
-    """The seed of all draws on a sentence set, which differ between sets."""
-    return f"{seed} {sentences.stem}"
-
-
-def load_for_rewiring(
-    folder: Path, sentences: Path, settings: RewireSettings, engine: EngineParams, seed: str
-) -> tuple[Model, list[tuple[str, str]]]:
-    """Load a model to be rewired, and draw its pairs of sentences.
-
-    Returns:
-        The model in float32, and pairs of two views of one sentence.
-
-    Raises:
-        BadInput: the sentence set is missing or too small, or the model has no mask token or no
-            encoder.
-    """
-    lines = list(read_sentences(sentences).values())
-    model = load(folder, "encoder", engine.model_copy(update={"precision": "float32"}))
-    if model.tokenizer.mask_token is None:
-        raise BadInput(folder, "the tokenizer has no mask token", "rewire masked models only")
-    pairs = make_pairs(lines, model.tokenizer.mask_token, settings, seed)
-    if len(pairs) < 2:
-        raise BadInput(sentences, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
-    return model, pairs
 
 
 def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
@@ -194,14 +153,21 @@ class _Steps:
 
     @cached_property
     def rewiring(self) -> Rewiring:
-        """The model at the newest kept step."""
-        model, pairs = load_for_rewiring(
-            self.folder, self.sentences, self.settings, self.engine, self.seed
-        )
+        """The model, in float32, at the newest kept step."""
+        lines = list(read_sentences(self.sentences).values())
+        engine = self.engine.model_copy(update={"precision": "float32"})
+        model = load(self.folder, "encoder", engine)
+        if model.tokenizer.mask_token is None:
+            remedy = "rewire masked models only"
+            raise BadInput(self.folder, "the tokenizer has no mask token", remedy)
+        pairs = make_pairs(lines, model.tokenizer.mask_token, self.settings, self.seed)
+        if len(pairs) < 2:
+            problem = f"{len(pairs)} sentences long enough to cut, expected 2 or more"
+            raise BadInput(self.sentences, problem)
         return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
 
     def __call__(self, end: int) -> list[float]:
-        """Rewire up to the step `end`; return the losses of these steps."""
+        """Rewire up to the step `end`; return the losses of all steps so far."""
         return list(self.rewiring.train_until(end, self.report_step))
 
 

@@ -43,10 +43,6 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
     -> metric -> value, low, high, n and, over replicates, std.
 
-    Args:
-        params: the content of params.yaml.
-        executor: what runs the jobs.
-
     Raises:
         BadInput: there are no predictions, or a prediction table has queries that its benchmark
             lacks.

@@ -15,18 +15,12 @@ from medprobe.metrics.significance import READINGS, above_prior, paired_tests
 ABOVE_PRIOR = Path("metrics/above_prior.json")
 
 
-def significance(
-    params: Params, out: Path = places.SIGNIFICANCE, executor: Executor = in_this_process
-) -> None:
+def significance(params: Params, executor: Executor = in_this_process) -> None:
     """Write the paired tests of every benchmark's systems.
 
-    What a method's main variant has above the strongest prior of its benchmark is written for
-    `dvc metrics`, too: `metrics/above_prior.json`, by benchmark, model and method.
-
-    Args:
-        params: the content of params.yaml.
-        out: the table to write, with the columns `metrics.significance.SIGNIFICANCE`.
-        executor: what runs the jobs.
+    Writes `outputs/significance.parquet`, with the columns `metrics.significance.SIGNIFICANCE`, and
+    for `dvc metrics` what a method's main variant has above the strongest prior of its benchmark:
+    `metrics/above_prior.json`, by benchmark, model and method.
 
     Raises:
         BadInput: a prediction table has queries that its benchmark lacks.
@@ -37,7 +31,7 @@ def significance(
         tests = paired_tests(
             places.PREDICTIONS, places.BENCHMARKS, params, now=bar, executor=executor
         )
-    with replacing(out) as path:
+    with replacing(places.SIGNIFICANCE) as path:
         tests.to_parquet(path, index=False)
     by_benchmark: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for (benchmark, model, method), numbers in above_prior(tests).items():

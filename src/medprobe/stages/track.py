@@ -24,12 +24,6 @@ def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
 
     This imports MLflow with its SQL store, and nothing that draws, so that a probing stage ends
     soon.
-
-    Args:
-        model: its name in params.yaml.
-        method: the name of its module in `methods`.
-        benchmark: its name in params.yaml.
-        params: the content of params.yaml.
     """
     path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     with show_progress(f"track {model}, {method}, {benchmark}"):

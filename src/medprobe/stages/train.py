@@ -25,11 +25,6 @@ def train(name: str, params: Params, out: Path) -> None:
     facts.csv: how often taught models have read each fact. A stopped training continues where it
     stopped.
 
-    Args:
-        name: the model's name in params.yaml: train or continued.
-        params: the content of params.yaml.
-        out: the checkpoint's folder.
-
     Raises:
         BadInput: there is no such recipe, corpus or model to continue.
     """

@@ -24,22 +24,17 @@ from medprobe.sources.sentences import read_sentences
 PASSED: Final = "passed"
 
 
-def validate(name: str, params: Params, results: Path = places.VALIDATION) -> None:
+def validate(name: str, params: Params) -> None:
     """Check a benchmark's tables against its suites in `expectations/<builder>/`.
 
-    Failing rows are printed, without text of the data unless `track.text` of params.yaml allows
-    it.
-
-    Args:
-        name: the benchmark's name in params.yaml.
-        params: the content of params.yaml.
-        results: the folder that gets the results, as `<results>/<name>/`.
+    Writes `outputs/validation/<name>/`. Failing rows are printed, without text of the data unless
+    `track.text` of params.yaml allows it.
 
     Raises:
         BadInput: a critical check failed (the first one is named), or a suite is missing or
             malformed.
     """
-    out = results / name
+    out = places.VALIDATION / name
     (out / PASSED).unlink(missing_ok=True)
     folder = places.BENCHMARKS / name
     benchmark_tables = BenchmarkTables.read(folder)
@@ -68,18 +63,15 @@ def validate(name: str, params: Params, results: Path = places.VALIDATION) -> No
     )
 
 
-def validate_sentences(name: str, params: Params, results: Path = places.VALIDATION) -> None:
+def validate_sentences(name: str, params: Params) -> None:
     """Check a sentence set against `expectations/sentences/lines.json`.
 
-    Args:
-        name: the name of its file in data/sentences.
-        params: the content of params.yaml.
-        results: the folder that gets the results, as `<results>/sentences/<name>/`.
+    Writes `outputs/validation/sentences/<name>/`.
 
     Raises:
         BadInput: as `validate`.
     """
-    out = results / "sentences" / name
+    out = places.VALIDATION / "sentences" / name
     (out / PASSED).unlink(missing_ok=True)
     path = places.SENTENCES / f"{name}.txt"
     sentences = read_sentences(path)
