@@ -40,11 +40,9 @@ def tables(
     return BenchmarkTables(table(rows), candidates, others=others)
 
 
-def first_predictions(
-    rows: list[tuple[str, list[str]]], **settings: bool
-) -> list[tuple[str, bool]]:
+def first_predictions(rows: list[tuple[str, list[str]]]) -> list[tuple[str, bool]]:
     """The first prediction for each query, and whether it is right."""
-    table = baselines.prior(tables(rows), "subject_id", 10, **settings)
+    table = baselines.prior(tables(rows), "subject_id", 10)
     best = table[table["rank"] == 1]
     return [*best[["prediction", "hit"]].itertuples(index=False, name=None)]
 
@@ -52,11 +50,6 @@ def first_predictions(
 def test_a_subject_does_not_count_for_itself() -> None:
     """Two of three queries have `pain`: the one subject sees it once, and `fever` once."""
     rows = [("a", ["pain"]), ("b", ["pain"]), ("c", ["fever"])]
-    assert first_predictions(rows, leave_out=False) == [
-        ("pain", True),
-        ("pain", True),
-        ("pain", False),
-    ]
     assert first_predictions(rows) == [("pain", True), ("pain", True), ("pain", False)]
     rows = [("a", ["pain"]), ("b", ["fever"]), ("c", ["fever"])]
     assert first_predictions(rows)[0] == ("fever", False)
@@ -124,16 +117,15 @@ def test_on_released_medlama_the_commonest_answers_beat_every_published_model(
     benchmark = builder.build(tmp_path, builder.settings(), 2021)
     queries = benchmark.queries[benchmark.queries["subset"] == "full"]
 
-    def accuracy(leave_out: bool, k: int) -> float:
-        table = baselines.prior(benchmark, "subject_id", 10, leave_out=leave_out)
+    table = baselines.prior(benchmark, "subject_id", 10)
+
+    def accuracy(k: int) -> float:
         hits = set(table.loc[(table["rank"] <= k) & table["hit"], "query_id"])
         right = queries["query_id"].isin(hits)
         return 100 * float(right.groupby(queries["relation"]).mean().mean())
 
-    assert accuracy(leave_out=False, k=1) == pytest.approx(25.77, abs=0.005)
-    assert accuracy(leave_out=False, k=10) == pytest.approx(56.23, abs=0.005)
-    assert accuracy(leave_out=True, k=1) == pytest.approx(25.51, abs=0.005)
-    assert accuracy(leave_out=True, k=10) == pytest.approx(55.83, abs=0.005)
+    assert accuracy(k=1) == pytest.approx(25.51, abs=0.005)
+    assert accuracy(k=10) == pytest.approx(55.83, abs=0.005)
 
     uncommon = queries.loc[~has_common_answer(queries), "query_id"]
     counts = statistics(benchmark).set_index(["subset", "relation"])

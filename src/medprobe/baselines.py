@@ -28,14 +28,15 @@ class Query(NamedTuple):
     answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
 
 
-def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = True) -> pd.DataFrame:
+def prior(tables: BenchmarkTables, cluster: str, k: int) -> pd.DataFrame:
     """Rank each relation's answers by their frequency, for every query.
+
+    The queries of a query's own cluster do not count for it.
 
     Args:
         tables: the benchmark. With a table `train` there is a second variant, which counts there.
         cluster: the column whose equal values are one subject.
         k: how many answers are ranked.
-        leave_out: leave all queries of a query's own cluster out of its counts.
 
     Returns:
         A prediction table. `score` is the share of the counted queries that an answer is right for.
@@ -45,20 +46,16 @@ def prior(tables: BenchmarkTables, cluster: str, k: int, *, leave_out: bool = Tr
     normalise = find_rule(tables.normalise)
     groups = _group_queries(tables.queries, ["subset", "relation"], cluster, normalise)
     rows: list[dict[str, Any]] = []
-    if any(_count_answers(group) > 1 for group in groups.values()):
+    answers = [{text for query in group for text in query.answers} for group in groups.values()]
+    if any(len(texts) > 1 for texts in answers):
         for group in groups.values():
-            rows += _rank_relation(group, group, "", k, leave_out)
+            rows += _rank_relation(group, group, "", k)
     if rows and TRAIN in tables.others:
         train = _group_queries(tables.others[TRAIN], ["relation"], cluster, normalise)
         for (_, relation), group in groups.items():
-            rows += _rank_relation(group, train.get((relation,), []), TRAIN, k, leave_out)
+            rows += _rank_relation(group, train.get((relation,), []), TRAIN, k)
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
     return with_hits(pd.DataFrame(rows, columns=columns), tables)
-
-
-def _count_answers(group: list[Query]) -> int:
-    """The number of different answers."""
-    return len({text for query in group for text in query.answers})
 
 
 def _group_queries(
@@ -82,7 +79,7 @@ def _group_queries(
 
 
 def _rank_relation(
-    queries: list[Query], counted: list[Query], variant: str, k: int, leave_out: bool
+    queries: list[Query], counted: list[Query], variant: str, k: int
 ) -> Iterator[dict[str, Any]]:
     """The predictions for the queries of one relation, by the answers of the counted ones."""
     totals, spellings = Counter[str](), dict[str, str]()
@@ -94,7 +91,7 @@ def _rank_relation(
         clusters.setdefault(query.cluster, []).append(query)
     common = [text for text, _ in totals.most_common()]
     for query in queries:
-        left_out = clusters.get(query.cluster, []) if leave_out else []
+        left_out = clusters.get(query.cluster, [])
         size = len(counted) - len(left_out)
         for rank, (text, count) in enumerate(_top(common, totals, left_out, k), start=1):
             yield {
