@@ -10,14 +10,7 @@ from typing import Any, Final
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import (
-    IMPORTED,
-    Choices,
-    Params,
-    Section,
-    load_params,
-    parse_section,
-)
+from medprobe.core.params import IMPORTED, Choices, Params, Section, load_params, parse_section
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import BASELINE
@@ -106,7 +99,7 @@ def _check_benchmarks(params: Params) -> None:
 
 
 def _check_models(params: Params) -> None:
-    """Refuse a reserved or repeated name, no origin, an unknown twin, a kind unlike the recipe."""
+    """Refuse a reserved or repeated name, or a kind unlike the recipe."""
     from medprobe.sample.settings import find_recipe
 
     all_models = params.models.all()
@@ -121,40 +114,34 @@ def _check_models(params: Params) -> None:
             similar = nearest(name, [*all_models])
             problem = f"'{name}' is in train, continued, fetch, folders or servers only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
-    for name, model in all_models.items():
-        _check_imported(name, params)
-        if name in params.servers and params.models.kind(name) not in ("chat", "causal"):
-            problem = "a model behind a server is of kind chat or causal"
-            raise BadInput(f"params.yaml: models.{params.models.kind(name)}.{name}", problem)
-        if name not in [*origins, *params.models.imported]:
-            problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
-            remedy = "list it in train, continued, fetch, folders or servers"
-            raise BadInput(
-                f"params.yaml: models.{params.models.kind(name)}.{name}", problem, remedy
-            )
-        _check_name(model.untaught_twin_of, all_models, f"models.{params.models.kind(name)}.{name}")
+    for name in all_models:
+        _check_model(name, origins, params)
     for part, named in (("train", params.train), ("continued", params.continued)):
         for name in named:
-            trained = find_recipe(name, params)[0].kind
-            if trained != (kind := params.models.kind(name)):
+            trained, kind = find_recipe(name, params)[0].kind, params.models.kind(name)
+            if trained != kind:
                 problem = f"a recipe of kind {trained}, the model is listed as {kind}"
                 raise BadInput(f"params.yaml: {part}.{name}", problem)
 
 
-def _check_imported(name: str, params: Params) -> None:
-    """Raise BadInput unless a model's name says whether it is imported.
-
-    Everything that shows a model shows its name.
-    """
-    where = f"params.yaml: models.{params.models.kind(name)}.{name}"
-    imported = name in params.models.imported
-    if imported != name.endswith(IMPORTED):
+def _check_model(name: str, origins: list[str], params: Params) -> None:
+    """Refuse a name, an origin or a twin that does not fit the model's kind."""
+    kind = params.models.kind(name)
+    where = f"params.yaml: models.{kind}.{name}"
+    imported = kind == "imported"
+    if imported != name.endswith(IMPORTED):  # whatever shows a model shows its name
         what = "an imported model ends in" if imported else "only imported models end in"
         raise BadInput(where, f"the name of {what} {IMPORTED}", "choose another name")
-    origins = [*params.train, *params.continued, *params.fetch, *params.folders, *params.servers]
     if imported and name in origins:
-        problem = "an imported model has no checkpoint"
-        raise BadInput(where, problem, "take it out of train, continued, fetch, folders, servers")
+        remedy = "take it out of train, continued, fetch, folders, servers"
+        raise BadInput(where, "an imported model has no checkpoint", remedy)
+    if name in params.servers and kind not in ("chat", "causal"):
+        raise BadInput(where, "a model behind a server is of kind chat or causal")
+    if not imported and name not in origins:
+        problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
+        raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
+    twin = params.models.all()[name].untaught_twin_of
+    _check_name(twin, params.models.all(), f"models.{kind}.{name}")
 
 
 def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:
