@@ -172,69 +172,30 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
 }
 
 
-def _bert(tokenizer: Any, kind: str = "BertForMaskedLM", **more: Any) -> Any:
-    config = transformers.BertConfig if kind.startswith("Bert") else transformers.RobertaConfig
-    return getattr(transformers, kind)(
-        config(
-            vocab_size=len(tokenizer),
-            hidden_size=SIZE,
-            num_hidden_layers=LAYERS,
-            num_attention_heads=2,
-            intermediate_size=2 * SIZE,
-            max_position_embeddings=POSITIONS + more.pop("offset", 0),
-            pad_token_id=tokenizer.pad_token_id,
-            **more,
-        )
-    )
-
-
-def _roberta(tokenizer: Any) -> Any:
-    return _bert(
-        tokenizer,
-        "RobertaForMaskedLM",
-        offset=2,
-        type_vocab_size=1,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-
-
-def _gpt2(tokenizer: Any) -> Any:
-    end = tokenizer.eos_token_id
-    return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(
-            vocab_size=len(tokenizer),
-            n_positions=POSITIONS,
-            n_embd=SIZE,
-            n_layer=LAYERS,
-            n_head=2,
-            bos_token_id=end,
-            eos_token_id=end,
-        )
-    )
-
-
-def _network_of_family(auto: str, kind: str, **more: Any) -> Callable[[Any], Any]:
+def _network_of_family(
+    auto: str, kind: str, *, start: str = "", **more: Any
+) -> Callable[[Any], Any]:
     """A function that makes a network of the family `kind` for a tokenizer.
 
-    `auto` names a class of transformers, which takes long to import. Sizes are set by the names
-    that most families use. Attention windows, where a family has them, are shorter than texts.
+    `auto` names a class of transformers, which takes long to import, and `start` the special token
+    that a decoder begins with. Sizes are set by the names that most families use. Attention
+    windows, where a family has them, are shorter than texts.
     """
 
     def network(tokenizer: Any) -> Any:
-        config = transformers.AutoConfig.for_model(
-            kind,
-            vocab_size=len(tokenizer),
-            hidden_size=SIZE,
-            num_hidden_layers=LAYERS,
-            num_attention_heads=2,
-            intermediate_size=2 * SIZE,
-            max_position_embeddings=POSITIONS,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
+        settings = {
+            "hidden_size": SIZE,
+            "num_hidden_layers": LAYERS,
+            "num_attention_heads": 2,
+            "intermediate_size": 2 * SIZE,
+            "max_position_embeddings": POSITIONS,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "pad_token_id": tokenizer.pad_token_id,
+            **({"decoder_start_token_id": getattr(tokenizer, start)} if start else {}),
             **more,
-        )
+        }
+        config = transformers.AutoConfig.for_model(kind, vocab_size=len(tokenizer), **settings)
         return getattr(transformers, auto).from_config(config)
 
     return network
@@ -242,7 +203,23 @@ def _network_of_family(auto: str, kind: str, **more: Any) -> Callable[[Any], Any
 
 _causal = partial(_network_of_family, "AutoModelForCausalLM")
 _masked = partial(_network_of_family, "AutoModelForMaskedLM")
-_GROUPED = {"num_key_value_heads": 1, "head_dim": SIZE // 2}  # heads that share keys and values
+_seq2seq = partial(_network_of_family, "AutoModelForSeq2SeqLM")
+_T5: dict[str, Any] = {
+    "start": "pad_token_id",
+    "num_layers": LAYERS,
+    "d_kv": SIZE // 2,
+    "d_ff": 2 * SIZE,
+    "max_position_embeddings": None,  # its positions are relative
+}
+_BART: dict[str, Any] = {
+    **{f"{part}_layers": LAYERS for part in ("encoder", "decoder")},
+    **{f"{part}_attention_heads": 2 for part in ("encoder", "decoder")},
+    **{f"{part}_ffn_dim": 2 * SIZE for part in ("encoder", "decoder")},
+}
+_GROUPED: dict[str, Any] = {
+    "num_key_value_heads": 1,
+    "head_dim": SIZE // 2,
+}  # heads that share keys and values
 
 
 def _gemma3(tokenizer: Any) -> Any:
@@ -262,51 +239,13 @@ def _gemma3(tokenizer: Any) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config)
 
 
-def _t5(tokenizer: Any, **more: Any) -> Any:
-    return transformers.T5ForConditionalGeneration(
-        transformers.T5Config(
-            vocab_size=len(tokenizer),
-            d_model=SIZE,
-            d_kv=SIZE // 2,
-            d_ff=2 * SIZE,
-            num_layers=LAYERS,
-            num_heads=2,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            **more | {"decoder_start_token_id": tokenizer.pad_token_id},
-        )
-    )
-
-
-def _bart(tokenizer: Any, kind: str = "bart", begin: str = "eos_token_id") -> Any:
-    return transformers.AutoModelForSeq2SeqLM.from_config(
-        transformers.AutoConfig.for_model(
-            kind,
-            vocab_size=len(tokenizer),
-            d_model=SIZE,
-            encoder_layers=LAYERS,
-            decoder_layers=LAYERS,
-            encoder_attention_heads=2,
-            decoder_attention_heads=2,
-            encoder_ffn_dim=2 * SIZE,
-            decoder_ffn_dim=2 * SIZE,
-            max_position_embeddings=POSITIONS,
-            bos_token_id=tokenizer.bos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            decoder_start_token_id=getattr(tokenizer, begin),
-            forced_eos_token_id=tokenizer.eos_token_id,
-        )
-    )
-
-
 _NETWORKS: dict[str, Callable[[Any], Any]] = {
-    "bert": _bert,
-    "bert-cased": _bert,
-    "encoder": lambda tokenizer: _bert(tokenizer, "BertModel"),
-    "roberta": _roberta,
-    "bart": _bart,
-    "gpt2": _gpt2,
+    "bert": _masked("bert"),
+    "bert-cased": _masked("bert"),
+    "encoder": _network_of_family("AutoModel", "bert"),
+    "roberta": _masked("roberta", type_vocab_size=1, max_position_embeddings=POSITIONS + 2),
+    "bart": _seq2seq("bart", **_BART, start="eos_token_id"),
+    "gpt2": _causal("gpt2"),
     "llama": _causal("llama", **_GROUPED),
     "mistral": _causal("mistral", sliding_window=6, **_GROUPED),
     "qwen3": _causal("qwen3", **_GROUPED),
@@ -316,10 +255,8 @@ _NETWORKS: dict[str, Callable[[Any], Any]] = {
     "opt": _causal("opt", ffn_dim=2 * SIZE, word_embed_proj_dim=SIZE),
     "phi": _causal("phi"),
     "biogpt": _causal("biogpt"),
-    "t5": _t5,
-    "flan-t5": lambda tokenizer: _t5(
-        tokenizer, feed_forward_proj="gated-gelu", tie_word_embeddings=False
-    ),
+    "t5": _seq2seq("t5", **_T5),
+    "flan-t5": _seq2seq("t5", **_T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
     "electra": _masked("electra", embedding_size=SIZE // 2),
     "distilbert": _masked("distilbert", dim=SIZE, n_layers=LAYERS, n_heads=2, hidden_dim=2 * SIZE),
     "deberta-v2": _masked(
@@ -333,5 +270,5 @@ _NETWORKS: dict[str, Callable[[Any], Any]] = {
     ),
     "albert": _masked("albert", embedding_size=SIZE // 2),
     "modernbert": _masked("modernbert", local_attention=8, global_attn_every_n_layers=2),
-    "pegasus": lambda tokenizer: _bart(tokenizer, "pegasus", "pad_token_id"),
+    "pegasus": _seq2seq("pegasus", **_BART, start="pad_token_id"),
 }
