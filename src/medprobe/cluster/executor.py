@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Final
 
 from medprobe.cluster.run import Run
@@ -47,12 +46,7 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._dismiss()
 
     def __call__(

@@ -3,39 +3,35 @@
 import shutil
 from pathlib import Path
 
-from medprobe.core.files import replacing
+from medprobe.core.files import list_files, replacing
 
-Files = dict[str, bytes]  # of a folder by their names in it, or of one file as ""
+Files = dict[str, bytes]  # of a folder by their names in it, or of one file as "."
 
 
 def pack(path: Path) -> Files:
     """The contents of a file, or of all files below a folder."""
-    if path.is_file():
-        return {"": path.read_bytes()}
-    files = (file for file in path.rglob("*") if file.is_file())
-    return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in list_files(path)}
 
 
 def unpack(files: Files, path: Path) -> None:
     """Write what `pack` gave to `path`, all at once."""
     with replacing(path) as scratch:
-        if "" not in files:
+        if "." not in files:
             scratch.mkdir()
         for name, content in files.items():
-            file = scratch / name if name else scratch
+            file = scratch / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
 
 def link(source: Path, target: Path) -> None:
     """Link a file, or the files below a folder. The source keeps what the target loses."""
-    names = [""] if source.is_file() else [p.relative_to(source) for p in source.rglob("*")]
-    if not source.is_file():
+    if source.is_dir():
         target.mkdir(parents=True)
-    for name in names:
-        if (source / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).symlink_to((source / name).resolve())
+    for file in list_files(source):
+        place = target / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(file.resolve())
 
 
 def clear(path: Path) -> None:

@@ -63,10 +63,14 @@ def disk_full_error(error: BaseException | None) -> OSError | None:
     return None
 
 
+def list_files(path: Path) -> list[Path]:
+    """Return a file, or all files below a folder."""
+    return [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+
+
 def size(path: Path) -> int:
     """Return the bytes of a file, or of all files below a folder."""
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return sum(file.stat().st_size for file in list_files(path))
 
 
 def remove_leftovers(paths: Iterable[Path]) -> None:
