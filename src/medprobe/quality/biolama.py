@@ -11,7 +11,7 @@ from medprobe.quality.checks import Context, row_check
 @row_check
 def expect_facts_to_be_absent_from_table(
     rows: pd.DataFrame, context: Context, other: str
-) -> pd.Series:
+) -> list[bool]:
     """No fact of a row is in the other table.
 
     A fact is relation, subject and answers, by id; the other table has these columns too.
@@ -22,17 +22,16 @@ def expect_facts_to_be_absent_from_table(
         for _, row in context.tables[other].iterrows()
         for answer in row[answers]
     }
-    absent = [
+    return [
         all((row[relation], row[subject], answer) not in other_facts for answer in row[answers])
         for _, row in rows.iterrows()
     ]
-    return pd.Series(absent, index=rows.index)
 
 
 @row_check
 def expect_named_facts_to_be_absent_from_table(
     rows: pd.DataFrame, context: Context, other: str
-) -> pd.Series:
+) -> list[bool]:
     """No fact of a row is in the other table under another id or in another form of its names.
 
     A fact is relation, subject and answers, by name; the other table has these columns too. Names
@@ -48,7 +47,7 @@ def expect_named_facts_to_be_absent_from_table(
         )
         for answer in names
     }
-    absent = [
+    return [
         all(
             (relation_name, words(subject_name), words(answer)) not in other_facts
             for answer in names
@@ -57,7 +56,6 @@ def expect_named_facts_to_be_absent_from_table(
             rows[relation], rows[subject], rows[answers], strict=True
         )
     ]
-    return pd.Series(absent, index=rows.index)
 
 
 def _words(name: str) -> tuple[str, ...]:

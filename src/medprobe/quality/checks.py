@@ -1,4 +1,4 @@
-"""Custom expectations: functions from values, or rows, to a boolean each.
+"""Custom expectations: functions from values, or rows, to a boolean each, or to one for all.
 
 >>> @value_check
 ... def expect_texts_to_be_short(texts: pd.Series, at_most: int) -> pd.Series:
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pandas as pd
 
@@ -54,7 +54,7 @@ _context: Final[ContextVar[Context]] = ContextVar("context")
 # Great Expectations' classes of custom expectations, by their names in suites.
 expectations: Final[dict[str, type]] = {}
 
-Check = Callable[..., pd.Series]
+Check = TypeVar("Check", bound=Callable[..., pd.Series | list[bool] | bool])
 
 
 @contextmanager
@@ -105,7 +105,8 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
 
     def condition(cls: type, values: Any, **kwargs: Any) -> pd.Series:
         context = {CONTEXT: _context.get()} if has_context else {}
-        return function(values, **context, **{argument: kwargs[argument] for argument in arguments})
+        results = function(values, **context, **{name: kwargs[name] for name in arguments})
+        return pd.Series(results, values.index, dtype=bool)
 
     metric_fields = {
         "condition_metric_name": f"{domain}.{name}",

@@ -13,20 +13,19 @@ from medprobe.quality.checks import Context, row_check, value_check
 
 
 @value_check
-def expect_real_contexts_to_be_in_their_documents(ids: pd.Series, context: Context) -> pd.Series:
+def expect_real_contexts_to_be_in_their_documents(ids: pd.Series, context: Context) -> list[bool]:
     """In a real context, the text before the prompt is a piece of its document's text."""
     queries = context.tables["queries"]
     steps = queries.set_index("query_id").loc[ids]
     documents = context.tables["documents"].set_index(["resource", "document"])["text"]
-    contained = [
+    return [
         row.kind != "real" or passage in documents[row.resource, row.document]
         for row, passage in zip(steps.itertuples(), _passages(steps, queries), strict=True)
     ]
-    return pd.Series(contained, index=ids.index)
 
 
 @value_check
-def expect_segments_to_hold_one_entity(ids: pd.Series, context: Context) -> pd.Series:
+def expect_segments_to_hold_one_entity(ids: pd.Series, context: Context) -> list[bool]:
     """The segment that a step adds holds exactly one mention of a candidate of its relation."""
     steps = context.tables["queries"].set_index("query_id").loc[ids]
     candidates = context.tables["candidates"].groupby("type")["id"].agg(set).to_dict()
@@ -34,12 +33,11 @@ def expect_segments_to_hold_one_entity(ids: pd.Series, context: Context) -> pd.S
         key: list(part[["start", "end", "cui"]].itertuples(index=False, name=None))
         for key, part in context.tables["mentions"].groupby(["resource", "document"])
     }
-    single = [
+    return [
         row.step == 0
         or _count_spans(row, mentions[row.resource, row.document], candidates[row.relation]) == 1
         for row in steps.itertuples()
     ]
-    return pd.Series(single, index=ids.index)
 
 
 @value_check

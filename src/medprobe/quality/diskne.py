@@ -28,15 +28,14 @@ def expect_cuis_to_be_known(cuis: pd.Series, context: Context) -> pd.Series:
 
 
 @row_check
-def expect_names_to_be_of_their_cuis(rows: pd.DataFrame, context: Context) -> pd.Series:
+def expect_names_to_be_of_their_cuis(rows: pd.DataFrame, context: Context) -> list[bool]:
     """The first column's text is one of the names of the second column's concept, in any case."""
     names = context.tables["names"]
     names_by_cui = set(zip(names["name"].str.lower(), names["cui"], strict=True))
     name, cui = rows.columns
-    matches = [
+    return [
         (text.lower(), cui_of_row) in names_by_cui for text, cui_of_row in _pairs(rows, name, cui)
     ]
-    return pd.Series(matches, index=rows.index)
 
 
 @row_check
@@ -60,7 +59,7 @@ def expect_negatives_to_be_unrelated(rows: pd.DataFrame, context: Context) -> pd
     related = set(_pairs(ancestors, "cui", "ancestor")) | set(_pairs(ancestors, "ancestor", "cui"))
     label, original, cui = rows.columns
     is_related = [x == y or (x, y) in related for x, y in _pairs(rows, original, cui)]
-    return (rows[label] == 1) | ~pd.Series(is_related, index=rows.index)
+    return (rows[label] == 1) | ~np.array(is_related, bool)
 
 
 @row_check
@@ -106,7 +105,7 @@ def expect_positives_to_have_negatives(
         accepted |= ~rows[key[1]].isin(negatives[key[1]])
     if without_negatives == "keep":
         accepted |= ~positives.isin(sizes.index)
-    return (rows[kinds] != "positive") | pd.Series(accepted, index=rows.index)
+    return (rows[kinds] != "positive") | accepted
 
 
 @row_check
@@ -157,7 +156,7 @@ def expect_examples_to_be_tested(rows: pd.DataFrame, context: Context) -> pd.Ser
 
 
 @row_check
-def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) -> pd.Series:
+def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
     """Examples of training and validation do not mention the target disease.
 
     Columns `target, split, example_id`. The disease is neither the example's nor the replaced one,
@@ -172,11 +171,11 @@ def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) 
         if leak:
             context.reasons[f"{target} {split} {example}"] = leak
         accepted.append(not leak)
-    return pd.Series(accepted, index=rows.index)
+    return accepted
 
 
 @row_check
-def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -> pd.Series:
+def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
     """Examples of training and validation do not name the target disease in a hidden form.
 
     Columns as in `expect_no_disease_leakage`. The search is the loose one of `leaks`. With `match`
@@ -188,7 +187,7 @@ def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -
 @row_check
 def expect_tested_premises_to_have_no_near_copies(
     rows: pd.DataFrame, context: Context, share: float, shared_premises: bool, split: str
-) -> pd.Series:
+) -> list[bool] | bool:
     """No premise of a test set shares this share of its words with one of training or validation.
 
     Columns `target, split, example_id`. The share is Jaccard's of the sets of words, for premises
@@ -196,30 +195,29 @@ def expect_tested_premises_to_have_no_near_copies(
     `expect_tested_premises_to_be_untrained`.
     """
     if shared_premises or split == "released":
-        return pd.Series(True, index=rows.index)
+        return True
     target, part, example = rows.columns
     premises = context.tables["examples"].set_index("example_id")["premise"]
     near_copies = _near_copies(sorted(set(premises)), share)
     texts = rows[example].map(premises)
     tested = set(zip(rows[target], texts.where(rows[part] == "test"), strict=True))
-    accepted = [
+    return [
         name == "test" or all((cui, copy) not in tested for copy in near_copies.get(text, ()))
         for cui, name, text in zip(rows[target], rows[part], texts, strict=True)
     ]
-    return pd.Series(accepted, index=rows.index)
 
 
 @row_check
 def expect_tested_premises_to_be_untrained(
     rows: pd.DataFrame, context: Context, shared_premises: bool, split: str
-) -> pd.Series:
+) -> pd.Series | bool:
     """No premise and no pair of a test set is in the training or validation set.
 
     Columns `target, split, example_id`. If `shared_premises` allow it, they can be, as the released
     split always allows.
     """
     if shared_premises or split == "released":
-        return pd.Series(True, index=rows.index)
+        return True
     target, part, example = rows.columns
     examples = context.tables["examples"].set_index("example_id")
     premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
@@ -239,7 +237,7 @@ def expect_targets_to_be_trained(rows: pd.DataFrame) -> pd.Series:
     target, split = rows.columns
     parts = rows.groupby(target)[split].agg(set)
     complete = parts.map(lambda split_names: {"train", "validation"} <= split_names)
-    return rows[target].map(complete).astype(bool)
+    return rows[target].map(complete)
 
 
 @row_check
@@ -251,14 +249,16 @@ def expect_test_examples_to_be_of_the_target(rows: pd.DataFrame, context: Contex
 
 
 @row_check
-def expect_pairs_to_be_on_one_side(rows: pd.DataFrame, context: Context, split: str) -> pd.Series:
+def expect_pairs_to_be_on_one_side(
+    rows: pd.DataFrame, context: Context, split: str
+) -> pd.Series | bool:
     """No pair's examples both train and validate.
 
     Columns `target, split, example_id`. The released code's split divides rows, so it is not
     checked.
     """
     if split == "released":
-        return pd.Series(True, index=rows.index)
+        return True
     target, part, example = rows.columns
     pairs = rows[example].map(context.tables["examples"].set_index("example_id")["pair_id"])
     sides = rows[part].where(rows[part] != "test").groupby([rows[target], pairs])
@@ -266,9 +266,9 @@ def expect_pairs_to_be_on_one_side(rows: pd.DataFrame, context: Context, split: 
 
 
 @row_check
-def expect_examples_to_differ(rows: pd.DataFrame, duplicates: str) -> pd.Series:
+def expect_examples_to_differ(rows: pd.DataFrame, duplicates: str) -> pd.Series | bool:
     """No two rows are alike in these columns, unless `duplicates` are kept."""
-    return pd.Series(duplicates == "keep" or ~rows.duplicated(keep=False), index=rows.index)
+    return duplicates == "keep" or ~rows.duplicated(keep=False)
 
 
 def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.tables import SLOT
@@ -35,16 +36,15 @@ def expect_prompts_to_follow_one_template(rows: pd.DataFrame) -> pd.Series:
 
 
 @row_check
-def expect_prompts_to_hold_no_answer(rows: pd.DataFrame) -> pd.Series:
+def expect_prompts_to_hold_no_answer(rows: pd.DataFrame) -> list[bool]:
     """No prompt has an answer among its words, the subject aside.
 
     Columns `subject, prompt, answers`.
     """
-    holds = [
-        has_answer(prompt.replace(subject, " ") if subject else prompt, answers)
+    return [
+        not has_answer(prompt.replace(subject, " ") if subject else prompt, answers)
         for subject, prompt, answers in rows.itertuples(index=False, name=None)
     ]
-    return ~pd.Series(holds, index=rows.index, dtype=bool)
 
 
 @row_check
@@ -87,16 +87,15 @@ def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
 
 
 @row_check
-def expect_item_to_be_in_list(rows: pd.DataFrame) -> pd.Series:
+def expect_item_to_be_in_list(rows: pd.DataFrame) -> list[bool]:
     """The first column's item is in the second column's list."""
     item_column, list_column = rows.columns
     pairs = zip(rows[item_column], rows[list_column], strict=True)
-    is_in_list = [item in items for item, items in pairs]
-    return pd.Series(is_in_list, index=rows.index)
+    return [item in items for item, items in pairs]
 
 
 @row_check
-def expect_answers_to_be_ranked(rows: pd.DataFrame, context: Context) -> pd.Series:
+def expect_answers_to_be_ranked(rows: pd.DataFrame, context: Context) -> list[bool]:
     """Each answer, by its id, has a name among the candidates of the subset.
 
     Columns `subset, answers, answer_ids`. An answer can have several names, and so several items.
@@ -107,13 +106,13 @@ def expect_answers_to_be_ranked(rows: pd.DataFrame, context: Context) -> pd.Seri
         names = candidates.get(subset, set())
         ranked = {id_ for name, id_ in zip(answers, ids, strict=False) if name in names}
         is_ranked.append(ranked == set(ids))
-    return pd.Series(is_ranked, index=rows.index)
+    return is_ranked
 
 
 @row_check
 def expect_candidates_to_have_answers_ids(
     rows: pd.DataFrame, context: Context, other: str
-) -> pd.Series:
+) -> list[bool]:
     """A candidate that is a subject or an answer has an id of one in the table `other`.
 
     Columns `name, id`. Two concepts can have one name, of which candidates have the first id.
@@ -125,17 +124,16 @@ def expect_candidates_to_have_answers_ids(
     for subject, subject_id, answers, ids in queries.itertuples(index=False, name=None):
         for text, id_of_text in [(subject, subject_id), *zip(answers, ids, strict=False)]:
             ids_by_name[text].add(id_of_text)
-    has_id = [
+    return [
         id_of_row in ids_by_name.get(text, {id_of_row})
         for text, id_of_row in zip(rows[name], rows[id_], strict=True)
     ]
-    return pd.Series(has_id, index=rows.index)
 
 
 @row_check
 def expect_items_to_be_in_table(
     rows: pd.DataFrame, context: Context, other: str, key: str, column: str
-) -> pd.Series:
+) -> list[bool]:
     """The last column's items are in `column` of another table of the benchmark.
 
     They are a list or one text, and must be in the rows whose `key` equals the first column.
@@ -148,11 +146,10 @@ def expect_items_to_be_in_table(
         needed = {items} if isinstance(items, str) else set(items)  # type: ignore[call-overload]
         return needed <= items_by_key.get(group, set())
 
-    results = [
+    return [
         is_in_table(group, items)
         for group, items in zip(rows[key_column], rows[item_column], strict=True)
     ]
-    return pd.Series(results, index=rows.index)
 
 
 @row_check
@@ -163,8 +160,8 @@ def expect_subset_to_be_within(rows: pd.DataFrame, subset: str, whole: str) -> p
     """
     subset_column, *columns = rows.columns
     whole_keys = set(_keys(rows.loc[rows[subset_column] == whole, columns]))
-    is_within = [key in whole_keys for key in _keys(rows[columns])]
-    return (rows[subset_column] != subset) | pd.Series(is_within, index=rows.index)
+    is_within = np.array([key in whole_keys for key in _keys(rows[columns])], bool)
+    return (rows[subset_column] != subset) | is_within
 
 
 @row_check
@@ -194,7 +191,7 @@ def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Ser
     *part, _ = columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False).size()
     enough = sizes >= share * sizes.groupby(part).transform("median")
-    return pd.MultiIndex.from_frame(rows).map(enough).to_series(rows.index).astype(bool)
+    return pd.MultiIndex.from_frame(rows).map(enough).to_series(rows.index)
 
 
 @row_check
@@ -213,7 +210,7 @@ def expect_rows_to_be_used(
     dropped: str = "",
     at_most: int | None = None,
     at_least: int = 1,
-) -> pd.Series:
+) -> pd.Series | bool:
     """Enough rows of each source are used.
 
     Columns `what, name, rows` of the table `sources`. For each name of this `what`, the table
@@ -244,7 +241,7 @@ def expect_rows_to_be_used(
     row_names = names.str.extract(f"^{name}$", expand=False)
     is_meant = (kind == what) & row_names.notna()
     if not is_meant.any():
-        return pd.Series(False, index=rows.index)
+        return False
     dropped_rows = numbers[kind == dropped].groupby(names[kind == dropped]).sum()
     expected = numbers - names.map(dropped_rows).fillna(0)
     expected = expected.clip(upper=at_most).where(expected >= at_least, 0)

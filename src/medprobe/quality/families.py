@@ -61,4 +61,4 @@ def _members(context: Context) -> pd.DataFrame:
 
 def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:
     """The verdicts of members for all queries: a query outside families passes."""
-    return passes.reindex(query_ids.index, fill_value=True).astype(bool)
+    return passes.reindex(query_ids.index, fill_value=True)

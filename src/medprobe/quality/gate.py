@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.errors import BadInput
@@ -125,8 +126,8 @@ def _failing(
 
 def _plain(value: Any) -> Any:
     """A value as JSON represents it; a missing one is null."""
-    if isinstance(value, (list, tuple)) or type(value).__module__ == "numpy":
-        value = value if isinstance(value, (list, tuple)) else value.tolist()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if pd.isna(value):

@@ -20,28 +20,26 @@ def expect_texts_to_hold_one_candidate(texts: pd.Series, context: Context) -> pd
 
 
 @row_check
-def expect_dates_to_be_later(rows: pd.DataFrame) -> pd.Series:
+def expect_dates_to_be_later(rows: pd.DataFrame) -> list[bool]:
     """The first column's date, YYYY-MM-DD, exists and is later than the second one's."""
     first, second = (rows[column] for column in rows.columns)
-    is_later = [
+    return [
         _day(day) > date.fromisoformat(other_day)
         for day, other_day in zip(first, second, strict=True)
     ]
-    return pd.Series(is_later, index=rows.index)
 
 
 @row_check
-def expect_filled_prompts(rows: pd.DataFrame) -> pd.Series:
+def expect_filled_prompts(rows: pd.DataFrame) -> list[bool]:
     """The third column is the first one with an item of the second one in its slot.
 
     Letter case does not matter.
     """
     prompts, answers, texts = (rows[column] for column in rows.columns)
-    is_filled = [
+    return [
         any(prompt.replace("[Y]", answer).casefold() == text.casefold() for answer in items)
         for prompt, items, text in zip(prompts, answers, texts, strict=True)
     ]
-    return pd.Series(is_filled, index=rows.index)
 
 
 @row_check

@@ -141,14 +141,6 @@ def _expectations() -> dict[str, Any]:
 
     from medprobe.quality import checks
 
-    expectation_classes = [
-        expectation_class
-        for name, expectation_class in vars(expectations).items()
-        if name.startswith("Expect")
-    ]
-    by_name = {
-        expectation_class.expectation_type: expectation_class
-        for expectation_class in expectation_classes
-        if expectation_class.expectation_type
-    }
-    return by_name | checks.expectations
+    classes = [value for name, value in vars(expectations).items() if name.startswith("Expect")]
+    named = {kind.expectation_type: kind for kind in classes if kind.expectation_type}
+    return named | checks.expectations
