@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core.errors import BadInput
+from medprobe.core.files import list_files
 from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
 
 PACKAGE: Final = "medprobe"
@@ -79,7 +80,7 @@ def closure(
 def closure_candidates(folder: Path) -> set[Path]:
     """Return the files of a folder of the package that `closure` can return."""
     messages = {module_file(name) for name in MESSAGE_MODULES}
-    files = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    files = {path for path in list_files(folder) if path.suffix != ".pyc"}
     return {path for path in files - messages if path.suffix != ".py" or _has_code(path)}
 
 
@@ -170,5 +171,5 @@ def _data(folder: Path) -> list[Path]:
         if path.is_file() and path.suffix not in (".py", ".pyc"):
             files.append(path)
         elif path.is_dir() and not any(path.rglob("*.py")) and path.name != "__pycache__":
-            files += [file for file in path.rglob("*") if file.is_file()]
+            files += list_files(path)
     return files

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.code import ROOT, closure
-from medprobe.core.files import replacing
+from medprobe.core.files import list_files, replacing
 
 LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
 
@@ -68,17 +68,13 @@ def fingerprint(paths: Iterable[Path]) -> str:
     """Return the SHA-256 of the names and contents of files, and of all files below folders."""
     digest = hashlib.sha256()
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
-            if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(_relative_name(file, path).encode())
+        for file in sorted(list_files(path)):
+            if "__pycache__" not in file.parts:
+                name = file.relative_to(ROOT if file.is_relative_to(ROOT) else path)
+                digest.update(name.as_posix().encode())
                 with file.open("rb") as stream:
                     digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
-
-
-def _relative_name(file: Path, folder: Path) -> str:
-    return file.relative_to(ROOT if file.is_relative_to(ROOT) else folder).as_posix()
 
 
 def table_fingerprint(table: pd.DataFrame) -> str:

@@ -44,7 +44,7 @@ class Model:
 
     name: str
     folder: Path
-    kinds: tuple[ModelKind, ...]  # what it can serve as
+    kinds: tuple[ModelKind, ...]
     engine: EngineParams = field(default_factory=EngineParams)
     seed: int = SEED
     _prober_cache: tuple[object, Method] | None = field(default=None, repr=False, compare=False)

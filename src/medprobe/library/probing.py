@@ -31,9 +31,9 @@ class ProbeResult:
         tables: the benchmark that the facts make.
     """
 
-    scores: pd.DataFrame  # rows of the comparison (`metrics/results.py` has its columns)
-    predictions: pd.DataFrame  # `core/tables.py` has its columns
-    tables: BenchmarkTables  # what was asked
+    scores: pd.DataFrame
+    predictions: pd.DataFrame
+    tables: BenchmarkTables
 
 
 def probe(

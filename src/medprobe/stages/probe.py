@@ -162,12 +162,13 @@ def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
     abilities = backends.find_abilities(folder)
     if plugin.NEEDS & abilities:
         return
-    problem = "its backend cannot do what the method needs"
-    proof = dict.fromkeys(plugin.NEEDS, "not by this backend")
     if backends.is_served(folder):
-        problem = "the server has not proved what the method needs"
-        proof = {need: "not by a server" for need in proof} | backends.read_record(folder)["proof"]
-    needs = "; ".join(f"{need}: {proof[need]}" for need in sorted(plugin.NEEDS))
+        problem, lack = "the server has not proved what the method needs", "not by a server"
+        proof = backends.read_record(folder)["proof"]
+    else:
+        problem, lack = "its backend cannot do what the method needs", "not by this backend"
+        proof = {}
+    needs = "; ".join(f"{need}: {proof.get(need, lack)}" for need in sorted(plugin.NEEDS))
     suitable = [
         name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
     ]

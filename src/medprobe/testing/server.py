@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -118,25 +119,24 @@ class _Handler(BaseHTTPRequestHandler):
             served.headers.append(dict(self.headers))
             fails, served.failures = served.failures > 0, served.failures - 1
         if fails and served.fault in ("429", "500", "401"):
-            self.send_response(int(served.fault))
-            if served.fault == "429":
-                self.send_header("Retry-After", "7")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        is_refused = served.refuses and served.is_about(body, served.refuses)
-        if is_refused or (body and body["model"] != "tiny"):
-            self.send_response(400 if is_refused else 404)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        content = json.dumps(served.answer(self.path, body)).encode()
-        if fails and served.fault == "hangs":
-            threading.Event().wait(0.5)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
+            self._send_head(int(served.fault))
+        elif served.refuses and served.is_about(body, served.refuses):
+            self._send_head(400)
+        elif body and body["model"] != "tiny":
+            self._send_head(404)
+        else:
+            content = json.dumps(served.answer(self.path, body)).encode()
+            if fails and served.fault == "hangs":
+                threading.Event().wait(0.5)
+            self._send_head(200, len(content))
+            self.wfile.write(content[: len(content) // 2] if fails else content)
+
+    def _send_head(self, status: int, length: int = 0) -> None:
+        self.send_response(status)
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            self.send_header("Retry-After", "7")
+        self.send_header("Content-Length", str(length))
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if fails else content)
 
     def log_message(self, *arguments: Any) -> None:
         """Print nothing."""
