@@ -42,6 +42,17 @@ def uncased(normalise: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: normalise(text).lower()
 
 
+def loose(normalise: Callable[[str], str]) -> Callable[[str], str]:
+    """Return the rule without regard to letter case, punctuation and articles.
+
+    For free answers. It is the rule, and then that of BioLAMA's evaluator.
+
+    >>> loose(exact)("The gout.")
+    'gout'
+    """
+    return lambda text: biolama(normalise(text))
+
+
 RULES: Final[dict[str, Callable[[str], str]]] = {"exact": exact, "biolama": biolama}
 
 
@@ -56,16 +67,21 @@ def find_rule(name: str) -> Callable[[str], str]:
     return RULES[name]
 
 
-def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
+def with_hits(
+    predictions: pd.DataFrame,
+    tables: BenchmarkTables,
+    normalise: Callable[[str], str] | None = None,
+) -> pd.DataFrame:
     """Add the columns `prediction_id` and `hit` where the method did not write them itself.
 
     Args:
         predictions: Columns `query_id` and `prediction` at least.
-        tables: The benchmark, with its rule for equal answers.
+        tables: The benchmark.
+        normalise: The rule for equal answers; the benchmark's if None.
 
     Returns:
         The predictions. `hit` is true where the prediction equals one of the query's answers by
-        the benchmark's rule; `prediction_id` is "" where the text is no candidate's name.
+        the rule; `prediction_id` is "" where the text is no candidate's name.
     """
     if "prediction_id" not in predictions:
         id_by_name = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
@@ -73,7 +89,7 @@ def with_hits(predictions: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFram
         predictions = predictions.assign(prediction_id=[id_by_name.get(name, "") for name in names])
     if "hit" in predictions:
         return predictions
-    normalise = find_rule(tables.normalise)
+    normalise = normalise or find_rule(tables.normalise)
     answers_by_query = {
         row.query_id: {normalise(answer) for answer in row.answers}
         for row in tables.queries.itertuples()

@@ -6,7 +6,7 @@ same relation may come before. See `engine.prompt_texts`, and `engine.writing` f
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -124,7 +124,7 @@ class Answering(Method):
             if form == "free"
             else self._rank_candidates(task, prompts, names)
         )
-        rule = _loose_rule(task) if form == "free" else task.normalise
+        rule = answers.loose(task.normalise) if form == "free" else task.normalise
         rows = []
         for query, ranked_texts in zip(task.queries.itertuples(), answers_by_query, strict=True):
             right_answers = {rule(answer) for answer in query.answers}
@@ -187,11 +187,6 @@ class Answering(Method):
 
     def _word_question(self, prompt: str) -> str:
         return self.settings.question.replace(PROMPT, prompt.replace(SLOT, BLANK))
-
-
-def _loose_rule(task: Task) -> Callable[[str], str]:
-    """The rule by which free answers are equal."""
-    return lambda text: answers.biolama(task.normalise(text))
 
 
 def _exclude_subjects(task: Task, facts: pd.DataFrame) -> pd.DataFrame:

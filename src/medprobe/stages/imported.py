@@ -11,7 +11,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.answers import biolama, find_rule, with_hits
+from medprobe.core.answers import find_rule, loose, with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.parts import fingerprint
@@ -96,24 +96,7 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
                 raise BadInput(where, problem, remedy)
     rows = table.assign(replicate="", prediction=table["prediction"].fillna("").astype(str))
     written = rows["written"].astype(bool)
-    parts = [with_hits(rows[~written], tables)]
-    if written.any():
-        parts.append(_with_loose_hits(rows[written], tables))
+    rule = loose(find_rule(tables.normalise))  # of free answers, as under `answering`
+    parts = [with_hits(rows[~written], tables), with_hits(rows[written], tables, rule)]
     whole = pd.concat(parts).sort_index().drop(columns="written").reset_index(drop=True)
     return whole.astype({"hit": bool})  # of an empty part it has no type
-
-
-def _with_loose_hits(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
-    """Mark which written texts equal an answer.
-
-    Letter case, punctuation and articles do not matter, as under `answering`: the rule is the
-    benchmark's, and that of BioLAMA's evaluator.
-    """
-    rule = find_rule(tables.normalise)
-    right = {
-        query.query_id: {biolama(rule(answer)) for answer in query.answers}
-        for query in tables.queries.itertuples()
-    }
-    pairs = zip(rows["query_id"], rows["prediction"], strict=True)
-    hits = [biolama(rule(text)) in right[query] for query, text in pairs]
-    return with_hits(rows.assign(hit=hits), tables)
