@@ -80,19 +80,11 @@ def rewire_folder(
     seed: int,
     executor: Executor = in_this_process,
 ) -> None:
-    """Rewire a checkpoint on a file of sentences.
+    """Rewire the checkpoint of a folder on a text file, one sentence per line.
 
-    Finished steps are kept in outputs/parts, so that a stopped run continues with the next step.
-
-    Args:
-        folder: the checkpoint.
-        sentences: a text file, one sentence per line.
-        target: the folder of the rewired checkpoints.
-        losses: a CSV file to write, the loss of each step.
-        settings: of the rewiring.
-        engine: device, precision and threads.
-        seed: of params.yaml.
-        executor: what runs the jobs.
+    Writes the folder `target` of rewired checkpoints and the CSV file `losses`, the loss of each
+    step. Finished steps are kept in outputs/parts, so that a stopped run continues with the next
+    step.
 
     Raises:
         BadInput: the sentence set is missing or too small, or the model has no mask token or no

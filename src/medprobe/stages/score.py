@@ -52,22 +52,19 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     main: set[System] = set()
     paths = prediction_tables(places.PREDICTIONS, params)
     metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
-    inputs = [_scoring_input(path, metadata[path.stem], params) for path in paths]
-    parts = [scores_part(*scoring_input) for scoring_input in inputs]
-    unscored = [number for number, part in enumerate(parts) if not part.is_file()]
-    jobs = [
-        Job(f"score {paths[number]}", inputs[number], _input_files(*inputs[number]))
-        for number in unscored
-    ]
-    sizes = [pq.read_metadata(path).num_rows for path in paths]
-    unscored_sizes = [sizes[number] for number in unscored]
-    with show_progress("score", sum(sizes), PREDICTIONS) as bar:
-        bar.advance_to(sum(sizes) - sum(unscored_sizes))
+    inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
+    parts = {path: scores_part(*inputs[path]) for path in paths}
+    sizes = {path: pq.read_metadata(path).num_rows for path in paths}
+    unscored = [path for path in paths if not parts[path].is_file()]
+    unscored_sizes = [sizes[path] for path in unscored]
+    jobs = [Job(f"score {path}", inputs[path], _input_files(*inputs[path])) for path in unscored]
+    with show_progress("score", sum(sizes.values()), PREDICTIONS) as bar:
+        bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
             write_scores(new_scores, parts[unscored[number]])
-    for number, path in enumerate(paths):
+    for path in paths:
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        table_scores: Scores = json.loads(parts[number].read_text(encoding="utf-8"))
+        table_scores: Scores = json.loads(parts[path].read_text(encoding="utf-8"))
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
         rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
         values.append(_select_main_values(rows, metadata[benchmark]))
@@ -100,14 +97,7 @@ def _score_input(scoring_input: ScoringInput) -> Scores:
 
 
 def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Return the rows of one result's main values.
-
-    They are each variant's macro mean of the main metric over the main subset.
-
-    Args:
-        rows: the result's rows, columns `metrics.results.COMPARISON`.
-        metadata: of its benchmark.
-    """
+    """Return the rows of each variant's macro mean of the main metric over the main subset."""
     main = select(rows, metric=primary_metric(rows, metadata), relation="macro")
     return main[main["subset"].isin(subsets(rows, metadata)[:1])]
 
@@ -123,15 +113,10 @@ def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, d
 
 
 def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The tables of variants that sweep over a setting.
-
-    Returns:
-        Tables `step, value` by name, `<benchmark>-<model>-<method>-<setting>`.
-    """
+    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in values.itertuples():
-        swept = sweep(row.method)
-        if swept:
+        if swept := sweep(row.method):
             setting, step = swept
             method = row.method.partition(":")[0]
             name = "-".join((row.benchmark, row.model, method, setting))
