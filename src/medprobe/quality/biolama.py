@@ -1,5 +1,6 @@
 """Expectations on BioLAMA's splits."""
 
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache
 
 import pandas as pd
@@ -16,16 +17,7 @@ def expect_facts_to_be_absent_from_table(
 
     A fact is relation, subject and answers, by id; the other table has these columns too.
     """
-    relation, subject, answers = rows.columns
-    other_facts = {
-        (row[relation], row[subject], answer)
-        for _, row in context.tables[other].iterrows()
-        for answer in row[answers]
-    }
-    return [
-        all((row[relation], row[subject], answer) not in other_facts for answer in row[answers])
-        for _, row in rows.iterrows()
-    ]
+    return _are_absent(rows, context.tables[other], lambda identifier: identifier)
 
 
 @row_check
@@ -37,25 +29,20 @@ def expect_named_facts_to_be_absent_from_table(
     A fact is relation, subject and answers, by name; the other table has these columns too. Names
     are compared without regard to case, punctuation, a final s and the order of words.
     """
-    relation, subject, answers = rows.columns
-    words = cache(_words)
-    table = context.tables[other]
-    other_facts = {
-        (relation_name, words(subject_name), words(answer))
-        for relation_name, subject_name, names in zip(
-            table[relation], table[subject], table[answers], strict=True
-        )
-        for answer in names
-    }
-    return [
-        all(
-            (relation_name, words(subject_name), words(answer)) not in other_facts
-            for answer in names
-        )
-        for relation_name, subject_name, names in zip(
-            rows[relation], rows[subject], rows[answers], strict=True
-        )
-    ]
+    return _are_absent(rows, context.tables[other], cache(_words))
+
+
+def _are_absent(
+    rows: pd.DataFrame, other: pd.DataFrame, key: Callable[[str], Hashable]
+) -> list[bool]:
+    """Whether no fact of each row is in the other table, by the keys of subjects and answers."""
+
+    def facts(table: pd.DataFrame) -> Iterator[set[Hashable]]:
+        for relation, subject, answers in table[[*rows.columns]].itertuples(index=False, name=None):
+            yield {(relation, key(subject), key(answer)) for answer in answers}
+
+    other_facts = set[Hashable]().union(*facts(other))
+    return [other_facts.isdisjoint(facts_of_row) for facts_of_row in facts(rows)]
 
 
 def _words(name: str) -> tuple[str, ...]:
