@@ -38,12 +38,13 @@ from medprobe.sources import (
 Read = Callable[[Path], object]  # reads a source of a data folder
 
 
-def _chemdner(data: Path) -> object:
-    return entities.read_names(data / "entities/c.annotations.txt")
+def _file(name: str, read: Read) -> tuple[str, Read]:
+    """A file to damage, which is read alone."""
+    return name, lambda data: read(data / name)
 
 
-def _medlama(folder: Path) -> object:
-    return medlama.read_queries(folder / "may_treat_2.csv", "may_treat")
+def _notes(path: Path) -> object:
+    return list(notes.read(path, Counter()))
 
 
 def _biolama(data: Path) -> object:
@@ -54,16 +55,6 @@ def _biolama(data: Path) -> object:
 
 def _pubmed(folder: Path) -> object:
     return [list(pubmed.read_records(path)) for path in pubmed.list_files(folder)]
-
-
-def _facts(ending: str) -> tuple[str, Read]:
-    name = f"tables/facts.{ending}"
-    return name, lambda data: list(facts.read(data / name))
-
-
-def _templates(ending: str) -> tuple[str, Read]:
-    name = f"tables/templates.{ending}"
-    return name, lambda data: facts.read_templates(data / name)
 
 
 def _ratings(ending: str) -> tuple[str, Read]:
@@ -81,7 +72,7 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
     ),
     "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.read_mrsty(d / "umls", rrf.MRSTY)),
     "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
-    "MedLAMA": ("released/may_treat_2.csv", lambda d: _medlama(d / "released")),
+    "MedLAMA": _file("released/may_treat_2.csv", lambda f: medlama.read_queries(f, "may_treat")),
     "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),
     "BioLAMA's prompts": (
         "biolama/ctd/prompts/manual.jsonl",
@@ -96,26 +87,14 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
     "SQuAD": ("lama/Squad/test.jsonl", lambda d: list(lama.read_squad(d / "lama"))),
     "LAMA's templates": ("lama/relations.jsonl", lambda d: lama.read_templates(d / "lama")),
     "PubMed": ("pubmed/*.xml.gz", lambda d: _pubmed(d / "pubmed")),
-    "an entity list": (
-        "entities/chemicals.txt",
-        lambda d: entities.read_names(d / "entities/chemicals.txt"),
-    ),
-    "CHEMDNER": ("entities/c.annotations.txt", _chemdner),
-    "notes": (
-        "notes/NOTEEVENTS.csv",
-        lambda d: list(notes.read(d / "notes/NOTEEVENTS.csv", Counter())),
-    ),
-    "zipped notes": (
-        "notes/NOTEEVENTS.csv.gz",
-        lambda d: list(notes.read(d / "notes/NOTEEVENTS.csv.gz", Counter())),
-    ),
+    "an entity list": _file("entities/chemicals.txt", entities.read_names),
+    "CHEMDNER": _file("entities/c.annotations.txt", entities.read_names),
+    "notes": _file("notes/NOTEEVENTS.csv", _notes),
+    "zipped notes": _file("notes/NOTEEVENTS.csv.gz", _notes),
     "articles": ("articles/*.xml", lambda d: list(articles.read(d / "articles", Counter()))),
     "texts": ("texts/a.jsonl", lambda d: list(texts.read(d / "texts", Counter()))),
     "plain texts": ("texts/b.txt", lambda d: list(texts.read(d / "texts", Counter()))),
-    "sentences": (
-        "sentences/set-0.txt",
-        lambda d: sentences.read_sentences(d / "sentences/set-0.txt"),
-    ),
+    "sentences": _file("sentences/set-0.txt", sentences.read_sentences),
     "cui2vec": (
         "cui2vec/cui2vec_pretrained.csv",
         lambda d: cui2vec.read(d / "cui2vec/cui2vec_pretrained.csv", d.parent / "cache"),
@@ -125,18 +104,20 @@ READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, 
         "mediqa/mednli_bionlp19_shared_task_ground_truth.csv",
         lambda d: mednli.read(d / "mednli", d / "mediqa"),
     ),
-    "the annotation": (
-        "diskne/annotation.csv",
-        lambda d: annotation.read_sheet(d / "diskne/annotation.csv"),
+    "the annotation": _file("diskne/annotation.csv", annotation.read_sheet),
+    "the released annotation": _file(
+        "released/DisknE_symptoms_annotation.csv", annotation.read_released
     ),
-    "the released annotation": (
-        "released/DisknE_symptoms_annotation.csv",
-        lambda d: annotation.read_released(d / "released/DisknE_symptoms_annotation.csv"),
-    ),
-    **{f"facts in {ending}": _facts(ending) for ending in ("csv", "tsv", "jsonl", "parquet")},
-    **{f"templates in {ending}": _templates(ending) for ending in ("csv", "json")},
+    **{
+        f"facts in {ending}": _file(f"tables/facts.{ending}", lambda f: list(facts.read(f)))
+        for ending in ("csv", "tsv", "jsonl", "parquet")
+    },
+    **{
+        f"templates in {ending}": _file(f"tables/templates.{ending}", facts.read_templates)
+        for ending in ("csv", "json")
+    },
     **{f"ratings in {ending}": _ratings(ending) for ending in ("csv", "xlsx")},
-    "LIPID's prompts": ("released/LIPID.json", lambda d: lipid.read(d / "released/LIPID.json")),
+    "LIPID's prompts": _file("released/LIPID.json", lipid.read),
 }
 
 
