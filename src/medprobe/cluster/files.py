@@ -14,7 +14,7 @@ def pack(path: Path) -> Files:
 
 
 def unpack(files: Files, path: Path) -> None:
-    """Write what `pack` gave to `path`, all at once."""
+    """Write what `pack` gave to `path`, all at once, in place of what is there."""
     with replacing(path) as scratch:
         if "." not in files:
             scratch.mkdir()
@@ -25,18 +25,14 @@ def unpack(files: Files, path: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Link a file, or the files below a folder. The source keeps what the target loses."""
+    """Replace `target` by links to a file, or to the files below a folder."""
+    if target.is_dir():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
     if source.is_dir():
         target.mkdir(parents=True)
     for file in list_files(source):
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(file.resolve())
-
-
-def clear(path: Path) -> None:
-    """Remove a file, a link or a folder, if there is one."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from medprobe.cluster.files import Files, clear, link, pack, unpack
+from medprobe.cluster.files import Files, link, pack, unpack
 from medprobe.core import errors
 from medprobe.core.code import ROOT
 from medprobe.core.executor import Job
@@ -77,7 +77,6 @@ class Worker:
         """Do a job whose inputs have these fingerprints; `contents` is what was sent of them."""
         try:
             for path, files in zip(sent, contents, strict=True):
-                clear(self.folder / path)
                 unpack(files, self.folder / path)
                 self.placed[path] = stamps[path]
             if lacks := tuple(path for path in stamps if not self._has(path, stamps[path])):
@@ -104,7 +103,6 @@ class Worker:
         if not source.exists() or fingerprint([source]) != stamp:
             return False
         if target != source:  # as absolute paths are
-            clear(target)
             link(source, target)
         self.placed[path] = stamp
         return True
