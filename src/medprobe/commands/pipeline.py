@@ -1,8 +1,8 @@
 """`medprobe pipeline`: write dvc.yaml from its template and the code.
 
 The template contains the stages. The code fills in the sources of each builder, the kinds of model
-of each method, and what stands for the code on which a stage's numbers depend. In a clone, that is a
-list of the files that the stage imports, with their hashes. The stage `code` writes these lists. In a
+of each method, and what stands for the code on which a stage's numbers depend. In a clone, this is
+a list of the files that the stage imports, with their hashes; the stage `code` writes it. In a
 project outside a clone, it is requirements.lock, which is written too, with the installed versions.
 For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
 hash of its code. A plugin of the project itself is named by its files.
@@ -94,7 +94,7 @@ def _version(name: str) -> str:
 
 def text() -> str:
     """Render dvc.yaml."""
-    return _render(code)
+    return _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
 
 
 def code_lists() -> dict[Path, str]:
@@ -110,7 +110,7 @@ def code_lists() -> dict[Path, str]:
         files[_list_path(stage, plugins)] = [path for path in paths if _is_ours(path)]
         return []
 
-    _render(collect)
+    _render(collect, lambda _: [])
     hash_of = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
     return {
         name: "".join(f"{hash_of(path)}  {path.as_posix()}\n" for path in paths)
@@ -128,15 +128,22 @@ def write_code_lists() -> None:
 
 def _list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
     """The path of the list of a stage's code, such as `outputs/code/build-medlama.txt`."""
-    return CODE / f"{'-'.join([stage, *(name for names in plugins.values() for name in names)])}.txt"
+    return (
+        CODE / f"{'-'.join([stage, *(name for names in plugins.values() for name in names)])}.txt"
+    )
 
 
 def _is_ours(path: Path) -> bool:
     return path.is_relative_to(SOURCES)
 
 
-def _render(code_of: Callable[..., list[str]]) -> str:
-    """Fill in the template, with a function that returns what stands for a stage's code."""
+def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
+    """Fill in the template.
+
+    Args:
+        code_of: Returns the paths that stand for the code of a stage, as `code` does.
+        suites: Returns the folders of the suites of a builder.
+    """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -161,7 +168,7 @@ def _render(code_of: Callable[..., list[str]]) -> str:
         code=code_of,
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,
-        suites=lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
+        suites=suites,
     )
 
 

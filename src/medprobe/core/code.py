@@ -1,6 +1,7 @@
 """The files that a piece of code depends on, of this package and of plugins, by its imports.
 
-The part cache keys its parts by these files, and the stage `code` lists them for each stage. Both use `closure`, so that they cannot disagree.
+The part cache keys its parts by these files, and the stage `code` lists them for each stage. Both
+use `closure`, so that they cannot disagree.
 """
 
 import ast
