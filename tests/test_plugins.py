@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 import medprobe
 from medprobe import benchmarks, fork_server, methods, metrics
@@ -131,6 +132,16 @@ def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> No
     point = plugins.find_plugins("methods")["longest_first"]
     files = [path.relative_to(lab).as_posix() for path in code.plugin_files(point)]
     assert files == ["lab/methods.py", "lab/order.py"]  # relative imports are followed
+
+
+def test_in_a_clone_the_lists_of_code_are_made_again_after_an_edit_of_a_plugin(home: Path) -> None:
+    Path("src").mkdir()
+    Path("src/medprobe").symlink_to(code.ROOT)
+    stages = yaml.safe_load(pipeline.text())["stages"]
+    assert {"src/medprobe", METHOD, METRIC} <= set(stages["code"]["deps"])
+    code_list = "outputs/code/probe-shortest_first.txt"
+    assert {METHOD, code_list} <= set(stages["probe-shortest_first"]["deps"])
+    assert "src/medprobe/core/tables.py" in pipeline.code_lists()[Path(code_list)]
 
 
 def test_plugins_share_code_in_a_file_of_their_folder(home: Path) -> None:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from dvc.repo import Repo
 
+from medprobe.commands import pipeline
 from medprobe.commands.plan import plan
 from medprobe.commands.stale_stages import Stage, find_stale_stages
 from medprobe.core.errors import BadInput
@@ -29,6 +30,21 @@ stages:
   probe:
     cmd: cat built trained > probed
     deps: [built, trained]
+    outs: [probed]
+"""
+CODE_STAGES = """\
+stages:
+  code:
+    cmd: "true"
+    deps: [src]
+    outs: [outputs/code: {persist: true}]
+  train:
+    cmd: touch trained
+    deps: [outputs/code/train.txt]
+    outs: [trained]
+  probe:
+    cmd: touch probed
+    deps: [outputs/code/probe.txt]
     outs: [probed]
 """
 PROBE = "cat built trained > probed"
@@ -71,6 +87,31 @@ def test_changed_data_are_taken_down_first() -> None:
         "data.dvc": Stage("now", None, ()),
         "build": Stage("now", "cp data/facts built", ("data.dvc",)),
         "probe": Stage("after build", PROBE, ("build",)),
+    }
+
+
+def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists = {Path(f"outputs/code/{name}.txt"): name for name in ("train", "probe")}
+
+    def write(texts: dict[Path, str]) -> None:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    write({**lists, Path("src/code.py"): "x = 1"})
+    Path("dvc.yaml").write_text(CODE_STAGES)
+    with Repo() as repo:
+        repo.reproduce()
+    Path("src/code.py").write_text("x = 2")
+    monkeypatch.setattr(pipeline, "code_lists", lambda: lists)
+    assert find_stale_stages() == {"code": Stage("now", "true", ())}
+    changed = {**lists, Path("outputs/code/probe.txt"): "probe, changed"}
+    monkeypatch.setattr(pipeline, "code_lists", lambda: changed)
+    assert find_stale_stages() == {
+        "code": Stage("now", "true", ()),
+        "probe": Stage("now", "touch probed", ("code",)),
     }
 
 

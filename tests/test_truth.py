@@ -1,8 +1,8 @@
-"""dvc.yaml tells the truth: after an edit, `dvc status` names the stages whose numbers may change,
-all of them and no others.
+"""dvc.yaml tells the truth: after an edit, and the stage `code` where the edit is of code, `dvc
+status` names the stages whose numbers may change, all of them and no others.
 
 The project here has every stage of the project's own dvc.yaml and params.yaml. Its outputs are
-stand-ins, which DVC is told are up to date: what is asked is what an edit makes stale.
+stand-ins but for the lists of code, and recorded as up to date.
 """
 
 import shutil
@@ -18,6 +18,7 @@ import yaml
 from dvc.repo import Repo
 
 from medprobe.commands import pipeline
+from medprobe.commands.stale_stages import find_stale_stages
 from medprobe.testing.project import NEEDED_SECTIONS
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / name, target)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     with opened(folder) as repo:
+        pipeline.write_code_lists()
         for output in [*repo.index.outs, *repo.index.deps]:
             stand_in(Path(output.fs_path))
         repo.commit(force=True)
@@ -178,26 +180,40 @@ def edited(repo: Repo, names: Iterable[str]) -> Iterator[None]:
             if not name.startswith(SRC):
                 path.chmod(0o644)
             path.unlink()  # outputs may be links into DVC's cache
-            path.write_bytes(before + b"\n# a comment\n")
+            path.write_bytes(before + (b"\n" if path.suffix == ".json" else b"\n# a comment\n"))
         yield
 
 
 def test_edited_files_that_no_stage_follows(repo: Repo) -> None:
     with edited(repo, [name for name, patterns in FILES.items() if not patterns]):
-        assert not stale(repo)
+        assert stale(repo) == {"code"}
+        assert find_stale_stages().keys() == {"code"}
 
 
 @pytest.fixture(scope="module")
 def changed_paths(repo: Repo) -> dict[str, set[Path]]:
-    """The dependencies and outputs that `dvc status` names of each stage, after all edits."""
-    with edited(repo, [name for name, patterns in FILES.items() if patterns]), repo.lock:
-        states = {stage.addressing: stage.status() for stage in repo.index.stages}
+    """The dependencies and outputs that `dvc status` names of each stage, after all edits.
+
+    For a list of code, they are the files whose lines changed.
+    """
+    before = pipeline.code_lists()
+    with edited(repo, [name for name, patterns in FILES.items() if patterns]):
+        pipeline.write_code_lists()
+        after = pipeline.code_lists()
+        with repo.lock:
+            states = {stage.addressing: stage.status() for stage in repo.index.stages}
+    pipeline.write_code_lists()
+    changed_lines = {
+        path: {
+            Path(line.split()[1]) for line in {*text.splitlines()} - {*before[path].splitlines()}
+        }
+        for path, text in after.items()
+    }
     paths: dict[str, set[Path]] = {}
     for name, state in states.items():
         for change in state.get(name, []):
-            paths.setdefault(name, set()).update(
-                Path(p) for by_path in change.values() for p in by_path
-            )
+            for path in (Path(text) for by_path in change.values() for text in by_path):
+                paths.setdefault(name, set()).update(changed_lines.get(path, {path}))
     return paths
 
 
@@ -205,7 +221,16 @@ def changed_paths(repo: Repo) -> dict[str, set[Path]]:
 def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: str) -> None:
     folders = {Path(name), *Path(name).parents}
     names = {stage for stage, paths in changed_paths.items() if paths & folders}
-    assert names == matching(repo, FILES[name])
+    lists_code = {"code"} if name.startswith(SRC) else set()
+    assert names == matching(repo, FILES[name]) - {"code"} | lists_code
+
+
+def test_an_edit_of_code_is_planned_before_the_stage_code_runs(repo: Repo) -> None:
+    with edited(repo, [f"{SRC}/methods/xfactr.py"]):
+        stages = find_stale_stages()
+    probes = matching(repo, ["probe-xfactr*"])
+    assert {name for name, stage in stages.items() if stage.reason == "now"} == {"code", *probes}
+    assert all("code" in stages[name].needs for name in probes)
 
 
 def matching(repo: Repo, patterns: list[str]) -> set[str]:
@@ -292,7 +317,7 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
         with opened(project) as repo:
             stale_stages = stages(repo)
     assert stale_stages == {
-        *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
+        *("check", "code", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
         *(
             "baseline-lama@lama",
             "probe-perplexity-causal@mine-lama",

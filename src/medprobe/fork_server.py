@@ -2,9 +2,8 @@
 
 Most of a small stage's time goes into importing PyTorch, transformers and MLflow. `medprobe repro`
 starts the server where stages are left to run, and asks it for each `dvc`; the script `medprobe`
-asks it too. A fork takes over the arguments, folder, environment and standard streams of its
-client. Where no server listens, or the client's environment is another than the server's, which
-libraries read when they are imported, the command runs in a process of its own.
+asks it too. A fork takes over its client's arguments, folder, environment and standard streams.
+A command runs in a process of its own if no server listens, or its environment differs.
 """
 
 import fcntl
@@ -20,9 +19,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
+from importlib import import_module, metadata
 from typing import Any, Final
 
 SOCKET: Final = "MEDPROBE_FORK_SERVER"  # the variable that says where the server listens
@@ -55,7 +52,7 @@ def start(environment: Mapping[str, str], group: int | None = None) -> Iterator[
         yield environment
         return
     with tempfile.TemporaryDirectory(prefix="medprobe-") as folder:
-        address = str(Path(folder) / "socket")
+        address = f"{folder}/socket"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(address)
             listener.listen(64)
@@ -117,7 +114,7 @@ def _answer(connection: socket.socket, variables: Mapping[str, str]) -> None:
     with connection.makefile("rb") as received:
         request = received.read(int.from_bytes(size, "big"))
     script, arguments, folder, environment = json.loads(request)
-    scripts = entry_points(group="console_scripts", name=script)
+    scripts = metadata.entry_points(group="console_scripts", name=script)
     if not scripts or _shared(environment) != variables:
         os._exit(0)
     connection.sendall(ACCEPTED)
@@ -136,8 +133,7 @@ def _answer(connection: socket.socket, variables: Mapping[str, str]) -> None:
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
     status: Any = 1
     try:
-        command = next(iter(scripts)).load()
-        # Called, `medprobe` would ask the server again.
+        command = next(iter(scripts)).load()  # `medprobe`, called, would ask the server again
         status = (command.main if script == "medprobe" else command)() or 0
     except SystemExit as end:
         status = end.code or 0

@@ -127,6 +127,14 @@ def check_() -> None:
         scratch.write_text("checked\n", encoding="utf-8")
 
 
+@stages.command(epilog=example("medprobe stages code"))
+def code() -> None:
+    """List the files of the package on which each stage depends."""
+    from medprobe.commands.pipeline import write_code_lists
+
+    write_code_lists()
+
+
 @stages.command(epilog=example("medprobe stages build --benchmark medlama"))
 @add_options("benchmark")
 def build(benchmark: str) -> None:

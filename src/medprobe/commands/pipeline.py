@@ -1,15 +1,18 @@
 """`medprobe pipeline`: write dvc.yaml from its template and the code.
 
-The template contains the stages. The code fills in the files on which a stage's numbers depend, the
-sources of each builder, and the kinds of model of each method. In a project outside a clone,
-requirements.lock replaces the code as a dependency: it is written too, with the installed versions.
+The template contains the stages. The code fills in the sources of each builder, the kinds of model
+of each method, and what stands for the code on which a stage's numbers depend. In a clone, this is
+a list of the files that the stage imports, with their hashes; the stage `code` writes it. In a
+project outside a clone, it is requirements.lock, which is written too, with the installed versions.
 For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
 hash of its code. A plugin of the project itself is named by its files.
 """
 
+import hashlib
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -18,18 +21,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import (
-    PACKAGE,
-    ROOT,
-    closure,
-    closure_candidates,
-    module_file,
-    plugin_files,
-)
+from medprobe.core.code import PACKAGE, ROOT, closure, module_file, plugin_files
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
-from medprobe.core.places import CHECKED, EXPECTATIONS, NAMED
+from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, NAMED
 from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.quality.suites import folders
 
@@ -98,6 +94,56 @@ def _version(name: str) -> str:
 
 def text() -> str:
     """Render dvc.yaml."""
+    return _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
+
+
+def code_lists() -> dict[Path, str]:
+    """List the files of the package on which each stage's numbers depend.
+
+    Returns:
+        The path of each list, and its text: a line per file, as `sha256sum` writes it.
+    """
+    files: dict[Path, list[Path]] = {}
+
+    def collect(stage: str, **plugins: list[str]) -> list[str]:
+        paths = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins, root=SOURCES)
+        files[_list_path(stage, plugins)] = [path for path in paths if _is_ours(path)]
+        return []
+
+    _render(collect, lambda _: [])
+    hash_of = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
+    return {
+        name: "".join(f"{hash_of(path)}  {path.as_posix()}\n" for path in paths)
+        for name, paths in files.items()
+    }
+
+
+def write_code_lists() -> None:
+    """Write the lists of the code in the folder `outputs/code`."""
+    with replacing(CODE) as scratch:
+        scratch.mkdir()
+        for path, content in code_lists().items():
+            (scratch / path.name).write_text(content, encoding="utf-8")
+
+
+def _list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
+    """The path of the list of a stage's code, such as `outputs/code/build-medlama.txt`."""
+    return (
+        CODE / f"{'-'.join([stage, *(name for names in plugins.values() for name in names)])}.txt"
+    )
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_relative_to(SOURCES)
+
+
+def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
+    """Fill in the template.
+
+    Args:
+        code_of: Returns the paths that stand for the code of a stage, as `code` does.
+        suites: Returns the folders of the suites of a builder.
+    """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -117,36 +163,35 @@ def text() -> str:
         tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
         named=NAMED.as_posix(),
-        code=code,
+        listed=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
+        lists=CODE.as_posix(),
+        code=code_of,
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,
-        suites=lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
+        suites=suites,
     )
 
 
 def code(stage: str, **plugins: list[str]) -> list[str]:
-    """List the code on which a stage's numbers depend.
+    """Return the paths that stand for the code on which a stage's numbers depend.
 
-    It is the libraries, files of the package, files of the project's plugins, and the locks of
-    installed plugins. If all files of a folder of the package count, the folder replaces them: each
-    line in dvc.lock costs DVC time.
+    They are the lock of the libraries, the list of the package's files, the files of the project's
+    own plugins, and the locks of installed plugins.
 
     >>> code("build", benchmarks=["medlama"])[0]
     'requirements.lock'
     """
-    files = closure(f"medprobe.stages.{stage}", plugins=plugins)
-    package_files = [file for file in files if file.is_relative_to(ROOT)]
-    dependencies: dict[str, None] = {}
-    for file in package_files if _is_clone() else []:
-        path = file
-        for folder in file.parents:
-            if folder == ROOT or not closure_candidates(folder) <= set(files):
-                break
-            path = folder
-        dependencies[(SOURCES / path.relative_to(ROOT)).as_posix()] = None
-    dependencies |= dict.fromkeys(path.as_posix() for path in files if not path.is_absolute())
-    dependencies |= dict.fromkeys(_locks(files, plugins))
-    return [LIBRARIES.as_posix(), *dependencies]
+    files = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins)
+    dependencies = [LIBRARIES, *([_list_path(stage, plugins)] if _is_clone() else [])]
+    dependencies += [path for path in files if not path.is_absolute()]
+    return [*(path.as_posix() for path in dependencies), *dict.fromkeys(_locks(files, plugins))]
+
+
+def _plugins_of_all_kinds() -> list[str]:
+    """The files of the project's own plugins, and the locks of installed plugins."""
+    plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
+    own = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
+    return sorted(path.as_posix() for path in own | {x.lock for x in plugins if x.lock})
 
 
 def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
@@ -159,19 +204,21 @@ def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
 
 
 def yaml_list(names: list[str], indent: int) -> str:
-    """Format names as a YAML list, with line breaks.
+    """Format names as a YAML list under the key `deps`, with line breaks if it is long.
 
     >>> print(yaml_list(["data/umls", "src/medprobe/errors.py"], 2))
-    [
-        data/umls, src/medprobe/errors.py]
+    [data/umls, src/medprobe/errors.py]
     """
-    blank = " " * indent
-    quoted = [f'"{name}"' if "$" in name else name for name in names]
+    names = [f'"{name}"' if "$" in name else name for name in names]
+    line = f"[{', '.join(names)}]"
+    if indent + len("deps: ") + len(line) <= WIDTH:
+        return line
+    blank = " " * (indent + 2)
     body = textwrap.fill(
-        ", ".join(quoted) + "]",
+        line[1:],
         WIDTH,
-        initial_indent=f"{blank}  ",
-        subsequent_indent=f"{blank}  ",
+        initial_indent=blank,
+        subsequent_indent=blank,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -3,9 +3,11 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from medprobe.core.errors import BadInput
+
+CODE: Final = "code"  # the stage that lists the code on which the others depend
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,11 @@ def _stale_stages(repo: Any) -> dict[str, Stage]:
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    changed_names = sorted(set(repo.status()) & set(stages))
-    reasons = dict.fromkeys(changed_names, "now")
-    for name in changed_names:
+    changed = set(repo.status()) & set(stages)
+    if CODE in changed:
+        changed |= _stages_of_changed_code(repo)
+    reasons = dict.fromkeys(sorted(changed), "now")
+    for name in sorted(changed - {CODE}):
         for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
             reasons.setdefault(dependent.addressing, f"after {name}")
     stale = {}
@@ -94,3 +98,19 @@ def _stale_stages(repo: Any) -> dict[str, Stage]:
             stale_needs = tuple(need for need in needs if need in reasons)
             stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
     return stale
+
+
+def _stages_of_changed_code(repo: Any) -> set[str]:
+    """Return the stages whose lists of code the stage `code` will change."""
+    from medprobe.commands.pipeline import code_lists
+
+    changed = {
+        str(path.resolve())
+        for path, text in code_lists().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+    return {
+        stage.addressing
+        for stage in repo.index.stages
+        if any(dependency.fs_path in changed for dependency in stage.deps)
+    }

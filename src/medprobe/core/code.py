@@ -1,7 +1,7 @@
 """The files that a piece of code depends on, of this package and of plugins, by its imports.
 
-The part cache keys its parts by these files, and dvc.yaml lists them as dependencies of its stages.
-Both use `closure`, so that they cannot disagree.
+The part cache keys its parts by these files, and the stage `code` lists them for each stage. Both
+use `closure`, so that they cannot disagree.
 """
 
 import ast
@@ -16,8 +16,7 @@ from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
 
 PACKAGE: Final = "medprobe"
 ROOT: Final = Path(__file__).parent.parent
-# Modules that only write messages: progress and errors. No number depends on them. .dvcignore lists
-# their files.
+# Modules that only write messages: progress and errors. No number depends on them.
 MESSAGE_MODULES: Final = ("medprobe.core.errors", "medprobe.core.progress")
 
 
@@ -75,13 +74,6 @@ def closure(
         if path.name == "__init__.py":
             files.update(dict.fromkeys(_data(path.parent)))
     return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
-
-
-def closure_candidates(folder: Path) -> set[Path]:
-    """Return the files of a folder of the package that `closure` can return."""
-    messages = {module_file(name) for name in MESSAGE_MODULES}
-    files = {path for path in list_files(folder) if path.suffix != ".pyc"}
-    return {path for path in files - messages if path.suffix != ".py" or _has_code(path)}
 
 
 def module_file(name: str) -> Path:

@@ -16,6 +16,7 @@ MODELS = Path("outputs/models")
 REWIRED = Path("outputs/rewired")
 LOSSES = Path("outputs/losses")  # of rewiring, by step
 PREDICTIONS = Path("outputs/predictions")
+CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # time, machine and versions of each result
