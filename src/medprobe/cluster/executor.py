@@ -27,15 +27,10 @@ RAY_SETTINGS: Final = {
 
 
 class Cluster:
-    """The executor.
+    """The executor. Its workers stay for further calls of the same work, until the block ends.
 
-    Its workers stay from one call to the next of the same work, and leave at the end of the block.
-    Each reserves the memory that its largest input needs.
-
-    A part is done again by another worker, three times at most, where its worker is lost or it
-    fails by another error than BadInput. Raises BadInput where there is no cluster, no node is
-    large enough, a worker has other versions than this process, or a part is given up, with its
-    name.
+    Calls raise BadInput where there is no cluster, no node is large enough, a worker has other
+    versions than this process, or a part is given up.
     """
 
     def __init__(self, engine: EngineParams) -> None:
