@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +22,6 @@ from lxml import etree
 TEXT: Final = re.compile(r"[^\W\d_]{2}.* .*[^\W\d_]{2}", re.DOTALL)  # two words and more
 WORD: Final = "zq[0-9a-f]{10}"
 UNMARKED: Final = {"MRSTY.RRF", "other-entities.txt"}  # of semantic types; of single names
-
-Plant = Callable[[str], str]
 
 
 def plant_canaries(data: Path) -> Counter[str]:
@@ -90,10 +89,6 @@ def _csv(content: bytes, mark: Callable[[str, str], str], delimiter: str = ",") 
     return out.getvalue().encode()
 
 
-def _tsv(content: bytes, mark: Callable[[str, str], str]) -> bytes:
-    return _csv(content, mark, "\t")
-
-
 def _parquet(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     out = io.BytesIO()
     _frame(pd.read_parquet(io.BytesIO(content)), mark).to_parquet(out)
@@ -118,16 +113,16 @@ def _txt(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     return _lines(content, lambda line: "\t".join(mark(cell, "line") for cell in line.split("\t")))
 
 
-def _lines(content: bytes, change: Plant) -> bytes:
+def _lines(content: bytes, change: Callable[[str], str]) -> bytes:
     return "".join(f"{change(line)}\n" for line in content.decode().split("\n")[:-1]).encode()
 
 
-FORMS: Final = {
+FORMS: Final[dict[str, Callable[[bytes, Callable[[str, str], str]], bytes]]] = {
     ".xml": _xml,
     ".json": _json,
     ".jsonl": _jsonl,
     ".csv": _csv,
-    ".tsv": _tsv,
+    ".tsv": partial(_csv, delimiter="\t"),
     ".parquet": _parquet,
     ".xlsx": _xlsx,
     ".RRF": _rrf,
