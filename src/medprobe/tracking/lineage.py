@@ -67,9 +67,9 @@ def hashes(
     paths: Collection[str] | None = None, lock: Path = LOCK, data: Path = DATA
 ) -> dict[str, str]:
     """DVC's hashes of the data folder and of stages' outputs: of all, or of these `paths`."""
-    outs = _list(_mapping(_text(data)), "outs")
+    outs = _mapping(_text(data)).get("outs", [])
     for stage in _stages(lock, paths):
-        outs += _list(stage, "outs")
+        outs += stage.get("outs", [])
     hash_by_path = {
         str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()
     }
@@ -78,14 +78,9 @@ def hashes(
 
 def outs(file: Path) -> list[str]:
     """The outputs that DVC's records in a file name: in dvc.lock, or one of its cache of runs."""
-    try:
-        content = _mapping(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    stages = content.get("stages", {"": content})
-    records = stages.values() if isinstance(stages, dict) else ()
-    listed = [out for stage in records if isinstance(stage, dict) for out in _list(stage, "outs")]
-    return [str(out["path"]) for out in listed if "path" in out]
+    content = _mapping(_text(file))
+    records = content.get("stages", {"": content}).values()
+    return [out["path"] for record in records for out in record.get("outs", []) if "path" in out]
 
 
 def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
@@ -106,10 +101,9 @@ def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
     """
     path = out.as_posix()
     for stage in _stages(lock, [path]):
-        if any(output.get("path") == path for output in _list(stage, "outs")):
-            params = stage.get("params")
-            settings = params.get("params.yaml") if isinstance(params, dict) else None
-            return flat(settings) if isinstance(settings, dict) else None
+        if any(output.get("path") == path for output in stage.get("outs", [])):
+            settings = stage.get("params", {}).get("params.yaml")
+            return flat(settings) if settings else None
     return None
 
 
@@ -182,14 +176,7 @@ def _stages(lock: Path, paths: Collection[str] | None = None) -> Iterator[dict[s
     for record in RECORD.split(_text(lock))[1:]:
         outs = record.partition("\n    outs:")[2]
         if paths is None or any(path in outs for path in paths):
-            yield from (stage for stage in _mapping(record).values() if isinstance(stage, dict))
-
-
-def _list(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    listed = content.get(key)
-    return (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
+            yield from _mapping(record).values()
 
 
 def _mapping(text: str) -> dict[str, Any]:
