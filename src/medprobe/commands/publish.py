@@ -61,13 +61,7 @@ def _write_project(project: Path, folder: Path) -> None:
         params = params.model_copy(update={"track": track})
         compare(params, folder, texts=None, executor=in_processes)
         file = shared.of_project(Path())
-        shared.write(file, folder / shared.NAME)
-        for result in file.results:
-            table = shared.units(Path(), result)
-            if table is not None:
-                path = folder / shared.UNITS / result.table
-                path.parent.mkdir(parents=True, exist_ok=True)
-                table.to_parquet(path, index=False)
+        shared.write(file, shared.units({Path(): file}), folder)
 
 
 def _write_merged(paths: Sequence[Path], folder: Path) -> None:

@@ -31,9 +31,9 @@ IMPORTED: Final = (
 
 
 def cards(file: ResultsFile) -> dict[str, str]:
-    """Write the card of each model, baselines aside."""
+    """Write the card of each model, baselines aside: path -> Markdown."""
     models = sorted({result.model for result in file.results} - {BASELINE})
-    return {model: _card(file, model) for model in models}
+    return {f"{model}.md": _card(file, model) for model in models}
 
 
 def _card(file: ResultsFile, model: str) -> str:

@@ -1,6 +1,8 @@
 """Results in the form of Every Eval Ever, version 0.3, a schema that evaluation programs share."""
 
+import json
 import math
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,33 +13,26 @@ VERSION: Final = "0.3.0"
 MEAN: Final = "macro"  # the mean over relations
 
 
-def records(
-    file: ResultsFile, organization: str, created: float
-) -> Iterator[tuple[ResultRecord, dict]]:
-    """Convert each result to one record.
+def records(file: ResultsFile, organization: str) -> dict[str, str]:
+    """Convert each result to a record, which is valid by the schema.
 
-    Args:
-        file: Results of one or several projects.
-        organization: Name of the organization that gives the results.
-        created: Time of the conversion, in seconds since 1970.
-
-    Yields:
-        A result and its record, which is valid by the schema.
+    Returns:
+        Path -> JSON.
 
     Source:
         Every Eval Ever, arXiv 2606.14516.
     """
-    for result in file.results:
-        benchmark = file.benchmarks[result.benchmark]
-        yield result, _record(file, result, benchmark, organization, f"{created:.0f}")
+    created = f"{time.time():.0f}"
+    return {
+        f"{result.benchmark}/{result.model}/{result.method}.json": (
+            json.dumps(_record(file, result, organization, created), indent=1) + "\n"
+        )
+        for result in file.results
+    }
 
 
 def _record(
-    file: ResultsFile,
-    result: ResultRecord,
-    benchmark: BenchmarkRecord,
-    organization: str,
-    created: str,
+    file: ResultsFile, result: ResultRecord, organization: str, created: str
 ) -> dict[str, Any]:
     imported = result.made.get("imported.tool")
     version = result.made.get("imported.tool_version", "unknown") if imported else file.medprobe
@@ -64,7 +59,7 @@ def _record(
             "id": result.model,
             "additional_details": {**about, **_texts(result.inputs)},
         },
-        "evaluation_results": [*_evaluations(result, benchmark)],
+        "evaluation_results": [*_evaluations(result, file.benchmarks[result.benchmark])],
     }
 
 

@@ -8,6 +8,7 @@ compare can be next to it in UNITS, one table per result: numbers query by query
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from contextlib import chdir
 from importlib import metadata
 from math import isfinite
@@ -203,14 +204,25 @@ def query_hash(queries: pd.DataFrame) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
-    """Return what paired tests compare of a result that `read` found at `path`.
+def units(files: Mapping[Path, ResultsFile]) -> dict[Path, pd.DataFrame]:
+    """Return what paired tests compare of the results that `read` found at these paths.
 
-    It is a `paired_table`, whose queries and clusters go by hashes, or None if neither predictions
-    nor UNITS are there.
+    Returns:
+        `ResultRecord.table` -> a `paired_table`, whose queries and clusters go by hashes. Results
+        with neither predictions nor UNITS have none.
 
-    Raises BadInput where they do not give the scores of the result.
+    Raises:
+        BadInput: a table does not give the scores of its result.
     """
+    tables: dict[Path, pd.DataFrame] = {}
+    for path, file in files.items():
+        for result in file.results:
+            if result.table not in tables and (table := _units(path, result)) is not None:
+                tables[result.table] = table
+    return tables
+
+
+def _units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
     folder = path if path.is_dir() else path.parent
     if (file := folder / UNITS / result.table).is_file():
         check_columns(file, KEYS)
@@ -265,10 +277,13 @@ def _tested_scores(result: ResultRecord) -> dict[tuple[str, str, str], float]:
     return scores
 
 
-def write(file: ResultsFile, path: Path) -> None:
-    """Write as JSON, one line per number or name."""
+def write(file: ResultsFile, tables: Mapping[Path, pd.DataFrame], folder: Path) -> None:
+    """Write the results file and the tables of `units` into a folder."""
     text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+    for path, table in tables.items():
+        (folder / UNITS / path).parent.mkdir(parents=True, exist_ok=True)
+        table.to_parquet(folder / UNITS / path, index=False)
 
 
 def merge(files: dict[str, ResultsFile]) -> ResultsFile:
