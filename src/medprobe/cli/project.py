@@ -41,11 +41,7 @@ def sample(data: Path, force: bool) -> None:
 
     empty = data.is_dir() and not any(data.iterdir())  # as `medprobe init` leaves it
     if data.exists() and not empty and not force:
-        raise BadInput(
-            data,
-            "already has files",
-            "name an empty folder by --data",
-        )
+        raise BadInput(data, "already has files", "name an empty folder by --data")
     params = check.loaded()
     write(data, params.sample, params.seed)
 

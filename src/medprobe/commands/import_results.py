@@ -39,7 +39,6 @@ RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
 WRITTEN: Final = "generation"  # what a program calls an answer that the model writes
 TABLE: Final = ["query_id", "prediction", "score"]
 LINE: Final = "\n"
-Rows = list[dict[str, Any]]
 
 
 def import_results(
@@ -186,7 +185,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str, pd.DataFrame]:
     """The rows of a log, by method."""
     matcher = Matcher(tables)
-    rows: dict[str, Rows] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     sources: dict[tuple[str, str, str], str] = {}  # of each answer: the task
     by_task: dict[str, set[str]] = {}  # queries
     for response in log.responses:

@@ -29,13 +29,7 @@ def merge(
 
     The folder has `results.json`, `comparison.csv`, the scores, and paired tests of all results
     whose predictions or units are available, with these units. Commands that read a project's
-    results can read this folder.
-
-    Args:
-        paths: folders of projects, and results files.
-        out: the new folder.
-        forms: keys of FORMS. Each adds a folder of that name.
-        organization: who gives the results, for these forms.
+    results can read this folder. Each of `forms`, keys of FORMS, adds a folder of that name.
 
     Returns:
         The results without tests, as `<model> <method> <benchmark>`.

@@ -33,10 +33,6 @@ def publish(paths: Sequence[Path], out: Path) -> None:
     GitHub Pages. The pages of a project include its single queries by their identifiers, whatever
     `track.text` says. They load nothing from another place.
 
-    Args:
-        paths: folders of projects, and results files of `medprobe merge`.
-        out: the new folder.
-
     Raises:
         BadInput: if the folder exists, and if there are no results or they cannot be combined.
     """

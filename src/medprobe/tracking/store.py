@@ -147,14 +147,10 @@ def _first_use() -> FileLock:
 
 
 def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool]) -> None:
-    """Mark the current runs whose results params.yaml no longer names.
+    """Mark the current runs of a benchmark, model and method that params.yaml no longer names.
 
     Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
     copy of the project, whose params.yaml is another one.
-
-    Args:
-        client: Of the store, from `connect`.
-        is_named: Says of a benchmark, a model and a method whether there is such a result.
     """
     if os.environ.get(URI) or folder().parent != Path.cwd():
         return
@@ -172,10 +168,7 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
-    Args:
-        client: Of the store, from `connect`.
-        result: What to log.
-        figures: Log the result's drawings and late metrics too, where its run has none yet.
+    With `figures`, its drawings and late metrics are logged too, where its run has none yet.
 
     Returns:
         Whether a run was added.
