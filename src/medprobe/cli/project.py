@@ -25,25 +25,17 @@ def init(folder: Path) -> None:
     click.echo(f"created {folder}: put sources into its data/, and name them in params.yaml")
 
 
-@main.command(epilog=example("medprobe sample", "medprobe sample --data /tmp/sample"))
-@click.option(
-    "--data",
-    default=places.DATA,
-    type=click.Path(path_type=Path),
-    show_default=True,
-    help="The folder to write.",
-)
+@main.command(epilog=example("medprobe sample"))
 @click.option("--force", is_flag=True, help="Replace an existing folder, with all its files.")
-def sample(data: Path, force: bool) -> None:
-    """Write the sample world: synthetic sources in the real file formats."""
+def sample(force: bool) -> None:
+    """Write the sample world into data/: synthetic sources in the real file formats."""
     from medprobe import check
     from medprobe.commands.sample import sample as write
 
-    empty = data.is_dir() and not any(data.iterdir())  # as `medprobe init` leaves it
-    if data.exists() and not empty and not force:
-        raise BadInput(data, "already has files", "name an empty folder by --data")
+    if not force and places.DATA.exists() and any(places.DATA.iterdir()):
+        raise BadInput(places.DATA, "already has files", "move them, or replace them by --force")
     params = check.loaded()
-    write(data, params.sample, params.seed)
+    write(places.DATA, params.sample, params.seed)
 
 
 @main.command("import", epilog=example("medprobe import medlama ~/medlama"))

@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_processes
 from medprobe.core.files import replacing
 from medprobe.core.tables import BASELINE
-from medprobe.metrics.results import comparison, write_csv
+from medprobe.metrics.results import comparison
 from medprobe.report.results import Results
 from medprobe.stages.compare import compare, write_page
 from medprobe.tracking import shared
@@ -61,15 +61,15 @@ def _write_project(project: Path, folder: Path) -> None:
 
 
 def _write_merged(paths: Sequence[Path], folder: Path) -> None:
-    merged = folder.parent / "merged"
-    merge(paths, merged)
-    file = shared.read(merged)
-    scores = comparison(merged / places.SCORES)
+    merge(paths, folder)
+    file = shared.read(folder)
+    scores = comparison(folder / places.SCORES)
+    tests = folder / places.REPORTS / "significance.csv"
     is_prior = scores["model"] == BASELINE
     results = Results(
         comparison=scores[~is_prior],
         priors=scores[is_prior],
-        significance=pd.read_csv(merged / places.REPORTS / "significance.csv"),
+        significance=pd.read_csv(tests),
         benchmarks={name: benchmark.metadata for name, benchmark in file.benchmarks.items()},
         builders={name: benchmark.builder for name, benchmark in file.benchmarks.items()},
         statistics={
@@ -79,12 +79,9 @@ def _write_merged(paths: Sequence[Path], folder: Path) -> None:
         },
     )
     write_page(results, [f"medprobe {version('medprobe')}"], {}, folder, in_processes)
-    write_csv(scores, folder / "comparison.csv")
-    write_csv(results.significance, folder / "significance.csv")
-    shutil.copyfile(merged / shared.NAME, folder / shared.NAME)
-    if (merged / shared.UNITS).is_dir():
-        shutil.copytree(merged / shared.UNITS, folder / shared.UNITS)
-    shutil.rmtree(merged)
+    tests.rename(folder / tests.name)
+    for path in (places.ABOUT, places.SCORES, places.REPORTS):  # which only commands read
+        shutil.rmtree(folder / path.parts[0])
 
 
 def _readme(file: shared.ResultsFile) -> str:
