@@ -36,7 +36,7 @@ def entries(file: ResultsFile, organization: str) -> dict[str, str]:
             values: dict[str, dict[str, Any]] = {
                 subset: relations[MEAN][metric]
                 for subset, relations in by_subset.items()
-                if "/" not in subset and metric in relations.get(MEAN, {})
+                if "/" not in subset and "value" in relations.get(MEAN, {}).get(metric, {})
             }
             listed = [
                 EvalResultEntry(
@@ -60,7 +60,7 @@ def _notes(
 ) -> str:
     """How the value was made: the form has no fields for it."""
     name = method if variant == "default" else f"{method}:{variant}"
-    parts = [f"{catalog()[metric].title if metric in catalog() else metric} by {name}"]
+    parts = [f"{catalog()[metric].title} by {name}"]
     if {"low", "high"} <= numbers.keys():
         parts.append(f"interval {numbers['low']:.4f} to {numbers['high']:.4f}")
     if "n" in numbers:

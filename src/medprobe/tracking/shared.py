@@ -271,7 +271,7 @@ def _tested_scores(result: ResultRecord) -> dict[tuple[str, str, str], float]:
             continue
         for subset, relations in subsets.items():
             for metric, score in relations.get("macro", {}).items():
-                if metric in catalog() and catalog()[metric].tested:
+                if catalog()[metric].tested and "value" in score:
                     name = "" if variant == "default" else variant
                     scores[name, subset, metric] = score["value"]
     return scores

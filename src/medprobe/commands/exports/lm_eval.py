@@ -33,11 +33,9 @@ class Dumper(yaml.SafeDumper):
     """Writes a `Function` as lm-eval reads it."""
 
 
-def _function(dumper: yaml.SafeDumper, name: Function) -> yaml.Node:
-    return dumper.represent_scalar("!function", f"utils.{name}")
-
-
-Dumper.add_representer(Function, _function)
+Dumper.add_representer(
+    Function, lambda dumper, name: dumper.represent_scalar("!function", f"utils.{name}")
+)
 
 
 def write(benchmark: Exported, folder: Path) -> None:
