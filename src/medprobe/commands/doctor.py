@@ -33,7 +33,11 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     report = outputs.Doctor(
         sources=sources,
         models=list_models(params),
-        plugins=_plugins(),
+        plugins=[
+            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
+            for kind in KINDS
+            for plugin in find_plugins(kind).values()
+        ],
         missing=missing_sources(sources),
         leftovers=[],
     )
@@ -114,14 +118,6 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
 def _exists(path: Path) -> bool:
     """Whether a file or a folder with files is there."""
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
-
-
-def _plugins() -> list[outputs.PluginState]:
-    return [
-        outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
-        for kind in KINDS
-        for plugin in find_plugins(kind).values()
-    ]
 
 
 def list_models(params: Params) -> list[outputs.ModelState]:

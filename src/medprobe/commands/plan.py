@@ -53,8 +53,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             for name in names:
                 print(format_line(name.ljust(width), times[name], stages[name].reason))
             print(summary([times[name] for name in names], verb))
-            benchmarks = {stages[name].options.get("benchmark", "") for name in names}
-            for benchmark in sorted(benchmarks):
+            for benchmark in sorted({stages[name].options.get("benchmark", "") for name in names}):
                 if size := _queries(benchmark, families=True):
                     total = _queries(benchmark)
                     print(f"{size:,} of the {total:,} queries of {benchmark} are of families.")

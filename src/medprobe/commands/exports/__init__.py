@@ -37,14 +37,6 @@ class Exported:
         rows = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
         return sorted(set(rows["name"]))
 
-    def relations(self) -> list[tuple[str, str, pd.DataFrame]]:
-        """`(subset, relation, its queries)`."""
-        groups = self.tables.queries.groupby(["subset", "relation"], sort=True)
-        return [
-            (str(subset), str(relation), queries.reset_index(drop=True))
-            for (subset, relation), queries in groups
-        ]
-
     def equal(self, text: str) -> str:
         """Return a text that a model wrote as answers are compared.
 

@@ -43,7 +43,8 @@ def write(benchmark: Exported, folder: Path) -> None:
     check_ranked(benchmark, "lm-eval")
     names: dict[str, list[str]] = {}  # by what they are the names of
     groups: dict[str, tuple[list[str], list[str]]] = {}  # a group's tasks and metrics
-    for subset, relation, queries in benchmark.relations():
+    parts = benchmark.tables.queries.groupby(["subset", "relation"], sort=True)
+    for (subset, relation), queries in parts:
         task = task_name(benchmark.name, subset, relation)
         if (folder / f"{task}.jsonl").exists():
             raise BadInput(task, "two relations would have this name", "rename one of them")
