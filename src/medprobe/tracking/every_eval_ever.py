@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from medprobe.metrics import Metric, catalog
-from medprobe.tracking.shared import BenchmarkRecord, ResultRecord, ResultsFile
+from medprobe.tracking.shared import MEAN, BenchmarkRecord, ResultRecord, ResultsFile
 
 VERSION: Final = "0.3.0"
-MEAN: Final = "macro"  # the mean over relations
 
 
 def records(file: ResultsFile, organization: str) -> dict[str, str]:
@@ -67,28 +66,26 @@ def _evaluations(result: ResultRecord, benchmark: BenchmarkRecord) -> Iterator[d
     """One entry per variant, whole subset and metric: its mean over relations."""
     about = benchmark.metadata
     metrics = catalog()
-    for variant, by_subset in result.scores.items():
-        for subset, relations in by_subset.items():
-            for name, numbers in relations.get(MEAN, {}).items():
-                if subset not in benchmark.queries or "value" not in numbers:
-                    continue
-                details = {
-                    "queries_sha256": benchmark.queries[subset],
-                    "candidates_sha256": benchmark.candidates[subset],
-                    "licence": about.licence,
-                    "citation": about.citation,
-                }
-                yield {
-                    "evaluation_result_id": f"{subset}/{result.method}:{variant}/{name}",
-                    "evaluation_name": f"{result.benchmark}/{subset}",
-                    "source_data": {
-                        "dataset_name": result.benchmark,
-                        "source_type": "other",
-                        "additional_details": details,
-                    },
-                    "metric_config": _metric(metrics[name], subset, result, variant),
-                    "score_details": _score(numbers),
-                }
+    for variant, subset, name, numbers in result.means():
+        if subset not in benchmark.queries:
+            continue
+        details = {
+            "queries_sha256": benchmark.queries[subset],
+            "candidates_sha256": benchmark.candidates[subset],
+            "licence": about.licence,
+            "citation": about.citation,
+        }
+        yield {
+            "evaluation_result_id": f"{subset}/{result.method}:{variant}/{name}",
+            "evaluation_name": f"{result.benchmark}/{subset}",
+            "source_data": {
+                "dataset_name": result.benchmark,
+                "source_type": "other",
+                "additional_details": details,
+            },
+            "metric_config": _metric(metrics[name], subset, result, variant),
+            "score_details": _score(numbers),
+        }
 
 
 def _metric(metric: Metric, subset: str, result: ResultRecord, variant: str) -> dict[str, Any]:

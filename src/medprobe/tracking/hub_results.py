@@ -7,7 +7,6 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
-from medprobe.tracking.every_eval_ever import MEAN
 from medprobe.tracking.lineage import UNKNOWN
 from medprobe.tracking.shared import ResultsFile
 
@@ -32,26 +31,21 @@ def entries(file: ResultsFile, organization: str) -> dict[str, str]:
     files = {}
     for result in file.results:
         metric = file.benchmarks[result.benchmark].metadata.primary_metric
-        for variant, by_subset in result.scores.items():
-            values: dict[str, dict[str, Any]] = {
-                subset: relations[MEAN][metric]
-                for subset, relations in by_subset.items()
-                if "/" not in subset and "value" in relations.get(MEAN, {}).get(metric, {})
-            }
-            listed = [
-                EvalResultEntry(
+        by_variant: dict[str, list[EvalResultEntry]] = {}
+        for variant, subset, name, numbers in result.means():
+            if name == metric and "/" not in subset:
+                entry = EvalResultEntry(
                     dataset_id=f"{organization}/{result.benchmark}",
                     task_id=subset,
                     value=numbers["value"],
                     notes=_notes(result.method, variant, metric, numbers, result.made),
                 )
-                for subset, numbers in values.items()
-            ]
+                by_variant.setdefault(variant, []).append(entry)
+        for variant, listed in by_variant.items():
             ending = "" if variant == "default" else f"-{variant}"
-            if listed:
-                name = f"{result.benchmark}-{result.method}{ending}"
-                path = f"{result.model}/.eval_results/{name}.yaml"
-                files[path] = yaml.safe_dump(eval_result_entries_to_yaml(listed), sort_keys=False)
+            name = f"{result.benchmark}-{result.method}{ending}"
+            path = f"{result.model}/.eval_results/{name}.yaml"
+            files[path] = yaml.safe_dump(eval_result_entries_to_yaml(listed), sort_keys=False)
     return files
 
 
