@@ -144,7 +144,7 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
             "items": len(evaluation.items),
         },
         files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
-        datasets=[Dataset(folder, hashes([folder]).get(folder, UNKNOWN))],
+        datasets=[Dataset(folder, hashes().get(folder, UNKNOWN))],
     )
 
 
