@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,9 @@ from medprobe import fork_server
 from medprobe.commands import timings
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
+
+if TYPE_CHECKING:
+    from medprobe.core.params import Params
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
@@ -43,6 +46,14 @@ def example(*lines: str) -> str:
     """Format the epilog of a command's help: command lines that can be pasted."""
     head = "Examples:" if len(lines) > 1 else "Example:"
     return "\n".join(["\b", head, *(f"  {line}" for line in lines)])
+
+
+def load_params(*, required: bool = False) -> "Params":
+    """Read params.yaml; outside a project, where it is not required, take the defaults."""
+    from medprobe import check
+    from medprobe.core.params import Params
+
+    return check.loaded() if required or check.PARAMS.is_file() else Params()
 
 
 def json_option(command: Callable[..., None]) -> Callable[..., None]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from medprobe.cli.group import example, json_option, main
+from medprobe.cli.group import example, json_option, load_params, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -154,12 +154,9 @@ def list_(what: str, *, as_json: bool) -> None:
     \b
     WHAT  models of params.yaml, methods, builders of benchmarks, metrics, or papers
     """
-    from medprobe import check
     from medprobe.commands.list_ import list_ as show
-    from medprobe.core.params import Params
 
-    needs_project = what == "models" or check.PARAMS.is_file()
-    show(what, check.loaded() if needs_project else Params(), as_json=as_json)
+    show(what, load_params(required=what == "models"), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe plan", "medprobe plan --json"))
