@@ -28,10 +28,8 @@ TEMPLATE: Final = Path(__file__).with_name("pages.yml")
 def publish(paths: Sequence[Path], out: Path) -> None:
     """Write the pages of a project, or of the results of several, without any licensed text.
 
-    The folder has `index.html`, its figures and tables, `results.json` and what paired tests
-    compare, with which others can continue, README.md, and a workflow that publishes the folder as
-    GitHub Pages. The pages of a project include its single queries by their identifiers, whatever
-    `track.text` says. They load nothing from another place.
+    The pages load nothing from another place. Those of a project include its single queries by
+    their identifiers, whatever `track.text` says.
 
     Raises:
         BadInput: if the folder exists, and if there are no results or they cannot be combined.
