@@ -136,7 +136,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
         for file in files
         if file.is_file() and not (name := str(file.relative_to(folder))).startswith(TIMES)
     }
-    locked = lineage.hashes(None, folder / "dvc.lock", folder / "data.dvc").items()
+    locked = lineage.hashes(folder / "dvc.lock", folder / "data.dvc").items()
     hashes |= {f"dvc.lock: {out}": md5 for out, md5 in locked if not out.startswith(DATED)}
     client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]

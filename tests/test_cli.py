@@ -125,20 +125,26 @@ def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "data/umls: No space left on device; make room" in output
 
 
-def test_sample_data_never_replaces_data_that_is_there(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/notes.txt").write_text("mine", encoding="utf-8")
-    status, output = run(tmp_path, "sample", "--data", str(tmp_path / "own"))
-    assert status == 2
-    assert "already has files" in output
-    assert [path.name for path in (tmp_path / "own").iterdir()] == ["notes.txt"]
+def test_sample_data_never_replaces_data_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(SECTIONS)
+    Path("data").mkdir()
+    Path("data/notes.txt").write_text("mine", encoding="utf-8")
+    result = CliRunner().invoke(main, ["sample"])
+    assert result.exit_code == 2
+    assert "already has files" in result.output
+    assert [path.name for path in Path("data").iterdir()] == ["notes.txt"]
 
 
-def test_sample_data_fill_an_empty_folder(tmp_path: Path) -> None:
+def test_sample_data_fill_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `medprobe init` leaves one."""
-    (tmp_path / "data").mkdir()
-    assert run(tmp_path, "sample", "--data", str(tmp_path / "data"))[0] == 0
-    assert (tmp_path / "data/sample/facts.csv").is_file()
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(SECTIONS)
+    Path("data").mkdir()
+    assert CliRunner().invoke(main, ["sample"]).exit_code == 0
+    assert Path("data/sample/facts.csv").is_file()
 
 
 @pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])

@@ -61,17 +61,14 @@ def biolama(folder: Path) -> Path:
     return folder
 
 
-def test_relations_of_a_clone_are_found_with_their_prompts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_relations_of_a_clone_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import_files("medlama", clone(tmp_path / "clone"), tmp_path / "data")
     file_names = {path.name for path in (tmp_path / "data/medlama").iterdir()}
-    assert file_names == {*TEXTS, "prompts.csv"}
+    assert file_names == TEXTS
     output = capsys.readouterr().out
-    assert "found: 5 files" in output
+    assert "found: 4 files" in output
     assert "missing: relation may_treat" not in output
     assert "missing: relation occurs_after" in output
-    assert "prompts; for may_prevent they differ" in output
     assert "medprobe import sentences" in output
 
 

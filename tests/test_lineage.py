@@ -21,7 +21,7 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "content",
-    ["", "stages:\n  cut", "stages: [1]\n", "stages: {a: 1, b: {outs: 3}}\n", "\x00", "[\n"],
+    ["", "stages:\n  cut", "stages:\n", "stages: {}\n", "\x00", "[\n", "<<<<<<< HEAD\n"],
 )
 def test_lineage_fails_nothing(content: str, tmp_path: Path) -> None:
     path = tmp_path / "dvc.lock"

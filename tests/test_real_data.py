@@ -33,9 +33,7 @@ SENTENCE = "patients with {} were given {} and were followed for about {} weeks 
 def released(folder: Path) -> Path:
     """Invented facts in the files that MedLAMA was released as."""
     (folder / "2021AA").mkdir(parents=True)
-    prompts = "pid,default_prompt,human_prompt\n"
-    for relation, verb in {"may_treat": "might treat", "may_prevent": "might prevent"}.items():
-        prompts += f"{relation},[X] {verb} [Y] .,[X] {verb} [Y] .\n"
+    for relation in ("may_treat", "may_prevent"):
         rows = [row(relation, *pair) for pair in zip(SUBJECTS, OBJECTS, strict=True)]
         hard = [
             released_row
@@ -50,7 +48,6 @@ def released(folder: Path) -> Path:
                 writer = csv.DictWriter(file, list(rows[0]))
                 writer.writeheader()
                 writer.writerows(chosen)
-    (folder / "prompts.csv").write_text(prompts)
     return folder
 
 
@@ -173,7 +170,6 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
         output += project.works(*command.replace("~", str(tmp_path)).split())
     assert output.count("True") == 2 * 19
     assert "\nmissing:" not in output
-    assert "20 prompts, equal to those of the package" in output
     assert f"rewiring on {sentence_set}" in output
     outputs = project.folder / "outputs"
     for name in ("real", f"sentences/{sentence_set}"):

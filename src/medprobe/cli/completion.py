@@ -5,14 +5,14 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from medprobe.cli.group import load_params
+
 
 def models(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
     """Complete a model of params.yaml, or the path of a folder."""
     if any(mark in text for mark in "/.~"):
         return [CompletionItem(text, type="dir")]
-    from medprobe import check
-
-    return _matching(check.loaded().models.all() if check.PARAMS.is_file() else (), text)
+    return _matching(load_params().models.all(), text)
 
 
 def benchmarks(
@@ -21,9 +21,7 @@ def benchmarks(
     """Complete a benchmark of params.yaml, or the path of a file of facts."""
     if any(mark in text for mark in "/.~"):
         return [CompletionItem(text, type="file")]
-    from medprobe import check
-
-    return _matching(check.loaded().benchmark_names if check.PARAMS.is_file() else (), text)
+    return _matching(load_params().benchmark_names, text)
 
 
 def methods(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,9 @@ from medprobe import fork_server
 from medprobe.commands import timings
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
+
+if TYPE_CHECKING:
+    from medprobe.core.params import Params
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
@@ -27,8 +30,6 @@ KILLED: Final = (
     "killed from outside, as the system does where memory runs out; "
     "lower --jobs or engine.token_budget and run it again, finished parts are kept"
 )
-
-
 OUT_OF_MEMORY: Final = (
     "out of memory; lower --jobs or engine.token_budget, or raise the limit (`ulimit -v`), "
     "and run it again, finished parts are kept"
@@ -43,17 +44,22 @@ class OneLine(click.ClickException):
 
 def example(*lines: str) -> str:
     """Format the epilog of a command's help: command lines that can be pasted."""
-    return "\n".join(["\b", "Examples:" if len(lines) > 1 else "Example:", *_indented(lines)])
+    head = "Examples:" if len(lines) > 1 else "Example:"
+    return "\n".join(["\b", head, *(f"  {line}" for line in lines)])
+
+
+def load_params(*, required: bool = False) -> "Params":
+    """Read params.yaml; outside a project, where it is not required, take the defaults."""
+    from medprobe import check
+    from medprobe.core.params import Params
+
+    return check.loaded() if required or check.PARAMS.is_file() else Params()
 
 
 def json_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add the option `--json` to a command."""
     text = "Print one JSON object (docs/reference/scripts.md)."
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
-
-
-def _indented(lines: tuple[str, ...]) -> list[str]:
-    return [f"  {line}" for line in lines]
 
 
 class OrderedGroup(click.Group):
@@ -110,28 +116,28 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("stopped; what was finished is kept", err=True)
             ctx.exit(128 + signal.SIGINT)
-        except BadInput as error:
-            if ctx.params["verbose"]:
-                raise
-            raise OneLine(str(error)) from error
-        except ModuleNotFoundError as error:
-            extra = _extra_with(error.name or "")
-            if ctx.params["verbose"] or not extra:
-                raise
-            command = f"medprobe {ctx.invoked_subcommand}"
-            problem = f"{command}: needs {error.name}; pip install 'medprobe[{extra}]'"
-            raise OneLine(problem) from error
         except Exception as error:
-            if not ctx.params["verbose"] and is_out_of_memory(error):
-                raise OneLine(f"medprobe {ctx.invoked_subcommand}: {OUT_OF_MEMORY}") from error
-            if ctx.params["verbose"] or not (isinstance(error, OSError) or _is_full(error)):
+            message = _explain(error, f"medprobe {ctx.invoked_subcommand}")
+            if ctx.params["verbose"] or not message:
                 raise
-            path = getattr(error, "filename", None) or "the file system"
-            if _is_full(error):
-                problem = f"{os.strerror(errno.ENOSPC)}; make room and run the command again"
-            else:
-                problem = f"{getattr(error, 'strerror', None) or error}; -v shows the traceback"
-            raise OneLine(f"{path}: {problem}") from error
+            raise OneLine(message) from error
+
+
+def _explain(error: Exception, command: str) -> str:
+    """Word an error that the user can fix; empty for any other."""
+    if isinstance(error, BadInput):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        extra = _extra_with(error.name or "")
+        return f"{command}: needs {error.name}; pip install 'medprobe[{extra}]'" if extra else ""
+    if is_out_of_memory(error):
+        return f"{command}: {OUT_OF_MEMORY}"
+    path = getattr(error, "filename", None) or "the file system"
+    if _is_full(error):
+        return f"{path}: {os.strerror(errno.ENOSPC)}; make room and run the command again"
+    if isinstance(error, OSError):
+        return f"{path}: {error.strerror or error}; -v shows the traceback"
+    return ""
 
 
 def _extra_with(module: str) -> str:

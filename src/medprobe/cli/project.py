@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from medprobe.cli.group import example, json_option, main
+from medprobe.cli.group import example, json_option, load_params, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 
@@ -25,29 +25,17 @@ def init(folder: Path) -> None:
     click.echo(f"created {folder}: put sources into its data/, and name them in params.yaml")
 
 
-@main.command(epilog=example("medprobe sample", "medprobe sample --data /tmp/sample"))
-@click.option(
-    "--data",
-    default=places.DATA,
-    type=click.Path(path_type=Path),
-    show_default=True,
-    help="The folder to write.",
-)
+@main.command(epilog=example("medprobe sample"))
 @click.option("--force", is_flag=True, help="Replace an existing folder, with all its files.")
-def sample(data: Path, force: bool) -> None:
-    """Write the sample world: synthetic sources in the real file formats."""
+def sample(force: bool) -> None:
+    """Write the sample world into data/: synthetic sources in the real file formats."""
     from medprobe import check
     from medprobe.commands.sample import sample as write
 
-    empty = data.is_dir() and not any(data.iterdir())  # as `medprobe init` leaves it
-    if data.exists() and not empty and not force:
-        raise BadInput(
-            data,
-            "already has files",
-            "name an empty folder by --data",
-        )
+    if not force and places.DATA.exists() and any(places.DATA.iterdir()):
+        raise BadInput(places.DATA, "already has files", "move them, or replace them by --force")
     params = check.loaded()
-    write(data, params.sample, params.seed)
+    write(places.DATA, params.sample, params.seed)
 
 
 @main.command("import", epilog=example("medprobe import medlama ~/medlama"))
@@ -166,12 +154,9 @@ def list_(what: str, *, as_json: bool) -> None:
     \b
     WHAT  models of params.yaml, methods, builders of benchmarks, metrics, or papers
     """
-    from medprobe import check
     from medprobe.commands.list_ import list_ as show
-    from medprobe.core.params import Params
 
-    needs_project = what == "models" or check.PARAMS.is_file()
-    show(what, check.loaded() if needs_project else Params(), as_json=as_json)
+    show(what, load_params(required=what == "models"), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe plan", "medprobe plan --json"))

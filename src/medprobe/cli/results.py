@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from medprobe.cli import completion
-from medprobe.cli.group import example, json_option, main
+from medprobe.cli.group import example, json_option, load_params, main
 from medprobe.core import places
 
 
@@ -55,15 +55,12 @@ def run(
     \b
     MODEL  a model of params.yaml, or the folder of a checkpoint
     """
-    from medprobe import check
     from medprobe.commands.ask import run as probe
     from medprobe.core.errors import BadInput
-    from medprobe.core.params import Params
 
     if Path(model).parts[1:] and not Path(model).exists():
         raise BadInput(model, "no such folder", "give a checkpoint's folder, or a model's name")
-    needs_project = not (Path(model).is_dir() and Path(benchmark).is_file())
-    params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
+    params = load_params(required=not (Path(model).is_dir() and Path(benchmark).is_file()))
     printed = {"every": every, "as_json": as_json}
     probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
@@ -100,12 +97,9 @@ def ask(
     MODEL   a model of params.yaml, or the folder of a checkpoint
     PROMPT  a text with one slot [Y]
     """
-    from medprobe import check
     from medprobe.commands.ask import ask as run
-    from medprobe.core.params import Params
 
-    needs_project = benchmark is not None or not Path(model).is_dir()
-    params = check.loaded() if needs_project or check.PARAMS.is_file() else Params()
+    params = load_params(required=benchmark is not None or not Path(model).is_dir())
     run(model, prompt, method, benchmark, params, as_json=as_json)
 
 
@@ -314,11 +308,9 @@ def cite(names: tuple[str, ...]) -> None:
     \b
     NAMES  names of params.yaml, of `medprobe list` or of the hub
     """
-    from medprobe import check
     from medprobe.commands.cite import cite as text
-    from medprobe.core.params import Params
 
-    click.echo(text(names, check.loaded() if check.PARAMS.is_file() else Params()), nl=False)
+    click.echo(text(names, load_params()), nl=False)
 
 
 @main.command(

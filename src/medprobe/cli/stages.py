@@ -43,17 +43,13 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 def open_executor(
     engine: "EngineParams", on_this_machine: "Executor | None" = None
 ) -> "Iterator[Executor]":
-    """Provide the executor that params.yaml names.
+    """Provide the executor that params.yaml names: a cluster, or one `on_this_machine`.
 
-    At the end of the block its workers stop, and their costs are printed.
-
-    Args:
-        engine: the section of params.yaml.
-        on_this_machine: the executor to use without a cluster; None stands for `in_this_process`.
+    At the end of the block the cluster's workers stop, and their costs are printed.
     """
-    from medprobe.core.executor import in_this_process
-
     if engine.executor == "local":
+        from medprobe.core.executor import in_this_process
+
         yield on_this_machine or in_this_process
         return
     from medprobe.cluster.executor import Cluster

@@ -24,10 +24,6 @@ def adopt(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
     The paper's sections replace those of the file. The user's models stay, and those of the sample
     world are removed. Other sections and comments do not change.
 
-    Args:
-        name: a paper.
-        path: params.yaml.
-
     Returns:
         The text of the file, and the text with the paper's settings.
 

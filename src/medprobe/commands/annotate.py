@@ -29,12 +29,7 @@ def draw(
     random order, and a query's items are next to each other, so that a half-filled sheet has whole
     queries. Prompts are drawn evenly from all subsets.
 
-    Args:
-        kind: `predictions` or `prompts`.
-        benchmark: the folder of the benchmark.
-        tables: prediction tables; none for prompts.
-        size: the number of queries or prompts; None takes the papers' (SIZE).
-        seed: of the sample.
+    `size` is the number of queries or prompts; None takes the papers' (SIZE).
     """
     queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
     draw_kind = _prompts if kind == "prompts" else _predictions

@@ -45,15 +45,15 @@ def ask(
     """Print the ten best answers to a prompt, with scores, and mark those that are right.
 
     The answers are those of the method's first pass and variant, which is the paper's. Only prompts
-    of the benchmark have marks. Without a benchmark, the model writes answers of its own.
+    of the benchmark have marks.
 
     Args:
         name: a model of params.yaml, or the folder of a checkpoint.
         prompt: a text with one slot `[Y]`.
-        method: a method; None takes the first of DEFAULTS that serves the model, or of
-            WRITING_DEFAULTS if there is no benchmark.
-        benchmark: the benchmark whose candidates are ranked; None takes `medlama` if the project
-            has it.
+        method: None takes the first of DEFAULTS that serves the model, or of WRITING_DEFAULTS if
+            there is no benchmark.
+        benchmark: whose candidates are ranked. None takes `medlama`; if the project lacks it, the
+            model writes answers of its own.
         params: the project's.
         as_json: print one object, `outputs.Ask`.
 
@@ -140,18 +140,9 @@ def run(
 ) -> None:
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
-    The headline is the main metric, next to what the prior reaches.
-
-    Args:
-        name: a model of params.yaml, or the folder of a checkpoint.
-        method: a method.
-        benchmark: a name of params.yaml, or a file of facts.
-        params: the project's.
-        prompts: the templates of a file of facts.
-        limit: the number of queries to draw by the seed, evenly over relations and subsets.
-        out: a parquet file for the predictions.
-        every: print the parts of subsets and the means over queries as well.
-        as_json: print one object, `outputs.RunMeans`.
+    The headline is the main metric, next to what the prior reaches. `limit` queries are drawn by
+    the seed, evenly over relations and subsets. With `every`, the parts of subsets and the means
+    over queries are printed as well.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
@@ -188,7 +179,6 @@ def _tables_of(
 
 
 def _print_rows(rows: pd.DataFrame) -> None:
-    """Print rows of the comparison as a table."""
     cells = []
     for row in rows.itertuples():
         interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""

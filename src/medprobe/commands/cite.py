@@ -19,10 +19,8 @@ KEYWORDS: Final = re.compile(r",\n  keywords = \{(.*)\}\n\}")
 def cite(names: Iterable[str], params: Params) -> str:
     """Format the entries for some names, each entry once.
 
-    Args:
-        names: benchmarks, builders, methods, families of metrics, models of params.yaml or of a
-            paper, or names on the hub. A name without an entry becomes a comment.
-        params: the project's.
+    A name is a benchmark, a builder, a method, a family of metrics, a model of params.yaml or of a
+    paper, or a name on the hub. A name without an entry becomes a comment.
 
     Raises:
         BadInput: for an unknown name.

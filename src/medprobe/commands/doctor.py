@@ -26,22 +26,21 @@ SENTENCES: Final = places.SENTENCES.name
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     """Print the sources in `data`, models, plugins, and what other names left on disk.
 
-    Args:
-        params: the project's.
-        data: the folder of the sources.
-        as_json: print one object, `outputs.Doctor`.
-
     Raises:
         BadInput: if dvc.yaml or a plugin's lock does not match the code, or a plugin is broken.
     """
+    sources = list_sources(params, data)
     report = outputs.Doctor(
-        sources=list_sources(params, data),
+        sources=sources,
         models=list_models(params),
-        plugins=_plugins(),
-        missing=[],
+        plugins=[
+            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
+            for kind in KINDS
+            for plugin in find_plugins(kind).values()
+        ],
+        missing=missing_sources(sources),
         leftovers=[],
     )
-    report.missing = missing_sources(report.sources)
     if not as_json:
         _print_tables(report, data)
     _check_pipeline()
@@ -119,14 +118,6 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
 def _exists(path: Path) -> bool:
     """Whether a file or a folder with files is there."""
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
-
-
-def _plugins() -> list[outputs.PluginState]:
-    return [
-        outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
-        for kind in KINDS
-        for plugin in find_plugins(kind).values()
-    ]
 
 
 def list_models(params: Params) -> list[outputs.ModelState]:

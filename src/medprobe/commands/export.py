@@ -29,7 +29,6 @@ from medprobe.report import results as page
 from medprobe.report.baselines import baselines
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
-from medprobe.report.results import comparable
 from medprobe.report.verdicts import verdict
 
 LEADERBOARD: Final = "leaderboard"
@@ -45,16 +44,14 @@ TESTED: Final = "†: significantly worse than the best (paired test, corrected)
 UNBEATEN: Final = "‡: not shown to beat the strongest of the prior and the method's controls."
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
-DAGGER: Final = r"$^\dagger$"
-DOUBLE_DAGGER: Final = r"$^\ddagger$"
 LATEX: Final = {
     **{character: f"\\{character}" for character in "_%&#${}"},
     "\\": r"\textbackslash{}",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
     "–": "--",
-    "†": DAGGER,
-    "‡": DOUBLE_DAGGER,
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
 }
 PARTLY_TESTED: Final = " Not every model is tested against the best."
 UNTESTED: Final = "There are no paired tests of these results."
@@ -74,14 +71,10 @@ def export(results: Results, view: str, form: str, metric: str | None = None) ->
     """Format results as a table.
 
     Args:
-        results: the results of a project.
+        results: of a project.
         view: `leaderboard`, a benchmark, or `<benchmark>/<subset>`.
         form: a key of FORMS.
-        metric: a metric of a benchmark; None takes its main metric.
-
-    Returns:
-        The table. The leaderboard has two columns per benchmark: each model under the method that
-        is best for it, and all models under one method.
+        metric: of a benchmark; None takes its main metric.
 
     Raises:
         BadInput: for an unknown view or metric.
@@ -127,31 +120,22 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         rows = select(every, relation="macro")
         name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
         means = select(rows, subset=subset, metric=name)
-        means = comparable(select_systems(means, main_variants(every)))
+        means = page.comparable(select_systems(means, main_variants(every)))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
         head = f"{benchmark} ({subset}), {about(name).title}"
-        yield _bests(results, f"{head} by each model's best", order)
+        best = order.drop_duplicates("model")
+        yield _column(results, f"{head} by each model's best", best, names_methods=True)
         yield _column(results, f"{head} by {method}", order[order["method"] == method])
 
 
-def _bests(results: Results, head: str, means: pd.DataFrame) -> Column:
-    """The first row of each model. Methods differ, so that no test compares the models."""
-    rows = means.drop_duplicates("model")
-    best = _best(rows, about(rows["metric"].iloc[0]).better_on(rows["subset"].iloc[0]))
-    marks = {
-        "best": rows["model"].isin(best),
-        "worse": False,
-        "unbeaten": _unbeaten(results, rows),
-    }
-    return Column(head, rows.assign(**marks), untested=False, names_methods=True)
+def _column(
+    results: Results, head: str, rows: pd.DataFrame, *, names_methods: bool = False
+) -> Column:
+    """Mark models as the `best`, significantly `worse`, or with an `unbeaten` baseline.
 
-
-def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
-    """Mark the rows of one method.
-
-    Models are the `best`, significantly `worse`, or have an `unbeaten` baseline.
+    No test compares models under methods that differ.
     """
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
     tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
@@ -159,18 +143,20 @@ def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
     verdicts = {
         model: [verdict(tests, (model, method), (other, method)) for other in best]
         for model in set(rows["model"]) - best
+        if not names_methods
     }
-    worse, untested = set(), False
-    for model, tests_against_best in verdicts.items():
-        if any(test is not None and test.clear for test in tests_against_best):
-            worse.add(model)
-        untested |= None in tests_against_best
+    worse = [
+        model
+        for model, against_best in verdicts.items()
+        if any(test is not None and test.clear for test in against_best)
+    ]
+    untested = any(None in against_best for against_best in verdicts.values())
     marks = {
         "best": rows["model"].isin(best),
         "worse": rows["model"].isin(worse),
         "unbeaten": _unbeaten(results, rows),
     }
-    return Column(head, rows.assign(**marks), untested)
+    return Column(head, rows.assign(**marks), untested, names_methods)
 
 
 def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:

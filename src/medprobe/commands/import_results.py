@@ -7,6 +7,7 @@ data, and the stage `imported` makes a prediction table of them.
 import json
 import re
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +40,6 @@ RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
 WRITTEN: Final = "generation"  # what a program calls an answer that the model writes
 TABLE: Final = ["query_id", "prediction", "score"]
 LINE: Final = "\n"
-Rows = list[dict[str, Any]]
 
 
 def import_results(
@@ -186,7 +186,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str, pd.DataFrame]:
     """The rows of a log, by method."""
     matcher = Matcher(tables)
-    rows: dict[str, Rows] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     sources: dict[tuple[str, str, str], str] = {}  # of each answer: the task
     by_task: dict[str, set[str]] = {}  # queries
     for response in log.responses:
@@ -229,19 +229,14 @@ class Matcher:
     """Finds the query that a response is to, and the candidates among its choices."""
 
     def __init__(self, tables: BenchmarkTables) -> None:
-        self.prompts: dict[str, str] = {}  # by query
-        self.subsets: dict[str, str] = {}
-        self.relations: dict[str, str] = {}
-        self.beginnings: dict[str, list[str]] = {}  # the queries by the text before the slot
+        self.rows: dict[str, Any] = {row.query_id: row for row in tables.queries.itertuples()}
         candidates = tables.candidates[tables.candidates["type"] != DISTRACTOR]
         self.names = {str(name): set(part["name"]) for name, part in candidates.groupby("subset")}
-        self.answers: dict[tuple[str, str], set[str]] = {}  # by subset and relation
-        for row in tables.queries.itertuples():
-            self.prompts[row.query_id] = row.prompt
-            self.subsets[row.query_id], self.relations[row.query_id] = row.subset, row.relation
-            before = row.prompt.partition(SLOT)[0].strip()
-            self.beginnings.setdefault(before, []).append(row.query_id)
-            self.answers.setdefault((row.subset, row.relation), set()).update(row.answers)
+        self.beginnings = defaultdict[str, list[str]](list)  # queries by the text before the slot
+        self.answers = defaultdict[tuple[str, str], set[str]](set)  # by subset and relation
+        for query, row in self.rows.items():
+            self.beginnings[row.prompt.partition(SLOT)[0].strip()].append(query)
+            self.answers[row.subset, row.relation].update(row.answers)
 
     def queries(self, response: Response) -> list[str]:
         """The queries that a response is to: by id, or else all whose prompt was asked.
@@ -249,7 +244,7 @@ class Matcher:
         Raises:
             BadInput: None of the benchmark's queries fits.
         """
-        if response.query_id in self.prompts:
+        if response.query_id in self.rows:
             return [response.query_id]
         fitting = []
         if response.choices:
@@ -280,7 +275,7 @@ class Matcher:
         for text, score in response.choices:
             name = self._name(response, text, query)
             if name is None:
-                problem = f"a choice is not a candidate of {self.subsets[query]}"
+                problem = f"a choice is not a candidate of {self.rows[query].subset}"
                 raise BadInput(response.where, problem, "ask about the benchmark's candidates")
             scores[name] = max(score, scores.get(name, -np.inf))
         names = sorted(scores)
@@ -288,18 +283,19 @@ class Matcher:
         return self._variant(set(names), query), [(names[i], scores[names[i]]) for i in best]
 
     def _variant(self, names: set[str], query: str) -> str:
-        subset = self.subsets[query]
-        if names == self.names[subset]:
+        row = self.rows[query]
+        if names == self.names[row.subset]:
             return ""
-        of_relation = self.answers[subset, self.relations[query]] & self.names[subset]
+        of_relation = self.answers[row.subset, row.relation] & self.names[row.subset]
         return "relation" if names == of_relation else "choices"
 
     def _name(self, response: Response, text: str, query: str) -> str | None:
         """The candidate that a choice is: its text, or what the prompt is filled with."""
-        names = self.names[self.subsets[query]]
+        row = self.rows[query]
+        names = self.names[row.subset]
         if (name := text.strip()) in names:
             return name
-        before, _, after = (part.strip() for part in self.prompts[query].partition(SLOT))
+        before, _, after = (part.strip() for part in row.prompt.partition(SLOT))
         whole = f"{response.context}{text}".strip()
         if before not in whole:
             return None

@@ -1,13 +1,11 @@
 """`medprobe merge`: combine the results of several groups into one comparison."""
 
 import json
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
-import yaml
 
 from medprobe import metrics
 from medprobe.core import places
@@ -31,13 +29,7 @@ def merge(
 
     The folder has `results.json`, `comparison.csv`, the scores, and paired tests of all results
     whose predictions or units are available, with these units. Commands that read a project's
-    results can read this folder.
-
-    Args:
-        paths: folders of projects, and results files.
-        out: the new folder.
-        forms: keys of FORMS. Each adds a folder of that name.
-        organization: who gives the results, for these forms.
+    results can read this folder. Each of `forms`, keys of FORMS, adds a folder of that name.
 
     Returns:
         The results without tests, as `<model> <method> <benchmark>`.
@@ -49,20 +41,13 @@ def merge(
         raise BadInput(out, "already exists", "choose another folder")
     files = {path: shared.read(path) for path in paths}
     merged = shared.merge({str(path): file for path, file in files.items()})
-    units: dict[Path, pd.DataFrame] = {}  # by `ResultRecord.table`
-    for path, file in files.items():
-        for result in file.results:
-            table = units.get(result.table)
-            if table is None:
-                table = shared.units(path, result)
-            if table is not None:
-                units[result.table] = table
+    units = shared.units(files)
     scores: dict[tuple[str, str], dict[str, Scores]] = {}
     for result in merged.results:
         scores.setdefault((result.model, result.method), {})[result.benchmark] = result.scores
     with replacing(out) as folder:
         folder.mkdir()
-        shared.write(merged, folder / shared.NAME)
+        shared.write(merged, units, folder)
         for name, benchmark in merged.benchmarks.items():
             benchmark.metadata.write(folder / places.ABOUT / f"{name}.json")
         for (model, method), by_benchmark in scores.items():
@@ -71,9 +56,6 @@ def merge(
             path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")
         write_csv(comparison(folder / places.SCORES), folder / "comparison.csv")
         write_csv(_tests(merged, units), folder / places.REPORTS / "significance.csv")
-        for path, table in units.items():
-            (folder / shared.UNITS / path).parent.mkdir(parents=True, exist_ok=True)
-            table.to_parquet(folder / shared.UNITS / path, index=False)
         for form in forms:
             for name, text in FORMS[form](merged, organization).items():
                 (folder / form / name).parent.mkdir(parents=True, exist_ok=True)
@@ -115,31 +97,8 @@ def _contrasts(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     ]
 
 
-def _every_eval_ever(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
-    records = every_eval_ever.records(merged, organization, time.time())
-    return {
-        f"{result.benchmark}/{result.model}/{result.method}.json": json.dumps(record, indent=1)
-        + "\n"
-        for result, record in records
-    }
-
-
-def _eval_results(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
-    if organization == UNKNOWN:
-        problem = "the hub finds a benchmark by the account that has its data set"
-        raise BadInput("merge --format eval-results", problem, "give --organization")
-    return {
-        f"{model}/.eval_results/{name}.yaml": yaml.safe_dump(entries, sort_keys=False)
-        for model, name, entries in hub_results.entries(merged, organization)
-    }
-
-
-def _cards(merged: shared.ResultsFile, organization: str) -> dict[str, str]:
-    return {f"{model}.md": text for model, text in cards.cards(merged).items()}
-
-
 FORMS: Final[dict[str, Callable[[shared.ResultsFile, str], dict[str, str]]]] = {
-    "every-eval-ever": _every_eval_ever,
-    "eval-results": _eval_results,
-    "cards": _cards,
+    "every-eval-ever": every_eval_ever.records,
+    "eval-results": hub_results.entries,
+    "cards": lambda merged, _: cards.cards(merged),
 }

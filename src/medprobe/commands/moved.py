@@ -30,12 +30,8 @@ def compare_with(since: str) -> outputs.Moved:
     A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
     1/n, too.
 
-    Args:
-        since: a commit, branch or tag.
-
-    Returns:
-        The headlines, which are the main numbers of all results (`metrics/summary.json`), and all
-        numbers in `metrics/scores`.
+    The headlines are the main numbers of all results, in `metrics/summary.json`; all numbers are in
+    `metrics/scores`.
 
     Raises:
         BadInput: without numbers on disk or in the commit, and for an unknown commit.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
@@ -34,10 +34,6 @@ def plan(params: Params, *, as_json: bool = False) -> None:
 
     Stages of the first group run in any case. Stages of the second run only if a stage before them
     changes their inputs.
-
-    Args:
-        params: the project's.
-        as_json: print one object, `outputs.Plan`.
     """
     repair_unless_running()
     stages = find_stale_stages()
@@ -57,8 +53,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             for name in names:
                 print(format_line(name.ljust(width), times[name], stages[name].reason))
             print(summary([times[name] for name in names], verb))
-            benchmarks = {stages[name].options.get("benchmark", "") for name in names}
-            for benchmark in sorted(benchmarks):
+            for benchmark in sorted({stages[name].options.get("benchmark", "") for name in names}):
                 if size := _queries(benchmark, families=True):
                     total = _queries(benchmark)
                     print(f"{size:,} of the {total:,} queries of {benchmark} are of families.")
@@ -107,7 +102,7 @@ def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
         return None
     model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
     if record := _record(places.RUNS / model / method / f"{benchmark}.json"):
-        return Time(float(str(record["seconds"])))
+        return Time(record["seconds"])
     rates = _rates(_device(params.engine.device)) if (queries := _queries(benchmark)) else {}
     rate = rates.get((model, method)) or rates.get(("", method))
     return Time(rate * queries, measured=False) if rate else None
@@ -141,17 +136,14 @@ def _rates(device: str) -> Mapping[tuple[str, str], float]:
         record, size = _record(path), _queries(path.stem)
         if size and record.get("device") == device and "not_asked" not in record:
             for key in ((model, method), ("", method)):
-                seconds[key] = seconds.get(key, 0.0) + float(str(record["seconds"]))
+                seconds[key] = seconds.get(key, 0.0) + record["seconds"]
                 queries[key] = queries.get(key, 0) + size
     return {key: seconds[key] / queries[key] for key in seconds}
 
 
-def _record(path: Path) -> dict[str, object]:
+def _record(path: Path) -> dict[str, Any]:
     """Read the record that `tracking.lineage.recorded` wrote; empty if it does not exist."""
-    content: dict[str, object] = {}
-    if path.is_file():
-        content = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 @cache

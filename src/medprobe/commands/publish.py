@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_processes
 from medprobe.core.files import replacing
 from medprobe.core.tables import BASELINE
-from medprobe.metrics.results import comparison, write_csv
+from medprobe.metrics.results import comparison
 from medprobe.report.results import Results
 from medprobe.stages.compare import compare, write_page
 from medprobe.tracking import shared
@@ -28,14 +28,8 @@ TEMPLATE: Final = Path(__file__).with_name("pages.yml")
 def publish(paths: Sequence[Path], out: Path) -> None:
     """Write the pages of a project, or of the results of several, without any licensed text.
 
-    The folder has `index.html`, its figures and tables, `results.json` and what paired tests
-    compare, with which others can continue, README.md, and a workflow that publishes the folder as
-    GitHub Pages. The pages of a project include its single queries by their identifiers, whatever
-    `track.text` says. They load nothing from another place.
-
-    Args:
-        paths: folders of projects, and results files of `medprobe merge`.
-        out: the new folder.
+    The pages load nothing from another place. Those of a project include its single queries by
+    their identifiers, whatever `track.text` says.
 
     Raises:
         BadInput: if the folder exists, and if there are no results or they cannot be combined.
@@ -61,25 +55,19 @@ def _write_project(project: Path, folder: Path) -> None:
         params = params.model_copy(update={"track": track})
         compare(params, folder, texts=None, executor=in_processes)
         file = shared.of_project(Path())
-        shared.write(file, folder / shared.NAME)
-        for result in file.results:
-            table = shared.units(Path(), result)
-            if table is not None:
-                path = folder / shared.UNITS / result.table
-                path.parent.mkdir(parents=True, exist_ok=True)
-                table.to_parquet(path, index=False)
+        shared.write(file, shared.units({Path(): file}), folder)
 
 
 def _write_merged(paths: Sequence[Path], folder: Path) -> None:
-    merged = folder.parent / "merged"
-    merge(paths, merged)
-    file = shared.read(merged)
-    scores = comparison(merged / places.SCORES)
+    merge(paths, folder)
+    file = shared.read(folder)
+    scores = comparison(folder / places.SCORES)
+    tests = folder / places.REPORTS / "significance.csv"
     is_prior = scores["model"] == BASELINE
     results = Results(
         comparison=scores[~is_prior],
         priors=scores[is_prior],
-        significance=pd.read_csv(merged / places.REPORTS / "significance.csv"),
+        significance=pd.read_csv(tests),
         benchmarks={name: benchmark.metadata for name, benchmark in file.benchmarks.items()},
         builders={name: benchmark.builder for name, benchmark in file.benchmarks.items()},
         statistics={
@@ -89,12 +77,9 @@ def _write_merged(paths: Sequence[Path], folder: Path) -> None:
         },
     )
     write_page(results, [f"medprobe {version('medprobe')}"], {}, folder, in_processes)
-    write_csv(scores, folder / "comparison.csv")
-    write_csv(results.significance, folder / "significance.csv")
-    shutil.copyfile(merged / shared.NAME, folder / shared.NAME)
-    if (merged / shared.UNITS).is_dir():
-        shutil.copytree(merged / shared.UNITS, folder / shared.UNITS)
-    shutil.rmtree(merged)
+    tests.rename(folder / tests.name)
+    for path in (places.ABOUT, places.SCORES, places.REPORTS):  # which only commands read
+        shutil.rmtree(folder / path.parts[0])
 
 
 def _readme(file: shared.ResultsFile) -> str:

@@ -53,7 +53,7 @@ def drop_stale_claims() -> None:
 
 
 def _runs_since(process_id: int, time: float) -> bool:
-    """Does this process run, and did it start before this time?"""
+    """Whether this process runs, and did before this time."""
     try:
         process = psutil.Process(process_id)
         return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= time

@@ -17,11 +17,6 @@ def sample(data: Path, settings: dict[str, Any], seed: int) -> None:
 
     The same settings and seed give the same bytes.
 
-    Args:
-        data: the folder.
-        settings: the section `sample` of params.yaml.
-        seed: of the world.
-
     Raises:
         BadInput: for an invalid setting.
     """

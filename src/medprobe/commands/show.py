@@ -17,11 +17,7 @@ from medprobe.report.queries import RawAnswers, read_answers
 def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -> None:
     """Print all answers to a query, with a mark on the right ones.
 
-    Args:
-        benchmark: its name in params.yaml.
-        query: its identifier, or what a page without names calls it, such as `query 7`.
-        params: the project's.
-        as_json: print one object, `outputs.Show`.
+    A query goes by its identifier, or by what a page without names calls it, such as `query 7`.
 
     Raises:
         BadInput: if the benchmark was not probed or has no such query.
@@ -76,13 +72,6 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
     """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
 
     If names are ranked, the first name counts.
-
-    Args:
-        benchmark: its name in params.yaml.
-        a: a system.
-        b: the system to compare it with.
-        params: the project's.
-        as_json: print one object, `outputs.Diff`.
 
     Raises:
         BadInput: if the benchmark was not probed, or not by these systems.

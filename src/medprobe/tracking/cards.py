@@ -11,8 +11,7 @@ from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON, primary_metric, select, sweep, to_rows
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as find_metric
-from medprobe.tracking.every_eval_ever import MEAN
-from medprobe.tracking.shared import ResultRecord, ResultsFile
+from medprobe.tracking.shared import MEAN, ResultRecord, ResultsFile
 
 LIMITS: Final = (
     "A value is true of these queries, prompts and candidates. With other wordings, or with more"
@@ -31,9 +30,9 @@ IMPORTED: Final = (
 
 
 def cards(file: ResultsFile) -> dict[str, str]:
-    """Write the card of each model, baselines aside."""
+    """Write the card of each model, baselines aside: path -> Markdown."""
     models = sorted({result.model for result in file.results} - {BASELINE})
-    return {model: _card(file, model) for model in models}
+    return {f"{model}.md": _card(file, model) for model in models}
 
 
 def _card(file: ResultsFile, model: str) -> str:

@@ -72,19 +72,12 @@ def above_prior(single: Sequence[Result]) -> list[Result]:
     if not places.SIGNIFICANCE.is_file():
         return list(single)
     numbers = significance.above_prior(read_tests())
-    return [
-        replace(
-            result,
-            late={
-                "above_prior": numbers[place]["difference"],
-                "above_prior_p": numbers[place]["p"],
-            },
-        )
-        if place in numbers
-        else result
-        for result in single
-        for place in [(result.benchmark, result.model, result.method)]
-    ]
+    results = []
+    for result in single:
+        test = numbers.get((result.benchmark, result.model, result.method))
+        late = {"above_prior": test["difference"], "above_prior_p": test["p"]} if test else {}
+        results.append(replace(result, late=late))
+    return results
 
 
 def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
@@ -151,7 +144,7 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
             "items": len(evaluation.items),
         },
         files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
-        datasets=[Dataset(folder, hashes([folder]).get(folder, UNKNOWN))],
+        datasets=[Dataset(folder, hashes().get(folder, UNKNOWN))],
     )
 
 

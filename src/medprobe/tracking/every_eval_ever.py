@@ -1,43 +1,37 @@
 """Results in the form of Every Eval Ever, version 0.3, a schema that evaluation programs share."""
 
+import json
 import math
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 from medprobe.metrics import Metric, catalog
-from medprobe.tracking.shared import BenchmarkRecord, ResultRecord, ResultsFile
+from medprobe.tracking.shared import MEAN, BenchmarkRecord, ResultRecord, ResultsFile
 
 VERSION: Final = "0.3.0"
-MEAN: Final = "macro"  # the mean over relations
 
 
-def records(
-    file: ResultsFile, organization: str, created: float
-) -> Iterator[tuple[ResultRecord, dict]]:
-    """Convert each result to one record.
+def records(file: ResultsFile, organization: str) -> dict[str, str]:
+    """Convert each result to a record, which is valid by the schema.
 
-    Args:
-        file: Results of one or several projects.
-        organization: Name of the organization that gives the results.
-        created: Time of the conversion, in seconds since 1970.
-
-    Yields:
-        A result and its record, which is valid by the schema.
+    Returns:
+        Path -> JSON.
 
     Source:
         Every Eval Ever, arXiv 2606.14516.
     """
-    for result in file.results:
-        benchmark = file.benchmarks[result.benchmark]
-        yield result, _record(file, result, benchmark, organization, f"{created:.0f}")
+    created = f"{time.time():.0f}"
+    return {
+        f"{result.benchmark}/{result.model}/{result.method}.json": (
+            json.dumps(_record(file, result, organization, created), indent=1) + "\n"
+        )
+        for result in file.results
+    }
 
 
 def _record(
-    file: ResultsFile,
-    result: ResultRecord,
-    benchmark: BenchmarkRecord,
-    organization: str,
-    created: str,
+    file: ResultsFile, result: ResultRecord, organization: str, created: str
 ) -> dict[str, Any]:
     imported = result.made.get("imported.tool")
     version = result.made.get("imported.tool_version", "unknown") if imported else file.medprobe
@@ -64,7 +58,7 @@ def _record(
             "id": result.model,
             "additional_details": {**about, **_texts(result.inputs)},
         },
-        "evaluation_results": [*_evaluations(result, benchmark)],
+        "evaluation_results": [*_evaluations(result, file.benchmarks[result.benchmark])],
     }
 
 
@@ -72,28 +66,26 @@ def _evaluations(result: ResultRecord, benchmark: BenchmarkRecord) -> Iterator[d
     """One entry per variant, whole subset and metric: its mean over relations."""
     about = benchmark.metadata
     metrics = catalog()
-    for variant, by_subset in result.scores.items():
-        for subset, relations in by_subset.items():
-            for name, numbers in relations.get(MEAN, {}).items():
-                if subset not in benchmark.queries or "value" not in numbers:
-                    continue
-                details = {
-                    "queries_sha256": benchmark.queries[subset],
-                    "candidates_sha256": benchmark.candidates[subset],
-                    "licence": about.licence,
-                    "citation": about.citation,
-                }
-                yield {
-                    "evaluation_result_id": f"{subset}/{result.method}:{variant}/{name}",
-                    "evaluation_name": f"{result.benchmark}/{subset}",
-                    "source_data": {
-                        "dataset_name": result.benchmark,
-                        "source_type": "other",
-                        "additional_details": details,
-                    },
-                    "metric_config": _metric(metrics[name], subset, result, variant),
-                    "score_details": _score(numbers),
-                }
+    for variant, subset, name, numbers in result.means():
+        if subset not in benchmark.queries:
+            continue
+        details = {
+            "queries_sha256": benchmark.queries[subset],
+            "candidates_sha256": benchmark.candidates[subset],
+            "licence": about.licence,
+            "citation": about.citation,
+        }
+        yield {
+            "evaluation_result_id": f"{subset}/{result.method}:{variant}/{name}",
+            "evaluation_name": f"{result.benchmark}/{subset}",
+            "source_data": {
+                "dataset_name": result.benchmark,
+                "source_type": "other",
+                "additional_details": details,
+            },
+            "metric_config": _metric(metrics[name], subset, result, variant),
+            "score_details": _score(numbers),
+        }
 
 
 def _metric(metric: Metric, subset: str, result: ResultRecord, variant: str) -> dict[str, Any]:

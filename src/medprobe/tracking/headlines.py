@@ -31,12 +31,9 @@ def main_variant(rows: pd.DataFrame) -> str:
 
 
 def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[str, float]:
-    """Select at most LIMIT numbers of a variant, the most important first.
+    """Select at most LIMIT numbers of a variant's rows, the most important first.
 
-    Args:
-        rows: the variant's rows of the comparison.
-        metadata: of the benchmark.
-        edges: whether to add the interval of the main number, as `_ci_lower` and `_ci_upper`.
+    With `edges`, the main number has its interval, as `_ci_lower` and `_ci_upper`.
 
     Returns:
         `main_<metric>`, the mean over relations on the main subset; `main_<metric>_<subset>`, the

@@ -7,11 +7,11 @@ be known is `unknown`: lineage fails nothing.
 import getpass
 import json
 import platform
-import re
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,6 @@ from medprobe.core.parts import fingerprint
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
 FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
-RECORD: Final = re.compile(r"^  (?=\S)", re.MULTILINE)  # where that of a stage begins in dvc.lock
 TRIES: Final = 5  # readings of a file that DVC may be writing
 LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
@@ -63,29 +62,14 @@ def user() -> str:
         return UNKNOWN
 
 
-def hashes(
-    paths: Collection[str] | None = None, lock: Path = LOCK, data: Path = DATA
-) -> dict[str, str]:
-    """DVC's hashes of the data folder and of stages' outputs: of all, or of these `paths`."""
-    outs = _list(_mapping(_text(data)), "outs")
-    for stage in _stages(lock, paths):
-        outs += _list(stage, "outs")
-    hash_by_path = {
-        str(out["path"]): str(out["md5"]) for out in outs if {"path", "md5"} <= out.keys()
-    }
-    return {path: md5 for path, md5 in hash_by_path.items() if paths is None or path in paths}
+def hashes(lock: Path = LOCK, data: Path = DATA) -> dict[str, str]:
+    """DVC's hashes of the data folder and of stages' outputs, by path."""
+    return {out["path"]: out["md5"] for file in (data, lock) for out in _outs(file) if "md5" in out}
 
 
 def outs(file: Path) -> list[str]:
     """The outputs that DVC's records in a file name: in dvc.lock, or one of its cache of runs."""
-    try:
-        content = _mapping(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    stages = content.get("stages", {"": content})
-    records = stages.values() if isinstance(stages, dict) else ()
-    listed = [out for stage in records if isinstance(stage, dict) for out in _list(stage, "outs")]
-    return [str(out["path"]) for out in listed if "path" in out]
+    return [out["path"] for out in _outs(file)]
 
 
 def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
@@ -96,7 +80,8 @@ def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
     """
     paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
     paths += [f"outputs/rewired/{model}/{name}" for name in sets]
-    return dict.fromkeys(paths, UNKNOWN) | hashes(paths)
+    hash_by_path = hashes()
+    return {path: hash_by_path.get(path, UNKNOWN) for path in paths}
 
 
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
@@ -105,11 +90,10 @@ def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
     They are by their dotted names, or None if DVC has no record of it.
     """
     path = out.as_posix()
-    for stage in _stages(lock, [path]):
-        if any(output.get("path") == path for output in _list(stage, "outs")):
-            params = stage.get("params")
-            settings = params.get("params.yaml") if isinstance(params, dict) else None
-            return flat(settings) if isinstance(settings, dict) else None
+    for record in _records(lock):
+        if any(out.get("path") == path for out in record.get("outs", [])):
+            settings = record.get("params", {}).get("params.yaml")
+            return flat(settings) if settings else None
     return None
 
 
@@ -173,25 +157,18 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-def _stages(lock: Path, paths: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Return the records of stages in dvc.lock.
-
-    If `paths` are given, only stages that make one of them, since the whole file takes a fifth of a
-    second to parse.
-    """
-    for record in RECORD.split(_text(lock))[1:]:
-        outs = record.partition("\n    outs:")[2]
-        if paths is None or any(path in outs for path in paths):
-            yield from (stage for stage in _mapping(record).values() if isinstance(stage, dict))
+def _outs(file: Path) -> list[dict[str, Any]]:
+    """What DVC records of outputs; one whose path was cut off is left out."""
+    return [out for record in _records(file) for out in record.get("outs", []) if "path" in out]
 
 
-def _list(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    listed = content.get(key)
-    return (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
+def _records(file: Path) -> list[dict[str, Any]]:
+    """What DVC records of each stage in dvc.lock, or the only record in another file."""
+    content = _mapping(_text(file))
+    return list(content["stages"].values()) if "stages" in content else [content]
 
 
+@lru_cache(maxsize=2)  # dvc.lock takes a fifth of a second
 def _mapping(text: str) -> dict[str, Any]:
     """A YAML mapping; empty where the text is none."""
     try:

@@ -42,13 +42,7 @@ TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 
 def of(path: Path, params: Params, *, fresh: bool) -> Result:
-    """The run of a prediction table.
-
-    Args:
-        path: `outputs/predictions/<model>/<method>/<benchmark>.parquet`.
-        params: Those of params.yaml.
-        fresh: The table was just made, so that params.yaml, not dvc.lock, says how.
-    """
+    """The run of a prediction table; of a fresh one, params.yaml, not dvc.lock, says how."""
     model, method, benchmark = names(path)
     return Result(
         benchmark,
@@ -62,7 +56,6 @@ def of(path: Path, params: Params, *, fresh: bool) -> Result:
 
 
 def _describe(metadata: Metadata) -> str:
-    """What a benchmark is, in Markdown."""
     title = metrics.catalog()[metadata.primary_metric].title
     lines = [metadata.description, f"Main metric: {title}", f"Licence: {metadata.licence}"]
     return "\n\n".join([*lines, metadata.citation])
@@ -74,7 +67,6 @@ def names(path: Path) -> tuple[str, str, str]:
 
 
 def _key(path: Path, params: Params) -> str:
-    """Hash of all that a run follows from."""
     _, scoring = _scoring(path, params)
     scores = scores_key(path, places.BENCHMARKS / path.stem, scoring)
     return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}".encode()).hexdigest()
@@ -88,7 +80,6 @@ def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:
 
 
 def _rows(path: Path, scores: Scores) -> pd.DataFrame:
-    """Scores of a prediction table as rows of the comparison."""
     model, method, benchmark = names(path)
     return pd.DataFrame(to_rows({benchmark: scores}, model, method), columns=COMPARISON)
 
@@ -186,7 +177,7 @@ def _tags(
 
 
 def _candidates(folder: Path) -> dict[str, str]:
-    """The hash of each subset's candidates: two results compare like with like where it agrees."""
+    """The hash of each subset's candidates; results with the same one can be compared."""
     candidates = read_table(folder / "candidates.parquet", ["subset", "name"])
     return {
         f"candidates.{subset}": candidate_hash(part["name"])

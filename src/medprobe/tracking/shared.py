@@ -8,6 +8,7 @@ compare can be next to it in UNITS, one table per result: numbers query by query
 import hashlib
 import json
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from importlib import metadata
 from math import isfinite
@@ -35,6 +36,7 @@ ANSWER: Final = "answer"  # where queries have answers that are drawn
 KEYS: Final = ["variant", "replicate", "subset", "weight", *IDS]  # its columns next to the metrics
 ROUNDED: Final = 1e-6  # scores have so many digits
 SCHEMA: Final = "medprobe-results-1"
+MEAN: Final = "macro"  # the mean over relations
 NUMBERS: Final = {"value", "low", "high", "std", "n"}  # of a metric, of which any can be unknown
 SCORE_NAME: Final = re.compile(r"[\w .,:+/=()'-]{1,200}")  # of a variant, subset or relation
 
@@ -107,6 +109,14 @@ class ResultRecord(Section):
     def table(self) -> Path:
         """Where its tables are, below folders of such tables."""
         return Path(self.model, self.method, f"{self.benchmark}.parquet")
+
+    def means(self) -> Iterator[tuple[str, str, str, dict[str, float]]]:
+        """Variant, subset, metric and numbers of each mean over relations that has a value."""
+        for variant, subsets in self.scores.items():
+            for subset, relations in subsets.items():
+                for metric, numbers in relations.get(MEAN, {}).items():
+                    if "value" in numbers:
+                        yield variant, subset, metric, numbers
 
 
 class ResultsFile(Section):
@@ -203,14 +213,25 @@ def query_hash(queries: pd.DataFrame) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
-    """Return what paired tests compare of a result that `read` found at `path`.
+def units(files: Mapping[Path, ResultsFile]) -> dict[Path, pd.DataFrame]:
+    """Return what paired tests compare of the results that `read` found at these paths.
 
-    It is a `paired_table`, whose queries and clusters go by hashes, or None if neither predictions
-    nor UNITS are there.
+    Returns:
+        `ResultRecord.table` -> a `paired_table`, whose queries and clusters go by hashes. Results
+        with neither predictions nor UNITS have none.
 
-    Raises BadInput where they do not give the scores of the result.
+    Raises:
+        BadInput: a table does not give the scores of its result.
     """
+    tables: dict[Path, pd.DataFrame] = {}
+    for path, file in files.items():
+        for result in file.results:
+            if result.table not in tables and (table := _units(path, result)) is not None:
+                tables[result.table] = table
+    return tables
+
+
+def _units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
     folder = path if path.is_dir() else path.parent
     if (file := folder / UNITS / result.table).is_file():
         check_columns(file, KEYS)
@@ -236,13 +257,17 @@ def units(path: Path, result: ResultRecord) -> pd.DataFrame | None:
 def _check(table: pd.DataFrame, result: ResultRecord, path: Path) -> None:
     """Raises BadInput where the means of what is tested are not the macro means of the scores."""
     names = [*KEYS[:3], *IDS, *({ANSWER} & {*table})]
-    numbers = table.drop(columns=names).apply(pd.to_numeric, errors="coerce")
-    values = numbers.drop(columns="weight")
-    weights = values.notna().mul(numbers["weight"], axis=0)
+    values = table.drop(columns=names).apply(pd.to_numeric, errors="coerce")
+    weight = values.pop("weight")
+    weights = values.notna().mul(weight, axis=0)
     groups = [table["variant"], table["subset"]]
     sums = values.mul(weights).groupby(groups).sum()
     means = sums.div(weights.groupby(groups).sum()).stack().dropna().to_dict()
-    scores = _tested_scores(result)
+    scores = {
+        ("" if variant == "default" else variant, subset, metric): numbers["value"]
+        for variant, subset, metric, numbers in result.means()
+        if is_compared(variant) and catalog()[metric].tested
+    }
     for key in sorted({*means, *scores}):
         mean, score = (numbers_by_key.get(key, float("nan")) for numbers_by_key in (means, scores))
         if not abs(mean - score) <= ROUNDED:
@@ -251,24 +276,13 @@ def _check(table: pd.DataFrame, result: ResultRecord, path: Path) -> None:
             raise BadInput(path, problem, remedy)
 
 
-def _tested_scores(result: ResultRecord) -> dict[tuple[str, str, str], float]:
-    """The macro means that are tested, by variant (empty for the only one), subset and metric."""
-    scores = {}
-    for variant, subsets in result.scores.items():
-        if not is_compared(variant):
-            continue
-        for subset, relations in subsets.items():
-            for metric, score in relations.get("macro", {}).items():
-                if metric in catalog() and catalog()[metric].tested:
-                    name = "" if variant == "default" else variant
-                    scores[name, subset, metric] = score["value"]
-    return scores
-
-
-def write(file: ResultsFile, path: Path) -> None:
-    """Write as JSON, one line per number or name."""
+def write(file: ResultsFile, tables: Mapping[Path, pd.DataFrame], folder: Path) -> None:
+    """Write the results file and the tables of `units` into a folder."""
     text = json.dumps(file.model_dump(mode="json"), indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+    for path, table in tables.items():
+        (folder / UNITS / path).parent.mkdir(parents=True, exist_ok=True)
+        table.to_parquet(folder / UNITS / path, index=False)
 
 
 def merge(files: dict[str, ResultsFile]) -> ResultsFile:

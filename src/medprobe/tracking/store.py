@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -148,14 +147,10 @@ def _first_use() -> FileLock:
 
 
 def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool]) -> None:
-    """Mark the current runs whose results params.yaml no longer names.
+    """Mark the current runs of a benchmark, model and method that params.yaml no longer names.
 
     Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
     copy of the project, whose params.yaml is another one.
-
-    Args:
-        client: Of the store, from `connect`.
-        is_named: Says of a benchmark, a model and a method whether there is such a result.
     """
     if os.environ.get(URI) or folder().parent != Path.cwd():
         return
@@ -173,10 +168,7 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
-    Args:
-        client: Of the store, from `connect`.
-        result: What to log.
-        figures: Log the result's drawings and late metrics too, where its run has none yet.
+    With `figures`, its drawings and late metrics are logged too, where its run has none yet.
 
     Returns:
         Whether a run was added.
@@ -185,9 +177,7 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
         experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
     same = next((run for run in runs if run.data.tags.get(KEY) == result.key), None)
-    latest = [run for run in runs if run.data.tags.get(STATE) in ("current", "gone")]
-    earlier = next(iter(latest), None)
-    current = same.info.run_id if same else _log(client, experiment, result, earlier)
+    current = same.info.run_id if same else _log(client, experiment, result)
     if figures and not (same and FIGURES in same.data.tags):
         for path, svg in result.figures().items():
             client.log_text(current, svg, path)
@@ -248,7 +238,7 @@ def _name(model: str, method: str, state: str = "current") -> str:
     return f"{model} · {method}" + ("" if state == "current" else f" ({state})")
 
 
-def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run | None") -> str:
+def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     """Log a run and its children, and give its id. It is finished when all of it is there."""
     from mlflow.entities import Param
 
@@ -257,7 +247,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
     system = {"model": result.model, "method": result.method}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
     tags |= {KEY: result.key, STATE: "current"}
-    tags |= {NOTE: content.note + _replaced(earlier)} if content.note else {}
+    tags |= {NOTE: content.note} if content.note else {}
     run = client.create_run(experiment, content.begin, tags, name).info.run_id
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
@@ -279,15 +269,6 @@ def _log(client: "MlflowClient", experiment: str, result: Result, earlier: "Run 
         client.log_text(run, text, path)
     client.set_terminated(run, end_time=content.end)
     return str(run)
-
-
-def _replaced(earlier: "Run | None") -> str:
-    """The line of a run's note that links to the run before it."""
-    if earlier is None:
-        return ""
-    day = datetime.fromtimestamp(earlier.info.start_time / 1000, UTC).date()
-    link = f"#/experiments/{earlier.info.experiment_id}/runs/{earlier.info.run_id}"
-    return f"\nIt replaced the [run of {day}]({link}).\n"
 
 
 def _metrics(

@@ -37,14 +37,6 @@ class Exported:
         rows = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
         return sorted(set(rows["name"]))
 
-    def relations(self) -> list[tuple[str, str, pd.DataFrame]]:
-        """`(subset, relation, its queries)`."""
-        groups = self.tables.queries.groupby(["subset", "relation"], sort=True)
-        return [
-            (str(subset), str(relation), queries.reset_index(drop=True))
-            for (subset, relation), queries in groups
-        ]
-
     def equal(self, text: str) -> str:
         """Return a text that a model wrote as answers are compared.
 
@@ -53,11 +45,10 @@ class Exported:
         return biolama(find_rule(self.tables.normalise)(text))
 
     def render(self, template: Path, **values: Any) -> str:
-        """Fill a template of Python code, which also receives the rule for equal answers.
+        """Fill a Jinja template of Python code.
 
-        Args:
-            template: A Jinja file.
-            values: Its variables besides `name`, `rule` (a function's name) and `rules` (code).
+        It also receives `name`, and the rule for equal answers: `rule`, a function's name, and
+        `rules`, its code.
         """
         from jinja2 import Environment
 
@@ -72,11 +63,7 @@ class Exported:
 def export(name: str, tool: str, out: Path, *, licensed: bool = False) -> None:
     """Write a benchmark that is built for a tool (a key of TOOLS) into a new folder.
 
-    Args:
-        name: The benchmark, as in params.yaml.
-        tool: A key of TOOLS.
-        out: The folder. Licensed text goes only below outputs/.
-        licensed: Such text may go into this folder.
+    Licensed text goes below outputs/ only, unless `licensed` allows it in this folder.
 
     Raises:
         BadInput: The benchmark is not built, its text may not go there, or the tool cannot ask it.

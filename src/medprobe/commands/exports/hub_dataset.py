@@ -6,9 +6,8 @@ from typing import Any, Final
 import yaml
 
 from medprobe.commands.exports import Exported
-from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, Terms, write_table
+from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, write_table
 
-LICENCES: Final[dict[Terms, str]] = {"open": "other"}  # in the words of the hub; else unknown
 QUERIES: Final = "queries"
 CANDIDATES: Final = "candidates"
 
@@ -37,7 +36,7 @@ def _card(benchmark: Exported) -> str:
     head: dict[str, Any] = {
         "pretty_name": benchmark.name,
         "language": ["en"],
-        "license": LICENCES.get(about.terms, "unknown"),
+        "license": "other" if about.terms == "open" else "unknown",  # in the words of the hub
         "tags": ["biology", "medical", "knowledge probing"],
         "configs": configs,
     }

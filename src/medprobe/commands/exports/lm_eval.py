@@ -33,11 +33,9 @@ class Dumper(yaml.SafeDumper):
     """Writes a `Function` as lm-eval reads it."""
 
 
-def _function(dumper: yaml.SafeDumper, name: Function) -> yaml.Node:
-    return dumper.represent_scalar("!function", f"utils.{name}")
-
-
-Dumper.add_representer(Function, _function)
+Dumper.add_representer(
+    Function, lambda dumper, name: dumper.represent_scalar("!function", f"utils.{name}")
+)
 
 
 def write(benchmark: Exported, folder: Path) -> None:
@@ -45,7 +43,8 @@ def write(benchmark: Exported, folder: Path) -> None:
     check_ranked(benchmark, "lm-eval")
     names: dict[str, list[str]] = {}  # by what they are the names of
     groups: dict[str, tuple[list[str], list[str]]] = {}  # a group's tasks and metrics
-    for subset, relation, queries in benchmark.relations():
+    parts = benchmark.tables.queries.groupby(["subset", "relation"], sort=True)
+    for (subset, relation), queries in parts:
         task = task_name(benchmark.name, subset, relation)
         if (folder / f"{task}.jsonl").exists():
             raise BadInput(task, "two relations would have this name", "rename one of them")

@@ -44,16 +44,7 @@ def names() -> list[str]:
 def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
     """Check released files, report the result, and copy them to `data`.
 
-    Other files of the target folder stay.
-
-    Args:
-        name: a release (`names`).
-        path: a clone, an unpacked archive or a file.
-        data: the folder of all sources.
-        force: whether to replace existing files that differ.
-
-    Returns:
-        The report.
+    Other files of the target folder stay. Returns the report.
 
     Raises:
         BadInput: for an error in the files, for a link that leads out of the folder, and unless

@@ -5,22 +5,14 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.benchmarks.medlama.hardness import hardness
-from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS, RELATIONS
+from medprobe.benchmarks.medlama.prompts import RELATIONS
 from medprobe.commands.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.sources import medlama
-from medprobe.sources.records import Name, Record, read_csv_records
-
-
-class PromptRow(Record):
-    """A row of `prompts.csv`."""
-
-    pid: Name
-    human_prompt: str
 
 
 def find(path: Path) -> Release:
-    """Find the relations in any folder of a clone or download, and `prompts.csv` there or above.
+    """Find the relations in any folder of a clone or download; the package has the prompts.
 
     Both hardness columns and the hard set of each relation are recomputed. The report has one row
     per relation: queries, hard queries, and whether the recomputed `columns` and the `hard_set` are
@@ -36,38 +28,18 @@ def find(path: Path) -> Release:
         part = "hard set" if row.columns else "hardness columns"
         problem = f"the {part} differ from the recomputed values"
         raise BadInput(full[row.relation], problem, "download the files again")
-    candidates = (folder / "prompts.csv", folder.parent / "prompts.csv")
-    prompts = next((file for file in candidates if file.is_file()), None)
-    files = {file.name: file for file in [*full.values(), *hard.values()]}
-    missing = [f"relation {name}" for name in RELATIONS if name not in full]
     checks = "hardness and hard sets, recomputed"
-    if prompts:
-        files["prompts.csv"] = prompts
-        checks += "; " + _compare_prompts(prompts)
-    else:
-        missing.append("prompts.csv; the package contains the paper's prompts")
     if sets := folders(path, "*sents*"):
         checks += f"; {sets[0]} contains sentence sets: `medprobe import sentences` imports them"
     return Release(
         folder="medlama",
-        files=files,
+        files={file.name: file for file in [*full.values(), *hard.values()]},
         checks=checks,
         report=report,
         next_step="name a benchmark of the builder medlama_released in params.yaml",
-        missing=missing,
-        conflicts=("*.csv",),
+        missing=[f"relation {name}" for name in RELATIONS if name not in full],
+        conflicts=("*_[0-9]*.csv",),
     )
-
-
-def _compare_prompts(path: Path) -> str:
-    """Describe how the prompts of the file differ from those of the package."""
-    remedy = "download the file again"
-    rows = {row.pid: row.human_prompt for _, row in read_csv_records(path, PromptRow, remedy)}
-    packaged = {name: prompt for name, prompt in HUMAN_PROMPTS.items() if name in rows}
-    differing = [name for name, prompt in packaged.items() if rows[name].strip() != prompt]
-    if differing:
-        return f"prompts; for {', '.join(differing)} they differ from the package's, which are used"
-    return f"{len(packaged)} prompts, equal to those of the package"
 
 
 def _compare(relation: str, full: Path, hard: Path) -> dict[str, object]:
