@@ -1,6 +1,5 @@
 """`BadInput`, the one kind of error that users read, and the rule for quoting data in it."""
 
-import copyreg
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,7 +39,7 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
         super().__init__(" ".join(line.split()))
 
     def __reduce__(self) -> Any:
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return Exception.__new__, (type(self), *self.args), self.__dict__  # without `__init__`
 
 
 class NotAsked(BadInput):
