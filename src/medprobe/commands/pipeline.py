@@ -190,8 +190,9 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
 def _plugins_of_all_kinds() -> list[str]:
     """The files of the project's own plugins, and the locks of installed plugins."""
     plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
-    own = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
-    return sorted(path.as_posix() for path in own | {x.lock for x in plugins if x.lock})
+    files = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
+    locks = {plugin.lock for plugin in plugins if plugin.lock}
+    return sorted(path.as_posix() for path in files | locks)
 
 
 def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
