@@ -83,10 +83,14 @@ def commands(page: Path) -> list[str]:
 
 
 def commands_to_run(page: Path) -> list[str]:
+    """`medprobe ui`, which changes nothing, runs for the first page that has it."""
+    serving = next(page for page in DOCUMENTS if "medprobe ui" in commands(page))
     return [
         line
         for line in commands(page)
-        if not line.startswith((*ELSEWHERE, *BY_HAND)) and (page.name, line) not in ONCE
+        if (line != "medprobe ui" or page == serving)
+        and not line.startswith((*ELSEWHERE, *BY_HAND))
+        and (page.name, line) not in ONCE
     ]
 
 
