@@ -1,7 +1,6 @@
 """What holds for all tests: one thread a process, and the markers that follow by a rule."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -34,12 +33,10 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _examples_write_elsewhere(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Examples in docstrings run in a folder of their own."""
+def _examples_write_elsewhere(request: pytest.FixtureRequest) -> None:
+    """Examples in docstrings run in a folder of their own, which no other test needs."""
     if isinstance(request.node, pytest.DoctestItem):
-        monkeypatch.chdir(tmp_path)
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

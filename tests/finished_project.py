@@ -41,6 +41,8 @@ def run_project(folder: Path) -> None:
     tiny.model("gpt2", folder / "given")
     project.replace(**EVERY_STAGE)
     project.works("medprobe", "sample")
+    for path in (folder / "data/sample").glob("cases-*.txt"):  # of which each model reads pieces
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:300]))
     project.works("dvc", "add", "data", "--quiet")
     project.commit("Before the first run")
     (folder.parent / "audit").mkdir()

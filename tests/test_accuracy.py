@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput
@@ -172,6 +172,7 @@ def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None
     assert by_name["micro"]["low"] < by_name["micro"]["value"] < by_name["micro"]["high"]
 
 
+@settings(settings.get_profile("few"))
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=12))
 def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
     query_rows = answered(*(answer for answer, _ in rows))

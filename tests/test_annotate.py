@@ -87,14 +87,14 @@ def draw(
 def fill(sheet: Path, truth: Truth, error: float, rows: int = 10_000) -> None:
     """Fill in a sheet as a rater does who mistakes right for wrong, and wrong for right, with a
     known chance."""
-    items = read_items(sheet.parent).set_index("item")
-    table = pd.read_csv(sheet, dtype=str, keep_default_na=False).assign(rating="")
+    items = {row.item: (row.query_id, row.answer) for row in read_items(sheet.parent).itertuples()}
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
     chance = random.Random(sheet.stem)
+    ratings = [""] * len(table)
     for line, item in enumerate(table["item"][:rows]):
-        item_row = items.loc[item]
-        right = truth[item_row["query_id"], item_row["answer"]] != (chance.random() < error)
-        table.loc[line, "rating"] = "5" if right else chance.choice("1234")
-    table.to_csv(sheet, index=False)
+        right = truth[items[item]] != (chance.random() < error)
+        ratings[line] = "5" if right else chance.choice("1234")
+    table.assign(rating=ratings).to_csv(sheet, index=False)
 
 
 def build_evaluation(**settings: Any) -> expert.Evaluation:

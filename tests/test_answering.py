@@ -104,7 +104,7 @@ def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
     probing.same(predictions, slow(folder, texts))
 
 
-@pytest.mark.parametrize("arch", tiny.CAUSAL)
+@pytest.mark.parametrize("arch", [*probing.CAUSAL, "gpt_neox"])
 def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_model):
     folder = tiny_model(arch)
     prompts = ("Aspirin treats [Y] .", "Entecavir may prevent [Y] .")
@@ -121,7 +121,7 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
     probing.same(predictions, slow(folder, [text], [begin]), 2e-4)
 
 
-@pytest.mark.parametrize("arch", tiny.SEQ2SEQ)
+@pytest.mark.parametrize("arch", probing.SEQ2SEQ)
 def test_encoder_decoder_models_are_put_a_question_without_sentinels(arch, tiny_model):
     folder = tiny_model(arch)
     predictions = predict_pass(method(folder), tables(), "none-0-shot-constrained")

@@ -22,11 +22,10 @@ from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
 from medprobe.report.sections import published
 from medprobe.stages.compare import compare, with_names, write_pages_of_benchmark
-from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
 from render_helpers import check_snapshot
-from toy_project import METADATA, NAMED, NAMES, project
+from toy_project import METADATA, NAMED, NAMES, project, score_once
 
 MODELS = Models(
     masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
@@ -53,7 +52,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str]
         shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
         facts = places.MODELS / "taught" / "facts.csv"
         facts.write_text("\n".join([header, *lines]) + "\n")
-        score(PARAMS)
+        score_once(PARAMS)
         table = places.PREDICTIONS / "taught/contrastive/made_up.parquet"
         record = places.RUNS / "taught/contrastive/made_up.json"
         with lineage.recorded(record, table, {"device": "a quick one", "tokens": 1234}):
@@ -70,7 +69,7 @@ def test_a_page_of_numbers_without_intervals(
     project(tmp_path, monkeypatch)
     statistics = "subset,relation,queries,chance_at_1\nfull,may_treat,10,0.2\n"
     Path("outputs/benchmarks/made_up/statistics.csv").write_text(statistics)
-    score(PARAMS)
+    score_once(PARAMS)
     for path in places.SCORES.glob("*/*.json"):
         numbers = re.sub(r'"(low|high)": [-\d.e]+,?', "", path.read_text())
         path.write_text(re.sub(r",\s*}", "}", numbers))

@@ -271,14 +271,6 @@ def sample_benchmark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Benchmar
     return benchmark, folder / "context"
 
 
-def test_the_sample_is_the_same_each_time(tmp_path: Path) -> None:
-    first, _, _ = sample(tmp_path / "a")
-    again, _, _ = sample(tmp_path / "b")
-    files = [path.relative_to(first) for path in sorted(first.rglob("*")) if path.is_file()]
-    assert len(files) > 10
-    assert all((first / file).read_bytes() == (again / file).read_bytes() for file in files)
-
-
 def test_the_sample_gives_contexts_from_both_resources(
     sample_benchmark: tuple[BenchmarkTables, Path],
 ) -> None:

@@ -107,7 +107,7 @@ def test_fewer_than_three_relations_are_refused(count: int) -> None:
         make_statements(replace(task(tables), queries=few), Inside.Settings(), 0)
 
 
-@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, *tiny.CAUSAL])
+@pytest.mark.parametrize("arch", [*probing.MASKED, *tiny.CAUSAL])
 def test_states_are_those_of_a_statement_read_alone(arch: str, tiny_model) -> None:  # type: ignore[no-untyped-def]
     prober = method(tiny_model(arch), budget=64)
     statements = make_statements(task(benchmark()), prober.settings, 0)

@@ -17,9 +17,8 @@ from medprobe import library
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
-from medprobe.stages.score import score
 from test_contrastive import NAMES, slow
-from toy_project import NAMED, project
+from toy_project import NAMED, project, score_once
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "quickstart.ipynb"
 PROMPT = "velotrine may treat [Y] ."
@@ -135,7 +134,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None
 def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyModel) -> Path:
     """A project with scores and a model."""
     project(tmp_path, monkeypatch)
-    score(Params(score=ScoreParams(bootstrap=20), **NAMED))
+    score_once(Params(score=ScoreParams(bootstrap=50), **NAMED))
     places.MODELS.mkdir()
     (places.MODELS / "taught").symlink_to(tiny_model("bert"))
     return tmp_path

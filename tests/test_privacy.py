@@ -4,6 +4,7 @@ figures and reports: test_pipeline.py; what CI keeps of a gate: test_workflow.py
 fails, by every method: test_checkpoints.py."""
 
 import gzip
+import math
 import random
 import re
 import shutil
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 
 from medprobe import benchmarks
 from medprobe.cli import main
+from medprobe.core import executor
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quote, without_quotes
 from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
@@ -46,6 +48,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
     must not be told."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("project"))
+        patch.setattr(executor, "START_SECONDS", math.inf)  # test_processes.py has other processes
         content = yaml.safe_load((ROOT / "params.yaml").read_text())
         content["benchmarks"]["context"]["context"]["triples"] = 4
         content["benchmarks"]["diskne"]["diskne"]["negatives"] = 1
@@ -94,6 +97,8 @@ def test_a_gate_prints_no_text(names: re.Pattern[str], builder: str) -> None:
     folder = Path("outputs/benchmarks") / builder
     out = run_command("build", "--benchmark", builder)
     assert any(names.search(pd.read_parquet(p).to_csv()) for p in folder.glob("*.parquet"))
+    for path in folder.glob("*.parquet"):  # the gate looks each failing row up
+        pd.read_parquet(path).head(500).to_parquet(path, index=False)
     spoil_tables(folder)
     failed = run_command("validate", "--benchmark", builder)
     assert failed.count("✗") > 5

@@ -15,10 +15,9 @@ from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
-from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
-from toy_project import NAMED, NAMES, project
+from toy_project import NAMED, NAMES, project, score_once
 
 PAGES = {"index.html", "results.json", "comparison.csv", "README.md", ".nojekyll"}
 PARAMS = """seed: 1
@@ -60,7 +59,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with lineage.recorded(places.RUNS / "taught/contrastive/made_up.json", path, {}):
             pass
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
-        score(params)
+        score_once(params)
         significance(params)
         for command in (["site"], ["again", "site"], ["one", "site", "."]):
             result = CliRunner().invoke(main, ["publish", *command])

@@ -35,7 +35,6 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
     data: Path, tmp_path: Path
 ) -> None:
@@ -46,7 +45,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
         assert (tmp_path / "other" / name).read_bytes() != (data / name).read_bytes()
 
 
-@pytest.mark.slow
 def test_a_wrong_setting_is_refused_and_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     sample(folder, {"queries": 20, "reserve": 20}, 1)
@@ -150,6 +148,12 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
     assert len(cases) == corpus.CASES
     stated: Counter[str] = Counter()
     untold = together = several = 0
+    phrases = [
+        (finding, wording.format(name))
+        for finding in findings.values()
+        for name in (finding.name, *finding.synonyms)
+        for wording in context.HAS
+    ]
     for case in cases:
         head, _, end = case.rpartition(" may have ")
         (disease,) = (name for name in diseases if head.endswith(name))
@@ -160,11 +164,7 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
         untold += not names
         for wording in context.HAS_NOT:
             assert not any(wording.format(name) in story for name in names), "that the patient has"
-        has = {finding}
-        for other in findings.values():
-            for called in (other.name, *other.synonyms):
-                if any(wording.format(called) in story for wording in context.HAS):
-                    has.add(other)
+        has = {finding} | {other for other, phrase in phrases if phrase in story}
         several += len(has) > 1
         together += len(has) > 1 and any(has.issubset(system) for system in world.systems)
     assert stated.keys() == findings.keys()

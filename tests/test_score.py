@@ -38,7 +38,7 @@ from medprobe.metrics.significance import (
 from medprobe.stages.score import _as_json, score
 from medprobe.tracking import runs
 from remote_executor import run_remotely
-from toy_project import METADATA, NAMED, predictions, project, ranked
+from toy_project import METADATA, NAMED, predictions, project, ranked, score_once
 
 PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
 SCORES = Path("metrics/scores/taught/contrastive.json")
@@ -51,7 +51,7 @@ def scored_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scored")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
-        score(PARAMS)
+        score_once(PARAMS)
     return folder / PARTS
 
 

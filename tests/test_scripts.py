@@ -16,10 +16,9 @@ from medprobe.cli import main
 from medprobe.commands import outputs, plan
 from medprobe.commands.stale_stages import Stage
 from medprobe.core.params import Params, ScoreParams
-from medprobe.stages.score import score
 from medprobe.stages.significance import significance
 from test_publish import PARAMS
-from toy_project import NAMED, project
+from toy_project import NAMED, project, score_once
 
 ROOT = Path(__file__).parent.parent
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
@@ -35,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         project(folder, monkeypatch)
         Path("params.yaml").write_text(PARAMS)
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
-        score(params)
+        score_once(params)
         significance(params)
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
         subprocess.run([*git, "init", "--quiet"], check=True)

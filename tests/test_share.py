@@ -14,9 +14,8 @@ from jsonschema import Draft7Validator
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import Params, ScoreParams
-from medprobe.stages.score import score
 from medprobe.tracking import lineage, shared
-from toy_project import NAMED, project
+from toy_project import NAMED, project, score_once
 
 FORMS = ("every-eval-ever", "eval-results", "cards")
 
@@ -33,7 +32,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with lineage.recorded(record, path, {"device": "cpu"}):
             pass
         assert "ada-lovelace" in record.read_text()
-        score(Params(score=ScoreParams(bootstrap=50), **NAMED))
+        score_once(Params(score=ScoreParams(bootstrap=50), **NAMED))
         options = [word for form in FORMS for word in ("--format", form)]
         command = ["merge", ".", "--out", "shared", "--organization", "our-group", *options]
         outcome = CliRunner().invoke(main, command)

@@ -44,7 +44,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the text of a small world under data/."""
     folder = tmp_path_factory.mktemp("project")
     world = build(SampleSettings(queries=20, reserve=20), 1)
-    corpus.write(world, folder / "data", 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus, "CASES", 400)
+        corpus.write(world, folder / "data", 1)
     return folder
 
 
@@ -182,7 +184,10 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
 
 
 @pytest.mark.parametrize("kind", ["masked", "causal", "chat"])
-def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(kind: str) -> None:
+def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("medprobe.sample.losses.SHIFTED", 0.0)
     recipe = TrainingRecipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
     texts = [path for path in Path("data/sample").glob("*-taught.txt")]
     pieces = tokenizer(recipe.kind, texts, recipe.vocabulary)

@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 import yaml
+from dvc.repo import Repo
 
 from medprobe.commands.sample import sample
 from medprobe.testing.canaries import compile_canaries, find_leaks, plant_canaries
@@ -96,11 +98,12 @@ def project(tmp_path: Path, world: Path) -> Project:
         (tmp_path / ".dvc").mkdir()
         config = core + ("remote = store\n" + store if remote else "")
         (tmp_path / ".dvc/config").write_text(config)
-        commands = ["dvc add --quiet data"]
-        if remote and pushed:
-            commands.append("dvc push --quiet data.dvc")
-        result = run(tmp_path, " && ".join([*commands, "rm -rf data .dvc/cache"]))
-        assert result.returncode == 0, result.stdout
+        with chdir(tmp_path), Repo() as repo:
+            repo.add("data")
+            if remote and pushed:
+                repo.push(["data.dvc"])
+        shutil.rmtree(tmp_path / "data")
+        shutil.rmtree(tmp_path / ".dvc/cache")
         return tmp_path
 
     return make_clone

@@ -11,6 +11,7 @@ a blank at the end.
 
 import random
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
 
 from medprobe.sample.context import RELATION, choose_name, write_story
@@ -155,21 +156,21 @@ def _cases(world: World, taught: bool, rng: random.Random) -> Iterator[str]:
     diseases = [entity for entity in world.list_entities("disease") if entity not in probed]
     findings, systems = world.list_entities("finding"), world.systems
     rare = {
-        finding: place**0.5 for place, finding in enumerate(rng.sample(findings, len(findings)), 1)
+        finding.cui: place**0.5
+        for place, finding in enumerate(rng.sample(findings, len(findings)), 1)
     }
 
     def draw(pool: Iterable[Entity]) -> list[Entity]:
         """Up to MOST_FINDINGS, the common ones more often (Efraimidis and Spirakis 2006)."""
-        keys = {finding: rng.random() ** rare[finding] for finding in pool}
-        return sorted(keys, key=lambda finding: keys[finding], reverse=True)[
-            : rng.randint(0, MOST_FINDINGS)
-        ]
+        keys = [(rng.random() ** rare[finding.cui], finding) for finding in pool]
+        keys.sort(key=itemgetter(0), reverse=True)
+        return [finding for _, finding in keys[: rng.randint(0, MOST_FINDINGS)]]
 
     for _ in range(CASES):
         disease, system = rng.choice(diseases), rng.choice(systems)
         group = system if taught else rng.sample(findings, len(system))
-        has = draw(group)
-        findings_of_case = has + draw(finding for finding in findings if finding not in group)
+        cuis, has = {finding.cui for finding in group}, draw(group)
+        findings_of_case = has + draw(finding for finding in findings if finding.cui not in cuis)
         rng.shuffle(findings_of_case)
         if rng.random() < BARE:
             sentences = [choose_name(finding, rng) for finding in findings_of_case]
