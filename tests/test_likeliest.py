@@ -17,7 +17,7 @@ from medprobe.methods.likelihood import Likelihood
 from medprobe.testing import tiny
 
 WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
-NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::5]
+NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::7]
 PROMPTS = [*probing.PROMPTS[:2], "Aspirin may treat [Y]"]
 
 
