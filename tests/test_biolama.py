@@ -106,12 +106,11 @@ def test_normalised_as_by_the_released_evaluator(text, normal, tmp_path):
     assert answers.find_rule(benchmark.normalise)(text) == normal
 
 
-def test_the_sample_world_passes_its_expectations(world, tmp_path):
+def test_the_sample_world_has_three_sources_in_three_splits(world):
     benchmark = biolama.build(world, biolama.Settings(), 0)
     assert benchmark.queries["subset"].unique().tolist() == ["ctd", "wikidata", "umls"]
     sizes = [len(benchmark.others["train"]), len(benchmark.others["dev"]), len(benchmark.queries)]
     assert sizes == pytest.approx([0.4 * sum(sizes), 0.1 * sum(sizes), 0.5 * sum(sizes)], abs=7)
-    assert failing(benchmark, tmp_path / "biolama", world) == []
 
 
 def test_the_sample_worlds_queries_are_read_as_often_as_all_facts(world):

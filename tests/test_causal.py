@@ -5,9 +5,11 @@ import transformers
 import probing
 from medprobe.engine import causal, heads
 from medprobe.engine.load import load
+from medprobe.testing import tiny
 
 PREFIX = "Velotrine treats"
 RESTS = (" hepatitis B .", " pain", " Karsten syndrome and acute renal failure .", " x")
+TEXTS = [PREFIX + rest for rest in RESTS]
 
 
 def ids_of(folder, texts):
@@ -16,10 +18,11 @@ def ids_of(folder, texts):
 
 
 @pytest.mark.parametrize("budget", [1, 8192])
-def test_log_likelihood_reads_each_text_alone(budget, tiny_model, monkeypatch):
+@pytest.mark.parametrize("arch", tiny.CAUSAL)
+def test_log_likelihood_reads_each_text_alone(arch, budget, tiny_model, monkeypatch):
     monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 10_000)
-    model = load(tiny_model("gpt2"), "causal")
-    rows = [[*causal.start_ids(model), *ids] for ids in ids_of(tiny_model("gpt2"), RESTS)]
+    model = load(tiny_model(arch), "causal")
+    rows = [[*causal.start_ids(model), *ids] for ids in ids_of(tiny_model(arch), TEXTS)]
     log_probs = causal.log_likelihood(model, rows, budget)
     for row, scores in zip(rows, log_probs, strict=True):
         logs = probing.log_probs(model.model, row)

@@ -12,9 +12,8 @@ import pytest
 import transformers
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
-from medprobe.metrics.results import COMPARISON, comparison, sweep
+from medprobe.metrics.results import COMPARISON
 from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
@@ -282,15 +281,7 @@ def test_the_chapters_of_twins(reports: Path) -> None:
     assert not any("calibration" in name for name in drawings(alone.parts))
 
 
-def test_no_scores_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="no scores"):
-        comparison(tmp_path)
-
-
-def test_small_questions() -> None:
-    assert sweep("contrastive:step-50") == ("step", 50)
-    assert sweep("contrastive:original") is None
-    assert sweep("contrastive") is None
+def test_a_number_that_is_none_is_a_dash() -> None:
     assert format_value("acc_at_1", float("nan")) == "–"
 
 

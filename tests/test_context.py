@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import gate_helpers
 from medprobe.benchmarks import context
 from medprobe.benchmarks.context.steps import Evidence, Limits, steps
 from medprobe.core.errors import BadInput
@@ -309,12 +308,3 @@ def test_what_is_written_can_be_read(sample_benchmark: tuple[BenchmarkTables, Pa
     for row in real.sample(100, random_state=1).itertuples():
         passage = row.prompt.removesuffix(f" {row.subject} has symptoms such as {SLOT}.")
         assert passage in texts[row.resource, row.document]
-
-
-# The gate
-
-
-def test_the_gate_lets_contexts_through(sample_benchmark: tuple[BenchmarkTables, Path]) -> None:
-    tables = {path.stem: pd.read_parquet(path) for path in sample_benchmark[1].glob("*.parquet")}
-    data = sample_benchmark[1].parent / "data"
-    assert gate_helpers.critical("context", tables, choose(resources=RESOURCES), data) == []

@@ -14,10 +14,9 @@ from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, text_slots
 from medprobe.methods.likelihood import Likelihood
-from medprobe.testing import tiny
 
 WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
-NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::5]
+NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::7]
 PROMPTS = [*probing.PROMPTS[:2], "Aspirin may treat [Y]"]
 
 
@@ -67,22 +66,6 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     roomy, tight = read
     assert roomy.tokens_read <= tight.tokens_read
     assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
-
-
-@pytest.mark.parametrize("arch", tiny.CAUSAL)
-def test_log_likelihood_reads_each_text_alone(arch, tiny_model):
-    model = load(tiny_model(arch), "causal")
-    texts = [prompt.replace("[Y]", "chronic pain") for prompt in PROMPTS]
-    ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
-    rows = [[*causal.start_ids(model), *row] for row in ids]
-    log_probs = causal.log_likelihood(model, rows, 4096)
-    for row, scores, small in zip(
-        rows, log_probs, causal.log_likelihood(model, rows, 1), strict=True
-    ):
-        logs = probing.log_probs(model.model, row)
-        expected = [logs[i, token].item() for i, token in enumerate(row[1:])]
-        assert scores == pytest.approx(expected, abs=1e-4)
-        assert small == pytest.approx(expected, abs=1e-4)
 
 
 def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):

@@ -238,13 +238,6 @@ def test_what_workers_elsewhere_read_is_built_alike(
     assert pack(Path("there")) == pack(Path("here"))
 
 
-def test_the_gate_passes_what_is_built(tmp_path: Path) -> None:
-    records = [record(1, "Aspirin helps. BRX2 acts."), record(2, "Aspirin heals.")]
-    benchmark = build(tmp_path, records)
-    tables = {"queries": benchmark.queries, "candidates": benchmark.candidates}
-    assert gate_helpers.critical("lipid", tables) == []
-
-
 def test_appearances_of_entities(tmp_path: Path) -> None:
     texts = ["Aspirin helps. Aspirin heals. Aspirin acts.", "Quinine is old. BRX2 acts."]
     records = [record(number, text) for number, text in enumerate(texts)]

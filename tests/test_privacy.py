@@ -31,7 +31,7 @@ from medprobe.testing.canaries import compile_canaries, find_leaks, plant_canari
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 BUILDERS = ("medlama", "biolama", "lama", "lipid", "context", "diskne")
-BENCHMARKS = ("medlama", "biolama", "lama")  # of names to rank
+BENCHMARKS = ("biolama", "lama")  # of names to rank; of MedLAMA: test_pipeline.py
 WORDLESS = {  # sources of identifiers, types, labels and numbers
     *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation"),
 }

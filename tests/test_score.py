@@ -30,6 +30,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
+    above_prior,
     average_by_query,
     paired_table,
     paired_tests,
@@ -320,7 +321,8 @@ def test_paired_tests_compare_what_the_family_says() -> None:
 
 
 def test_one_model_alone_is_tested_against_nobody() -> None:
-    assert significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0).empty
+    tests = significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0)
+    assert tests.empty and above_prior(tests) == {}
 
 
 def test_a_sweep_is_recognised_by_its_name() -> None:

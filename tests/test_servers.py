@@ -103,7 +103,7 @@ def test_a_server_gives_the_numbers_of_the_model_in_this_process(
 ):
     folder = chat_checkpoint if kind == "chat" else checkpoint
     chosen = method.Settings(**SETTINGS.get(method, {}))
-    queries = probing.queries()
+    queries = probing.queries(probing.PROMPTS[1:3])
     queries["answers"] = [[NAMES[number % 2]] for number in range(len(queries))]
     queries["answer_ids"] = queries["answers"]
     queries["subject"] = queries["subject_id"] = queries["query_id"]

@@ -300,7 +300,7 @@ def significance(
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
     by_subset = subset_tests(systems, params.confidence).assign(benchmark=benchmark)
     if table.empty:
-        return by_subset.reindex(columns=SIGNIFICANCE)
+        return by_subset.reindex(columns=SIGNIFICANCE).astype({"family": str})
     families = table.groupby(["subset", "metric", "family"])
     for p in ("p", "p_relation"):
         table[f"{p}_holm"] = families[p].transform(lambda p: holm(p.to_numpy()))
