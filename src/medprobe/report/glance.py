@@ -19,7 +19,6 @@ from medprobe.report.standings import Standing
 from medprobe.report.verdicts import MARK, difference, verdict
 
 HARD: Final = "hard"
-HARD_NOTE: Final = "queries that do not reveal the answer,\namong names of their own"
 ECHO: Final = "subject_at_1"
 CARRIED: Final = 0.8  # of all right answers: the relations that have so many carry a result
 MOST: Final = 3  # relations, and variants, that are listed

@@ -10,10 +10,8 @@ from medprobe.figures.rows import without_sweeps
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.results import OTHER_NAMES, is_control
-from medprobe.metrics.significance import LEVEL, SIGNIFICANCE
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.metrics.template_free.data_sets import family
-
-__all__ = ["HALF", "LEVEL", "Results", "comparable", "without_controls"]
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 

@@ -5,9 +5,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_value, metric
-from medprobe.report.results import LEVEL, Results
+from medprobe.report.results import Results
 from medprobe.report.verdicts import p_cell, units
 
 KINDS: Final = {  # of families: what their pairs are
