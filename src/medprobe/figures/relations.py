@@ -6,11 +6,9 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, by_value, without_sweeps
+from medprobe.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.metrics import catalog
 from medprobe.metrics.results import (
-    OTHER_NAMES,
-    is_control,
     main_variants,
     primary_metric,
     select,
@@ -38,9 +36,7 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
     `models` are all models.
     """
     macro = select(_judged(rows, metadata), relation="macro")
-    macro = select_systems(macro, main_variants(rows))
-    is_other = macro["method"].str.partition(":")[2].isin(OTHER_NAMES)
-    macro = macro[~is_other & ~macro["method"].map(is_control).astype(bool)]
+    macro = comparable(select_systems(macro, main_variants(rows)))
     relations = single(rows, metadata)
     if relations.empty or macro.empty:
         return []

@@ -174,7 +174,7 @@ def _rank_system(
     New predictions are added to `predictions`.
     """
     rows = rows.assign(place=pd.Index(queries).get_indexer(rows["query_id"]))
-    rows = rows[rows["place"] >= 0].sort_values(["place", "rank"])
+    rows = rows.sort_values(["place", "rank"])
     pairs = rows.groupby(["prediction", "prediction_id"], sort=False)
     places = np.array(
         [predictions.setdefault(pair, len(predictions)) for pair in pairs.groups], np.int32

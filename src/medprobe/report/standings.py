@@ -40,6 +40,11 @@ class Standing:
         return self.rows.iloc[0]
 
     @property
+    def lower(self) -> bool:
+        """Whether lower values are better."""
+        return metric(self.metric).better_on(self.subset) == "lower"
+
+    @property
     def other_models(self) -> pd.DataFrame:
         """The rows of other models, best first."""
         return self.rows[self.rows["model"] != self.best["model"]]
@@ -95,10 +100,9 @@ def table(
 def _line(entry: Standing) -> list[str | Cell]:
     rival, test = entry.rivals[0] if entry.rivals else (None, None)
     under_others = entry.other_models[entry.other_models["method"] != entry.best["method"]]
-    lower = metric(entry.metric).better_on(entry.subset) == "lower"
     return [
         Cell(str(entry.best["model"]), note=wrapped(str(entry.best["method"]))),
-        value(entry.metric, entry.best, "lower is better" if lower else ""),
+        value(entry.metric, entry.best, "lower is better" if entry.lower else ""),
         _baseline(entry),
         MISSING if rival is None else _system_cell(entry.metric, rival, method=False),
         difference(entry.metric, test, clear=entry.clear),

@@ -133,7 +133,7 @@ def sentence(text: str) -> str:
 def _size(results: Results, benchmark: str) -> str:
     """How large the main subset is, as it was probed; nothing where it is not counted."""
     counted = results.statistics.get(benchmark, pd.DataFrame(columns=["subset"]))
-    subset = next(iter(results.subsets(benchmark)), "")
+    subset = results.main_subset(benchmark)
     rows = counted[counted["subset"] == subset]
     if rows.empty or results.benchmarks[benchmark].many_relations:
         return ""

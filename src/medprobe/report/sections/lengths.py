@@ -14,7 +14,7 @@ FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 def drawn(results: Results, benchmark: str) -> list[Drawing]:
     """For each method a drawing of its models over the bins of answer length."""
-    name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
+    name, subset = results.primary(benchmark), results.main_subset(benchmark)
     rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST)]

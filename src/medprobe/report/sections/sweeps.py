@@ -20,7 +20,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
 def _rewiring(results: Results, benchmark: str) -> list[Block]:
     """Each model before and after rewiring, with the paired test."""
-    subset, name = results.subsets(benchmark)[0], results.primary(benchmark)
+    subset, name = results.main_subset(benchmark), results.primary(benchmark)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
     values, tests = (
         rows.set_index(["model", "method"])["value"],
