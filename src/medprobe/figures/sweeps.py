@@ -93,7 +93,7 @@ def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Dr
     first = points.iloc[0]
     metric = catalog()[first["metric"]]
     words = name.replace("-", " ").replace("_", " ")
-    deviation = points.get("std", pd.Series(float("nan"), points.index)).astype(float)
+    deviation = points["std"].astype(float)
     points = points.assign(
         low=(points["value"] - deviation).fillna(points["low"]),
         high=(points["value"] + deviation).fillna(points["high"]),

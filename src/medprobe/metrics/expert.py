@@ -160,7 +160,7 @@ def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataF
     """
     table = add_verdicts(evaluation, predictions)
     groups = table.groupby(KEYS, sort=True)
-    judgments = groups.size().rename("n").to_frame()
+    judgments = pd.DataFrame(index=groups.size().index)
     for k in (KS[0], KS[-1]):
         first_verdicts = table[table["rank"] <= k].groupby(KEYS, sort=True)["verdict"]
         is_complete = first_verdicts.count() == first_verdicts.size()
@@ -168,7 +168,7 @@ def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataF
     is_complete = groups["verdict"].count() == groups.size()
     judgments["hits_of_10"] = groups["hit"].mean().astype(float).where(is_complete)
     judgments["rated_right_of_10"] = groups["verdict"].mean().where(is_complete)
-    return judgments.drop(columns="n").reset_index()
+    return judgments.reset_index()
 
 
 def _scores(

@@ -20,7 +20,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core import neutral
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
@@ -241,9 +241,8 @@ def paired_tests(
         tables_by_number = with_progress(
             tables_by_number, [len(job.argument[0]) for job in jobs], now
         )
-    tables = dict(tables_by_number)
-    ordered = [tables[number] for number in range(len(jobs))]
-    return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
+    tables = [table for _, table in in_job_order(tables_by_number)]
+    return pd.concat(tables, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
 
 
 def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
