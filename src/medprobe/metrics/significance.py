@@ -359,9 +359,7 @@ def _compare_pairs(
         for name, rows in systems.items()
     }
     pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
-    for subset in sorted(
-        {subset for subsets_of_system in parts.values() for subset in subsets_of_system}
-    ):
+    for subset in sorted(set[str]().union(*parts.values())):
         for pair in pairs:
             if subset in parts[pair.a] and subset in parts[pair.b]:
                 yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]

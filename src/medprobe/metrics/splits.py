@@ -7,6 +7,7 @@ A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a be
 subsets have no slash.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +34,16 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
         str(high) if high - low == 1 else f"{low + 1}-{high}" for low, high in pairwise(edges)
     ] + [f"over-{edges[-1]}"]
     return [names[index - 1] for index in np.searchsorted(edges, numbers, side="left")]
+
+
+def first_number(name: str) -> float:
+    """A number to sort bins by: the first one in a bin, infinity in a name that is no bin's.
+
+    >>> sorted(["over-20", "11-20", "may_treat", "2-10", "1"], key=first_number)
+    ['1', '2-10', '11-20', 'over-20', 'may_treat']
+    """
+    number = re.match(r"(over-)?(\d+)", name)
+    return int(number[2]) + 0.5 * bool(number[1]) if number else float("inf")
 
 
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:

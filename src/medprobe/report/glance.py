@@ -118,10 +118,8 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
     """How often the subject itself is ranked first, as that is no knowledge."""
     model, method = _system(entry)
     query = results.first_queries.get(entry.benchmark)
-    rows = results.rows(
-        entry.benchmark, subset=entry.subset, relation="micro", metric=ECHO, model=model
-    )
-    for _, row in rows[rows["method"] == method].iterrows():
+    keys = {"subset": entry.subset, "relation": "micro", "model": model, "method": method}
+    for _, row in results.rows(entry.benchmark, metric=ECHO, **keys).iterrows():
         yield [
             Cell("What is ranked first instead?", note="the query's own subject (%), micro"),
             standings.value(ECHO, row),

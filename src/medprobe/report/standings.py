@@ -9,7 +9,7 @@ import pandas as pd
 from medprobe.figures.plots import wrapped
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
-from medprobe.report.numbers import MISSING, cell, format_value, metric
+from medprobe.report.numbers import MISSING, cell, format_without_unit, metric
 from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
@@ -133,7 +133,7 @@ def _baseline(entry: Standing) -> str | Cell:
 def value(name: str, row: pd.Series, note: str = "", mark: str = "") -> Cell:
     """A row's value with a mark behind it, its interval and a further note below it."""
     number = cell(name, row["value"])
-    low, high = (format_value(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
+    low, high = (format_without_unit(name, row[edge]) for edge in ("low", "high"))
     notes = ["no interval" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
     text = f"{number.text} {mark}".strip()
     return Cell(text, number.sort, number.shade, "\n".join(filter(None, notes)))

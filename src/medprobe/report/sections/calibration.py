@@ -16,6 +16,7 @@ from medprobe import metrics
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.metrics.significance import LEVEL
+from medprobe.metrics.splits import first_number
 from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
 from medprobe.report.results import HALF, Results
@@ -216,7 +217,7 @@ def _by_times(results: Results, benchmark: str, name: str, models: list[str]) ->
     rows = results.rows(benchmark, relation="micro", metric=name)
     rows = rows[rows["model"].isin(models) & rows["subset"].str.startswith(f"{subset}/read:")]
     rows = without_sweeps(rows).assign(times=lambda table: table["subset"].str.split(":").str[-1])
-    return rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
+    return rows.sort_values("times", key=lambda names: names.map(first_number), kind="stable")
 
 
 def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[Block]:
@@ -248,7 +249,3 @@ def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     plot = plots.curves(rows, "times", "method", (TIMES, plots.label(name)), metric(name).share)
     caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
     return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
-
-
-def _first(times: str) -> int:
-    return int(times.removeprefix("over-").partition("-")[0]) + times.startswith("over")
