@@ -45,7 +45,7 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
-from medprobe.metrics.subset_tests import subset_tests
+from medprobe.metrics.subset_tests import contrast_name, subset_tests
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -375,11 +375,6 @@ def _compare_pairs(
                     subsets_of_system[first],
                     subsets_of_system[second],
                 )
-
-
-def contrast_name(first: str, second: str) -> str:
-    """Return the subset's name for a comparison of a system with itself on two subsets."""
-    return f"{first} - {second}"
 
 
 def pair_systems(a: System, b: System) -> SystemPair | None:

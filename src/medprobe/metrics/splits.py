@@ -62,14 +62,16 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     )
     common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
     by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
-    tables = [by_length, by_answer, _by_times(queries, facts), _by_family_member(queries)]
+    tables = [by_length, by_answer]
+    if facts:
+        tables.append(_by_times(queries, facts))
+    if "family_id" in queries:
+        tables.append(_by_family_member(queries))
     return pd.concat(tables, ignore_index=True)
 
 
 def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
     """The wording and the kind of name of each query of a family."""
-    if "family_id" not in queries:
-        return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
     members = queries[queries["family_id"] != ""]
     columns = {"wording": "wording:", "name_kind": "name:"}
     return pd.concat(
@@ -79,9 +81,7 @@ def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
-    if facts is None:
-        return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
+def _by_times(queries: pd.DataFrame, facts: Path) -> pd.DataFrame:
     answers = queries.explode("answer_ids", ignore_index=True)
     times = times_read(facts, answers[["subject_id", "relation", "answer_ids"]])
     most_times = times.groupby(answers["query_id"]).max().dropna()

@@ -183,9 +183,12 @@ def _widening(
         return np.ones(len(metrics)), units
     answers = pd.factorize(rows["answer"])[0]
     numbers = rows[metrics].to_numpy(float)
-    shares = np.where(np.isnan(numbers), 0.0, numbers - _centre(rows, metrics, value, keys))
+    centre, size = value, np.ones(1)  # of all rows, or of the groups that each is in
     if keys:
-        shares /= rows.groupby([*keys])["query_id"].transform("size").to_numpy()[:, None]
+        groups = rows.groupby([*keys])
+        centre = groups[metrics].transform("mean").to_numpy(float)
+        size = groups["query_id"].transform("size").to_numpy()[:, None]
+    shares = np.where(np.isnan(numbers), 0.0, numbers - centre) / size
     subject_variance, two_way_variance = variances(shares, subjects, answers)
     ratio = np.divide(
         two_way_variance,
@@ -194,15 +197,6 @@ def _widening(
         where=subject_variance > 0,
     )
     return np.sqrt(ratio), min(units, int(answers.max()) + 1)
-
-
-def _centre(
-    rows: pd.DataFrame, metrics: list[str], value: np.ndarray, keys: tuple[str, ...]
-) -> np.ndarray:
-    """What each row is compared with: the mean, or that of its group."""
-    if not keys:
-        return value
-    return np.asarray(rows.groupby([*keys])[metrics].transform("mean").to_numpy(float))
 
 
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Final
 
 from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import comparable
-from medprobe.metrics.significance import contrast_name
+from medprobe.metrics.subset_tests import contrast_name
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import papers, strongest
 from medprobe.report import standings

@@ -134,8 +134,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
                 systems.append([path.parent.parent.name, method])
                 has_hits.append(family in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))
-    ranked = np.stack([part[0] for part in parts])
-    hits = np.stack([part[1] for part in parts])
+    ranked, hits = (np.stack(tables) for tables in zip(*parts, strict=True))
     probed = np.asarray((ranked[:, :, 0] >= 0).any(axis=0))
     ranked, hits = ranked[:, probed], hits[:, probed]
     right_ranks = _first_hits(hits) if layout.ranked else _last_hits(hits, ranked)
