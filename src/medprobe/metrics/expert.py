@@ -17,7 +17,7 @@ inference).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -201,7 +201,7 @@ def _scores(
     return numbers
 
 
-def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
+def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray:
     """The value of each query in a column, replicates averaged."""
     return rows.groupby("query_id", sort=True)[name].mean().to_numpy(float)
 
@@ -213,9 +213,7 @@ def _mean_with_interval(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict
     return _numbers(numbers.mean(), draws, len(numbers), scoring)
 
 
-def _corrected(
-    accuracy: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
-) -> dict[str, float]:
+def _corrected(accuracy: np.ndarray, differences: np.ndarray, scoring: Scoring) -> dict[str, float]:
     """acc@k of all queries plus the mean difference of experts' ratings on the rated queries.
 
     Both are resampled independently, because the rated queries were drawn at random.
@@ -225,14 +223,12 @@ def _corrected(
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
 
 
-def _draws(numbers: np.ndarray[Any, Any], scoring: Scoring, seed: int) -> np.ndarray[Any, Any]:
+def _draws(numbers: np.ndarray, scoring: Scoring, seed: int) -> np.ndarray:
     sizes = np.ones(len(numbers))
     return resampled_means(numbers[:, None], sizes, scoring.params.bootstrap, seed)
 
 
-def _numbers(
-    value: float, draws: np.ndarray[Any, Any], n: int, scoring: Scoring
-) -> dict[str, float]:
+def _numbers(value: float, draws: np.ndarray, n: int, scoring: Scoring) -> dict[str, float]:
     values = np.array([value])
     low, high = interval(values, draws, scoring.params.confidence, n)
     return number_table([RATED], n, value=values, low=low, high=high)[RATED]

@@ -227,22 +227,16 @@ def paired_tests(
     for path in prediction_tables(predictions, params):
         paths.setdefault(path.stem, []).append(path)
     jobs = []
-    for name, benchmark_paths in sorted(paths.items()):
-        benchmark_files = (benchmarks / name, ABOUT / f"{name}.json")
-        jobs.append(
-            Job(
-                f"paired tests of {name}",
-                (benchmark_paths, *benchmark_files),
-                (*benchmark_paths, *benchmark_files),
-            )
-        )
+    for name, tables in sorted(paths.items()):
+        files = (benchmarks / name, ABOUT / f"{name}.json")
+        jobs.append(Job(f"paired tests of {name}", (tables, *files), (*tables, *files)))
     tables_by_number = executor(partial(_test_benchmark, params), jobs)
     if now:
         tables_by_number = with_progress(
             tables_by_number, [len(job.argument[0]) for job in jobs], now
         )
-    tables = [table for _, table in in_job_order(tables_by_number)]
-    return pd.concat(tables, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
+    tests = [table for _, table in in_job_order(tables_by_number)]
+    return pd.concat(tests, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
 
 
 def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
@@ -368,13 +362,9 @@ def _compare_pairs(
             if first in subsets_of_system and second in subsets_of_system and not sweep(name[1]):
                 kind = "controls" if is_control(name[1]) else "models"
                 family = f"{kind} under {name[1].partition(':')[0]}"
-                subset = contrast_name(first, second)
-                yield (
-                    subset,
-                    SystemPair(family, name, name),
-                    subsets_of_system[first],
-                    subsets_of_system[second],
-                )
+                pair = SystemPair(family, name, name)
+                sides = subsets_of_system[first], subsets_of_system[second]
+                yield contrast_name(first, second), pair, *sides
 
 
 def pair_systems(a: System, b: System) -> SystemPair | None:
