@@ -188,9 +188,8 @@ def _scores(
         for name in (f"acc_at_{k}", f"expert_acc_at_{k}"):
             numbers[name] = _mean_with_interval(rows, name, scoring)
         difference = rows[f"expert_acc_at_{k}"] - rows[f"acc_at_{k}"]
-        accuracy = gold.groupby("query_id", sort=True)[f"acc_at_{k}"].mean()
         numbers[f"corrected_acc_at_{k}"] = _corrected(
-            accuracy.to_numpy(),
+            _by_query(gold, f"acc_at_{k}"),
             _by_query(rows.assign(difference=difference), "difference"),
             scoring,
         )
