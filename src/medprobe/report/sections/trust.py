@@ -6,7 +6,7 @@ import pandas as pd
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_controls, without_sweeps
-from medprobe.metrics.trust import COVERAGES, MEANS, SIGNAL, SIGNALS
+from medprobe.metrics.trust import COVERAGES, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import format_value, metric_cells, metric_head
 from medprobe.report.results import Results
@@ -28,7 +28,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     There is nothing where no table has scores that say how sure a model is.
     """
     subset = results.main_subset(benchmark)
-    rows = without_controls(without_sweeps(results.rows(benchmark, relation=MEANS[1])))
+    rows = without_controls(without_sweeps(results.rows(benchmark, relation="micro")))
     prefix = f"{subset}/{SIGNAL}:"
     rows = rows[rows["subset"].str.startswith(prefix)]
     if rows.empty:
