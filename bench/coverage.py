@@ -134,7 +134,7 @@ def subjects(units: int, simulations: int) -> list[Row]:
     draw = np.random.default_rng([5, units])
 
     def micro(count: int, resamples: int) -> pd.DataFrame:
-        table = shares(_steps(count, draw), resamples, CONFIDENCE, 0, "cluster")
+        table = shares(_steps(count, draw), resamples, CONFIDENCE, 0)
         return table[table["relation"] == "micro"].set_index("metric")
 
     truth = micro(50_000, 2)["value"].to_dict()

@@ -131,11 +131,11 @@ def test_values_carry_each_query_to_its_place() -> None:
         "variant",
         "replicate",
         "query_id",
+        "perplexity",
         "subset",
         "relation",
         "cluster",
         "answer",
-        "perplexity",
     ]
     assert by_query[["query_id", "subset", "perplexity"]].to_numpy().tolist() == [
         ["b", "t", 8.0],

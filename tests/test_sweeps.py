@@ -16,10 +16,9 @@ def rows(std: float | None = 0.02) -> pd.DataFrame:
     for ratio, times in ((0.1, 1), (0.5, 2)):
         values = {name: number / 100 * times for number, name in enumerate(RELATIONS)}
         for relation, value in {**values, "macro": 0.05, "micro": 0.06}.items():
-            numbers = {"value": value, "low": 0.0, "high": 0.9, "n": 10}
+            numbers = {"value": value, "low": 0.0, "high": 0.9, "n": 10, "std": std}
             keys = ("made_up", "full", relation, "taught", f"probe:mask_ratio-{ratio}", "acc_at_1")
-            named = dict(zip(COMPARISON[:6], keys, strict=True)) | numbers
-            sweep_rows.append(named | ({} if std is None else {"std": std}))
+            sweep_rows.append(dict(zip(COMPARISON[:6], keys, strict=True)) | numbers)
     return pd.DataFrame(sweep_rows)
 
 

@@ -37,6 +37,7 @@ def example() -> tuple[pd.DataFrame, pd.DataFrame]:
             "target": "T",
             "relation": "has",
             "subject_id": "S",
+            "cluster": "S",
             "fact_id": "T",
             "resource": "notes",
         }
@@ -83,7 +84,8 @@ def test_the_means_of_the_example() -> None:
 
 def steps(rows: list[tuple[str, str, str, str, float]]) -> pd.DataFrame:
     columns = ["relation", "subject_id", "fact_id", "resource", "rc_target"]
-    return pd.DataFrame(rows, columns=columns).assign(added_role="correct")
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(added_role="correct", cluster=table["subject_id"])
 
 
 def value(table: pd.DataFrame, relation: str, metric: str) -> float:

@@ -6,57 +6,33 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, by_value, without_sweeps
+from medprobe.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.metrics import catalog
-from medprobe.metrics.results import (
-    OTHER_NAMES,
-    is_control,
-    main_variants,
-    primary_metric,
-    select,
-    select_systems,
-    subsets,
-)
+from medprobe.metrics.results import main_variants, primary_metric, select, select_systems, subsets
 from medprobe.metrics.summary import MEANS
-
-
-def single(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Select rows of single relations in the main metric, on the main subset.
-
-    No rows are selected if relations are too many to be read at a glance, or fewer than two.
-    """
-    rows = _judged(rows, metadata)
-    relations = rows[~rows["relation"].isin(MEANS)]
-    few = metadata.many_relations or relations["relation"].nunique() < 2
-    return relations.head(0) if few else relations
 
 
 def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
     """Draw relations by models, under the best method that ranks the benchmark's own names.
 
-    Variants that do not represent their method are left out, as in the tables of the best models.
-    `models` are all models.
+    It is in the main metric, on the main subset. Variants that do not represent their method are
+    left out, as in the tables of the best models. `models` are all models. Nothing is drawn if
+    relations are too many to be read at a glance, or fewer than two.
     """
-    macro = select(_judged(rows, metadata), relation="macro")
-    macro = select_systems(macro, main_variants(rows))
-    is_other = macro["method"].str.partition(":")[2].isin(OTHER_NAMES)
-    macro = macro[~is_other & ~macro["method"].map(is_control).astype(bool)]
-    relations = single(rows, metadata)
-    if relations.empty or macro.empty:
+    subset, name = subsets(rows, metadata)[0], primary_metric(rows, metadata)
+    judged = without_sweeps(select(rows, subset=subset, metric=name))
+    relations = judged[~judged["relation"].isin(MEANS)]
+    macro = comparable(select_systems(select(judged, relation="macro"), main_variants(rows)))
+    if metadata.many_relations or relations["relation"].nunique() < 2 or macro.empty:
         return []
-    metric = catalog()[macro["metric"].iloc[0]]
+    metric = catalog()[name]
     lower = metric.better == "lower"
     best = macro.sort_values("value", ascending=lower, kind="stable").iloc[0]
-    benchmark, subset, method = best["benchmark"], best["subset"], best["method"]
+    benchmark, method = best["benchmark"], best["method"]
     points = select(relations, method=method).sort_values(["relation", "model"])
     points = by_value(points, "relation", lower=lower)
     points = points.assign(relation=points["relation"].str.replace("_", " "))
-    label = plots.label(metric.name)
+    label = plots.label(name)
     plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)
     caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
     return [Drawing(f"{benchmark}-relations", plot, caption)]
-
-
-def _judged(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    subset = subsets(rows, metadata)[0]
-    return without_sweeps(select(rows, subset=subset, metric=primary_metric(rows, metadata)))

@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
-from medprobe.metrics.results import sweep
+from medprobe.metrics.results import OTHER_NAMES, is_control, sweep
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,20 @@ class Drawing:
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods' main variants and named ones, without the settings of sweeps."""
     return rows[rows["method"].map(sweep).isna()]
+
+
+def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods that ask a model, without the controls that know nothing."""
+    return rows[~rows["method"].map(is_control).astype(bool)]
+
+
+def comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select rows of methods that rank all of a benchmark's own names.
+
+    The settings of sweeps, controls, and variants that rank other names are left out.
+    """
+    rows = without_controls(without_sweeps(rows))
+    return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
 
 
 def by_value(rows: pd.DataFrame, column: str, *, lower: bool) -> pd.DataFrame:

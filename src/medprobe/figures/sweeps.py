@@ -27,14 +27,15 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
         chosen = select(
             rows, subset=subset, relation="macro", metric=primary_metric(rows, metadata)
         )
-        kinds = {
-            (method.partition(":")[0], at[0])
-            for method in chosen["method"]
-            if (at := sweep(method))
-        }
-        for method, name in sorted(kinds):
+        for method, name in _sweeps(chosen):
             drawings += _sweep(chosen, method, name, models)
     return drawings
+
+
+def _sweeps(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Methods, and what variants of theirs sweep over."""
+    swept = ((method.partition(":")[0], sweep(method)) for method in rows["method"].unique())
+    return sorted({(method, at[0]) for method, at in swept if at})
 
 
 def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) -> list[Drawing]:
@@ -76,8 +77,7 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     chosen = chosen[~chosen["relation"].isin({*MEANS} - {"micro"})]
     drawings = []
     for model, of_model in chosen.groupby("model", sort=True):
-        names = of_model["method"].map(lambda method: (method.partition(":")[0], sweep(method)))
-        for method, name in sorted({(name, at[0]) for name, at in names if at}):
+        for method, name in _sweeps(of_model):
             points = _points(of_model, method, name)
             singles = points[points["relation"] != "micro"]
             best = singles.groupby("relation")["value"].max().nlargest(HIGHEST).index
@@ -93,7 +93,7 @@ def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Dr
     first = points.iloc[0]
     metric = catalog()[first["metric"]]
     words = name.replace("-", " ").replace("_", " ")
-    deviation = points.get("std", pd.Series(float("nan"), points.index)).astype(float)
+    deviation = points["std"].astype(float)
     points = points.assign(
         low=(points["value"] - deviation).fillna(points["low"]),
         high=(points["value"] + deviation).fillna(points["high"]),

@@ -13,7 +13,15 @@ from scipy.special import comb
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, check_queries, read_queries, summarise, weighted
+from medprobe.metrics.summary import (
+    KEYS,
+    QUERY_KEYS,
+    add_scores,
+    check_queries,
+    read_queries,
+    summarise,
+    weighted,
+)
 
 KS: Final = (1, 5, 10)
 _AT_K: Final = "Petroni et al. 2019, section 4.3 (P@k); named acc@k by Meng et al. 2022, section 5"
@@ -47,10 +55,7 @@ class Accuracy(Scorer):
         by_query = values(predictions, queries)
         parts = with_parts(by_query, queries, scoring.facts)
         scores = summarise(parts, scoring, self.METRICS)
-        for variant, subsets in summarise(by_answer(by_query), scoring).items():
-            for subset, relations in subsets.items():
-                for relation, numbers in relations.items():
-                    scores[variant][subset][relation].update(numbers)
+        add_scores(scores, summarise(by_answer(by_query), scoring))
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
@@ -125,7 +130,7 @@ def _values_of_run(
 
 def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """All queries of every subset that a variant and replicate has predictions for."""
-    queries = queries[["query_id", "subset", "relation", "cluster", "answer", "subject"]]
+    queries = queries[[*QUERY_KEYS, "subject"]]
     subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
     runs = predictions[["variant", "replicate"]].assign(subset=subset).drop_duplicates()
     table = runs.merge(queries, on="subset").sort_values(KEYS, ignore_index=True)

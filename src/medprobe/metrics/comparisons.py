@@ -126,7 +126,7 @@ def holm(chances: np.ndarray) -> np.ndarray:
     return corrected
 
 
-def smallest_difference(sums: np.ndarray, sizes: np.ndarray, level: float = 0.05) -> float:
+def smallest_difference(sums: np.ndarray, sizes: np.ndarray, level: float) -> float:
     """The smallest true mean difference that a test finds four times in five (Cohen 1988).
 
     It follows from the noncentral t, or, if few clusters differ, from the number of clusters that

@@ -19,7 +19,7 @@ from medprobe.core.answers import find_rule
 from medprobe.core.tables import ORIGINAL, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.comparisons import holm, permutation
-from medprobe.metrics.summary import DIGITS, KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
 from medprobe.metrics.two_way import paired_test
 
 RUN: Final = ["variant", "replicate"]
@@ -65,8 +65,7 @@ class Consistency(Scorer):
         scores = summarise(by_family(members), scoring, self.METRICS)
         columns = by_column(members)
         for part in (by_change(members), columns):
-            for variant, subsets in summarise(part, scoring, self.METRICS).items():
-                scores[variant].update(subsets)
+            add_scores(scores, summarise(part, scoring, self.METRICS))
         for row in change_tests(columns, scoring).itertuples():
             numbers = scores[row.variant or "default"][row.subset]["micro"]
             for name in ("acc_at_1_change_p", "acc_at_1_change_p_holm"):

@@ -17,7 +17,7 @@ inference).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -160,7 +160,7 @@ def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataF
     """
     table = add_verdicts(evaluation, predictions)
     groups = table.groupby(KEYS, sort=True)
-    judgments = groups.size().rename("n").to_frame()
+    judgments = pd.DataFrame(index=groups.size().index)
     for k in (KS[0], KS[-1]):
         first_verdicts = table[table["rank"] <= k].groupby(KEYS, sort=True)["verdict"]
         is_complete = first_verdicts.count() == first_verdicts.size()
@@ -168,7 +168,7 @@ def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataF
     is_complete = groups["verdict"].count() == groups.size()
     judgments["hits_of_10"] = groups["hit"].mean().astype(float).where(is_complete)
     judgments["rated_right_of_10"] = groups["verdict"].mean().where(is_complete)
-    return judgments.drop(columns="n").reset_index()
+    return judgments.reset_index()
 
 
 def _scores(
@@ -188,9 +188,8 @@ def _scores(
         for name in (f"acc_at_{k}", f"expert_acc_at_{k}"):
             numbers[name] = _mean_with_interval(rows, name, scoring)
         difference = rows[f"expert_acc_at_{k}"] - rows[f"acc_at_{k}"]
-        accuracy = gold.groupby("query_id", sort=True)[f"acc_at_{k}"].mean()
         numbers[f"corrected_acc_at_{k}"] = _corrected(
-            accuracy.to_numpy(),
+            _by_query(gold, f"acc_at_{k}"),
             _by_query(rows.assign(difference=difference), "difference"),
             scoring,
         )
@@ -201,7 +200,7 @@ def _scores(
     return numbers
 
 
-def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray[Any, Any]:
+def _by_query(rows: pd.DataFrame, name: str) -> np.ndarray:
     """The value of each query in a column, replicates averaged."""
     return rows.groupby("query_id", sort=True)[name].mean().to_numpy(float)
 
@@ -213,9 +212,7 @@ def _mean_with_interval(rows: pd.DataFrame, name: str, scoring: Scoring) -> dict
     return _numbers(numbers.mean(), draws, len(numbers), scoring)
 
 
-def _corrected(
-    accuracy: np.ndarray[Any, Any], differences: np.ndarray[Any, Any], scoring: Scoring
-) -> dict[str, float]:
+def _corrected(accuracy: np.ndarray, differences: np.ndarray, scoring: Scoring) -> dict[str, float]:
     """acc@k of all queries plus the mean difference of experts' ratings on the rated queries.
 
     Both are resampled independently, because the rated queries were drawn at random.
@@ -225,14 +222,12 @@ def _corrected(
     return _numbers(np.clip(value, 0, 1), draws.clip(0, 1), len(differences), scoring)
 
 
-def _draws(numbers: np.ndarray[Any, Any], scoring: Scoring, seed: int) -> np.ndarray[Any, Any]:
+def _draws(numbers: np.ndarray, scoring: Scoring, seed: int) -> np.ndarray:
     sizes = np.ones(len(numbers))
     return resampled_means(numbers[:, None], sizes, scoring.params.bootstrap, seed)
 
 
-def _numbers(
-    value: float, draws: np.ndarray[Any, Any], n: int, scoring: Scoring
-) -> dict[str, float]:
+def _numbers(value: float, draws: np.ndarray, n: int, scoring: Scoring) -> dict[str, float]:
     values = np.array([value])
     low, high = interval(values, draws, scoring.params.confidence, n)
     return number_table([RATED], n, value=values, low=low, high=high)[RATED]

@@ -11,7 +11,14 @@ import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, check_queries, read_queries, summarise, weighted
+from medprobe.metrics.summary import (
+    KEYS,
+    QUERY_KEYS,
+    check_queries,
+    read_queries,
+    summarise,
+    weighted,
+)
 
 _K: Final = "K of Gekhman et al. 2025: share of pairs, ties one half"
 _K_ALL: Final = "K* of Gekhman et al. 2025: share of queries"
@@ -63,8 +70,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     by_query = pairs.groupby(KEYS, as_index=False)["ranked"].agg(["mean", "min"])
     table = by_query.rename(columns={"mean": "pairs_ranked", "min": "all_pairs_ranked"})
     table["all_pairs_ranked"] = (table["all_pairs_ranked"] == 1).astype(float)
-    columns = ["query_id", "subset", "relation", "cluster", "answer"]
-    return table.merge(queries[columns], on="query_id")
+    return table.merge(queries[QUERY_KEYS], on="query_id")
 
 
 SCORER = PairRanking()

@@ -62,11 +62,13 @@ def resampled_means(values: np.ndarray, sizes: np.ndarray, resamples: int, seed:
     Returns:
         [resamples, metrics]; NaN where a resample has no cluster of any size.
     """
-    sums = resampled_sums(np.column_stack([values, sizes]), resamples, seed)
-    total_sizes = sums[:, -1:]
-    return np.divide(
-        sums[:, :-1], total_sizes, out=np.full_like(sums[:, :-1], np.nan), where=total_sizes > 0
-    )
+    return means_of_sums(resampled_sums(np.column_stack([values, sizes]), resamples, seed))
+
+
+def means_of_sums(totals: np.ndarray) -> np.ndarray:
+    """Means, from sums whose last column is the number summed; NaN where that is 0."""
+    sums, counts = totals[..., :-1], totals[..., -1:]
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,7 @@ import pandas as pd
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.resampling import summarise_statistic
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, read_queries, weighted
+from medprobe.metrics.summary import KEYS, QUERY_KEYS, read_queries, weighted
 
 BINS: Final = 10  # of P(true), of one width
 _HANLEY: Final = "of P(true); Hanley and McNeil 1982"
@@ -45,8 +45,8 @@ class Judgment(Scorer):
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score statements by subset, part of a subset and relation."""
         queries = read_queries(benchmark, scoring.cluster)
-        query_columns = queries[["query_id", "subset", "relation", "cluster", "answer"]]
-        rows = with_parts(predictions.merge(query_columns, on="query_id"), queries, scoring.facts)
+        values = predictions.merge(queries[QUERY_KEYS], on="query_id")
+        rows = with_parts(values, queries, scoring.facts)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
             table = summarise_statistic(
@@ -61,8 +61,7 @@ class Judgment(Scorer):
         is_right = judged_right(predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool))
         values = predictions.assign(judged_right=is_right).groupby(KEYS, as_index=False)
         means = values["judged_right"].mean()
-        query_columns = queries[["query_id", "subset", "relation", "cluster", "answer"]]
-        return weighted(means.merge(query_columns, on="query_id"))
+        return weighted(means.merge(queries[QUERY_KEYS], on="query_id"))
 
 
 def judged_right(score: np.ndarray, true: np.ndarray) -> np.ndarray:

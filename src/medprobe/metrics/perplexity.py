@@ -15,7 +15,7 @@ import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import DIGITS, KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, read_queries, summarise, weighted
 
 
 class Perplexity(Scorer):
@@ -87,17 +87,9 @@ def _complete(relations: dict[str, dict[str, dict[str, float]]], rows: pd.DataFr
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant, replicate and query.
-
-    `variant, replicate, query_id, subset, relation, cluster, answer` and `perplexity`, as
-    accuracy's table.
-    """
-    query_columns = ["subset", "relation", "cluster", "answer"]
-    query_rows = queries[["query_id", *query_columns]]
-    table = predictions[[*KEYS, "perplexity"]].merge(
-        query_rows, on="query_id", validate="many_to_one"
-    )
-    return table[[*KEYS, *query_columns, "perplexity"]]
+    """One row a variant, replicate and query: `perplexity` and the keys of accuracy's table."""
+    rows = predictions[[*KEYS, "perplexity"]]
+    return rows.merge(queries[QUERY_KEYS], on="query_id", validate="many_to_one")
 
 
 SCORER = Perplexity()

@@ -62,11 +62,7 @@ def change_table(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def shares(
-    changes: pd.DataFrame,
-    resamples: int = 1000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    cluster: str = "subject_id",
+    changes: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
     """Understand, Confuse and Misunderstand with bootstrap intervals over clusters.
 
@@ -78,18 +74,18 @@ def shares(
     low, high, n`, where `n` is the number of triples; no rows where no step adds a correct object.
 
     >>> steps = pd.DataFrame({
-    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "resource": "notes",
-    ...     "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
+    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
+    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
     >>> shares(steps).query("relation == 'micro'")["value"].tolist()
     [0.25, 0.5, 0.25]
     """
     correct_steps = changes[changes["added_role"] == "correct"]
     if correct_steps.empty:
         return pd.DataFrame(columns=["relation", "metric", "value", "low", "high", "n"])
-    triples, counts = _counts(correct_steps, sorted(correct_steps["resource"].unique()), cluster)
+    triples, counts = _counts(correct_steps, sorted(correct_steps["resource"].unique()))
     steps = counts.sum(axis=2, keepdims=True)
     triple_shares = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
-    cluster_codes, names = pd.factorize(triples[cluster])
+    cluster_codes, names = pd.factorize(triples["cluster"])
     draws, sizes = {}, {}  # sizes: triples and clusters
     for relation in sorted(triples["relation"].unique()):
         is_relation = (triples["relation"] == relation).to_numpy()
@@ -104,7 +100,7 @@ def shares(
     return pd.DataFrame(rows)
 
 
-def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFrame:
+def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
     """Understand, Confuse and Misunderstand of each triple in each resource.
 
     Paired tests compare them. Columns `relation, subject_id, fact_id, resource, cluster,
@@ -112,8 +108,8 @@ def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFram
     `shares`.
 
     >>> steps = pd.DataFrame({
-    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "resource": "notes",
-    ...     "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
+    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
+    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
     >>> by_triple(steps)[SHARES].to_numpy().tolist()
     [[0.25, 0.5, 0.25]]
     """
@@ -126,23 +122,18 @@ def by_triple(changes: pd.DataFrame, cluster: str = "subject_id") -> pd.DataFram
     }
     steps = correct_steps.assign(**{name: moved.astype(float) for name, moved in moves.items()})
     keys = [*TRIPLE, "resource", "cluster"]
-    triple_shares = (
-        steps.assign(cluster=correct_steps[cluster]).groupby(keys, as_index=False)[SHARES].mean()
-    )
+    triple_shares = steps.groupby(keys, as_index=False)[SHARES].mean()
     resources = triple_shares.groupby("relation")["resource"].transform("nunique")
     triples = triple_shares.groupby(["relation", "resource"])["fact_id"].transform("size")
     return triple_shares.assign(weight=1 / (resources * triples))
 
 
-def _counts(
-    correct_steps: pd.DataFrame, resources: list[str], cluster: str
-) -> tuple[pd.DataFrame, np.ndarray]:
+def _counts(correct_steps: pd.DataFrame, resources: list[str]) -> tuple[pd.DataFrame, np.ndarray]:
     """The triples, with their clusters, and how many of their steps rise, stay, fall.
 
     Triples × resources × 3.
     """
-    keys = list(dict.fromkeys([*TRIPLE, cluster]))
-    groups = correct_steps.groupby(keys, sort=True)
+    groups = correct_steps.groupby([*TRIPLE, "cluster"], sort=True)
     triples = groups.size().index.to_frame(index=False)
     resource_codes = correct_steps["resource"].map(resources.index).to_numpy(int)
     move_codes = np.sign(correct_steps["rc_target"]).to_numpy(int) + 1

@@ -24,6 +24,7 @@ from medprobe.core.tables import (
     read_refusal,
 )
 from medprobe.metrics import Scores, Scoring, catalog, expert
+from medprobe.metrics.summary import add_scores
 
 COMPARISON: Final = [
     "benchmark",
@@ -103,19 +104,10 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
                 family_scores = scorer.score(predictions, folder, scoring)
             except BadInput as error:
                 raise BadInput(path, str(error)) from None
-            _add_scores(scores, family_scores)
+            add_scores(scores, family_scores)
         report_progress(len(predictions), PREDICTIONS)
         del predictions  # before the next variant is read
     return scores
-
-
-def _add_scores(scores: Scores, further: Scores) -> None:
-    """Add the numbers of another family of metrics."""
-    for variant, subsets in further.items():
-        for subset, relations in subsets.items():
-            table = scores.setdefault(variant, {}).setdefault(subset, {})
-            for relation, numbers in relations.items():
-                table.setdefault(relation, {}).update(numbers)
 
 
 def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:

@@ -20,7 +20,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core import neutral
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
@@ -45,7 +45,7 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
-from medprobe.metrics.subset_tests import subset_tests
+from medprobe.metrics.subset_tests import contrast_name, subset_tests
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
@@ -227,23 +227,16 @@ def paired_tests(
     for path in prediction_tables(predictions, params):
         paths.setdefault(path.stem, []).append(path)
     jobs = []
-    for name, benchmark_paths in sorted(paths.items()):
-        benchmark_files = (benchmarks / name, ABOUT / f"{name}.json")
-        jobs.append(
-            Job(
-                f"paired tests of {name}",
-                (benchmark_paths, *benchmark_files),
-                (*benchmark_paths, *benchmark_files),
-            )
-        )
+    for name, tables in sorted(paths.items()):
+        files = (benchmarks / name, ABOUT / f"{name}.json")
+        jobs.append(Job(f"paired tests of {name}", (tables, *files), (*tables, *files)))
     tables_by_number = executor(partial(_test_benchmark, params), jobs)
     if now:
         tables_by_number = with_progress(
             tables_by_number, [len(job.argument[0]) for job in jobs], now
         )
-    tables = dict(tables_by_number)
-    ordered = [tables[number] for number in range(len(jobs))]
-    return pd.concat(ordered, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
+    tests = [table for _, table in in_job_order(tables_by_number)]
+    return pd.concat(tests, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
 
 
 def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
@@ -360,9 +353,7 @@ def _compare_pairs(
         for name, rows in systems.items()
     }
     pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
-    for subset in sorted(
-        {subset for subsets_of_system in parts.values() for subset in subsets_of_system}
-    ):
+    for subset in sorted(set[str]().union(*parts.values())):
         for pair in pairs:
             if subset in parts[pair.a] and subset in parts[pair.b]:
                 yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]
@@ -371,18 +362,9 @@ def _compare_pairs(
             if first in subsets_of_system and second in subsets_of_system and not sweep(name[1]):
                 kind = "controls" if is_control(name[1]) else "models"
                 family = f"{kind} under {name[1].partition(':')[0]}"
-                subset = contrast_name(first, second)
-                yield (
-                    subset,
-                    SystemPair(family, name, name),
-                    subsets_of_system[first],
-                    subsets_of_system[second],
-                )
-
-
-def contrast_name(first: str, second: str) -> str:
-    """Return the subset's name for a comparison of a system with itself on two subsets."""
-    return f"{first} - {second}"
+                pair = SystemPair(family, name, name)
+                sides = subsets_of_system[first], subsets_of_system[second]
+                yield contrast_name(first, second), pair, *sides
 
 
 def pair_systems(a: System, b: System) -> SystemPair | None:

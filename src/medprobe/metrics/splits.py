@@ -7,6 +7,7 @@ A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a be
 subsets have no slash.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +36,16 @@ def bins(numbers: Sequence[float], edges: Sequence[int]) -> list[str]:
     return [names[index - 1] for index in np.searchsorted(edges, numbers, side="left")]
 
 
+def first_number(name: str) -> float:
+    """A number to sort bins by: the first one in a bin, infinity in a name that is no bin's.
+
+    >>> sorted(["over-20", "11-20", "may_treat", "2-10", "1"], key=first_number)
+    ['1', '2-10', '11-20', 'over-20', 'may_treat']
+    """
+    number = re.match(r"(over-)?(\d+)", name)
+    return int(number[2]) + 0.5 * bool(number[1]) if number else float("inf")
+
+
 def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query.
 
@@ -51,14 +62,16 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     )
     common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
     by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
-    tables = [by_length, by_answer, _by_times(queries, facts), _by_family_member(queries)]
+    tables = [by_length, by_answer]
+    if facts:
+        tables.append(_by_times(queries, facts))
+    if "family_id" in queries:
+        tables.append(_by_family_member(queries))
     return pd.concat(tables, ignore_index=True)
 
 
 def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
     """The wording and the kind of name of each query of a family."""
-    if "family_id" not in queries:
-        return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
     members = queries[queries["family_id"] != ""]
     columns = {"wording": "wording:", "name_kind": "name:"}
     return pd.concat(
@@ -68,9 +81,7 @@ def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _by_times(queries: pd.DataFrame, facts: Path | None) -> pd.DataFrame:
-    if facts is None:
-        return pd.DataFrame({"query_id": [], "part": []}, dtype=str)
+def _by_times(queries: pd.DataFrame, facts: Path) -> pd.DataFrame:
     answers = queries.explode("answer_ids", ignore_index=True)
     times = times_read(facts, answers[["subject_id", "relation", "answer_ids"]])
     most_times = times.groupby(answers["query_id"]).max().dropna()

@@ -20,6 +20,11 @@ PAIRS: Final = (("hard", "full"),)
 FAMILY: Final = "subsets under"
 
 
+def contrast_name(first: str, second: str) -> str:
+    """Return the subset's name for a comparison of a system with itself on two subsets."""
+    return f"{first} - {second}"
+
+
 def subset_tests(
     systems: Mapping[tuple[str, str], pd.DataFrame], confidence: float
 ) -> pd.DataFrame:
@@ -41,7 +46,8 @@ def subset_tests(
             if {first, second} <= present and not sweep(method) and not is_control(method):
                 a, b = (table.xs(subset, level="subset") for subset in (first, second))
                 family = f"{FAMILY} {method.partition(':')[0]}"
-                keys = {"subset": f"{first} - {second}", "relation": "macro", "family": family}
+                subset = contrast_name(first, second)
+                keys = {"subset": subset, "relation": "macro", "family": family}
                 both = {f"{key}_{side}": name for side in "ab"
                         for key, name in (("model", model), ("method", method))}  # fmt: skip
                 rows += [

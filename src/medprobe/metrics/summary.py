@@ -16,12 +16,19 @@ from medprobe.core.commonest import answer_keys
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
-from medprobe.metrics.intervals import Scale, counts_of_clusters, interval, replicate_weights
+from medprobe.metrics.intervals import (
+    Scale,
+    counts_of_clusters,
+    interval,
+    means_of_sums,
+    replicate_weights,
+)
 from medprobe.metrics.two_way import variances
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
-ABOUT: Final = (*KEYS, "subset", "relation", "cluster", "answer", "weight")  # what is no metric
+QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `read_queries`
+ABOUT: Final = {*KEYS, *QUERY_KEYS, "weight"}  # what is no metric
 DIGITS: Final = 6
 
 
@@ -123,10 +130,10 @@ def _means(
         )
         return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
 
-    micro = numbers(_divide(totals.sum(axis=1)), rows, is_first.sum())
+    micro = numbers(means_of_sums(totals.sum(axis=1)), rows, is_first.sum())
     if not by_relation:
         return {"micro": micro}
-    means = _divide(totals)
+    means = means_of_sums(totals)
     result = {
         str(name): numbers(means[:, index], rows[relation == index], sizes[index])
         for index, name in enumerate(names)
@@ -176,9 +183,12 @@ def _widening(
         return np.ones(len(metrics)), units
     answers = pd.factorize(rows["answer"])[0]
     numbers = rows[metrics].to_numpy(float)
-    shares = np.where(np.isnan(numbers), 0.0, numbers - _centre(rows, metrics, value, keys))
+    centre, size = value, np.ones(1)  # of all rows, or of the groups that each is in
     if keys:
-        shares /= rows.groupby([*keys])["query_id"].transform("size").to_numpy()[:, None]
+        groups = rows.groupby([*keys])
+        centre = groups[metrics].transform("mean").to_numpy(float)
+        size = groups["query_id"].transform("size").to_numpy()[:, None]
+    shares = np.where(np.isnan(numbers), 0.0, numbers - centre) / size
     subject_variance, two_way_variance = variances(shares, subjects, answers)
     ratio = np.divide(
         two_way_variance,
@@ -189,27 +199,21 @@ def _widening(
     return np.sqrt(ratio), min(units, int(answers.max()) + 1)
 
 
-def _centre(
-    rows: pd.DataFrame, metrics: list[str], value: np.ndarray, keys: tuple[str, ...]
-) -> np.ndarray:
-    """What each row is compared with: the mean, or that of its group."""
-    if not keys:
-        return value
-    return np.asarray(rows.groupby([*keys])[metrics].transform("mean").to_numpy(float))
-
-
-def _divide(totals: np.ndarray) -> np.ndarray:
-    """Means, from sums whose last column is the number summed; NaN where that is 0."""
-    sums, counts = totals[..., :-1], totals[..., -1:]
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:
     """Sample standard deviation over replicates of the mean, or of the mean of relations' means."""
     if rows["replicate"].nunique() < 2:
         return np.full(len(metrics), np.nan)
     means = rows.groupby(keys, sort=True)[metrics].mean()
     return means.groupby(level="replicate").mean().std().to_numpy(float)
+
+
+def add_scores(scores: Scores, further: Scores) -> None:
+    """Add the numbers of further metrics, or of further parts, to scores."""
+    for variant, subsets in further.items():
+        for subset, relations in subsets.items():
+            table = scores.setdefault(variant, {}).setdefault(subset, {})
+            for relation, numbers in relations.items():
+                table.setdefault(relation, {}).update(numbers)
 
 
 def number_table(

@@ -31,7 +31,7 @@ from medprobe.metrics.accuracy import values
 from medprobe.metrics.judgment import auroc, judged_right
 from medprobe.metrics.resampling import summarise_statistic
 from medprobe.metrics.results import is_compared
-from medprobe.metrics.summary import KEYS, read_queries
+from medprobe.metrics.summary import KEYS, QUERY_KEYS, read_queries
 
 SIGNAL: Final = "signal"  # of a part's name
 COVERAGES: Final = (20, 50, 80, 100)  # per cent of the queries that are answered
@@ -126,8 +126,7 @@ def judgments(predictions: pd.DataFrame, queries: pd.DataFrame, benchmark: Path)
     """One row per variant, replicate and statement, `right` where it was judged right."""
     score, true = predictions["score"].to_numpy(float), predictions["hit"].to_numpy(bool)
     table = predictions.assign(right=judged_right(score, true), p_true=np.abs(score - 0.5))
-    columns = ["query_id", "subset", "relation", "cluster", "answer"]
-    return table.merge(queries[columns], on="query_id")
+    return table.merge(queries[QUERY_KEYS], on="query_id")
 
 
 def signals_by_query(predictions: pd.DataFrame) -> pd.DataFrame:

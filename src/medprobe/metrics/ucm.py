@@ -71,7 +71,7 @@ class Ucm(Scorer):
         for variant, variant_predictions in predictions.groupby("variant", sort=True):
             changes = rank_changes(queries, variant_predictions)
             for centre, steps in changes.groupby("centre", sort=True):
-                shares_by_triple = by_triple(steps, "cluster")
+                shares_by_triple = by_triple(steps)
                 # A triple counts once per resource, so the resource becomes part of its name.
                 shares_by_triple["fact_id"] += " in " + shares_by_triple.pop("resource")
                 rows = shares_by_triple.assign(variant=variant, subset=centre)
@@ -125,7 +125,7 @@ def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     """relation, macro or micro -> metric -> its numbers."""
     table: dict[str, Any] = {}
     params = scoring.params
-    rows = shares(steps, params.bootstrap, params.confidence, scoring.seed, "cluster")
+    rows = shares(steps, params.bootstrap, params.confidence, scoring.seed)
     for row in rows.to_dict("records"):
         defined = {key: row[key] for key in ("value", "low", "high") if pd.notna(row[key])}
         numbers = {key: round(value, DIGITS) for key, value in defined.items()} | {"n": row["n"]}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from medprobe.metrics.results import is_control
+from medprobe.metrics.results import is_control, select
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 from medprobe.report.verdicts import chance, p_value, verdict
@@ -41,12 +41,9 @@ def baselines(results: Results, system: pd.Series) -> list[Baseline]:
     if (value := chance(results, benchmark, subset, name)) is not None:
         beaten = system["high"] < value if lower else system["low"] > value
         entries.append(Baseline("uniform chance", value, bool(beaten)))
-    rows = results.rows(
-        benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
-    )
-    priors = results.priors
-    priors = priors[(priors["benchmark"] == benchmark) & (priors["subset"] == subset)]
-    priors = priors[(priors["relation"] == "macro") & (priors["metric"] == name)]
+    keys = {"benchmark": benchmark, "subset": subset, "relation": "macro", "metric": name}
+    rows = results.rows(**keys, model=system["model"])
+    priors = select(results.priors, **keys)
     controls = rows[rows["method"].map(is_control).astype(bool)]
     tests = results.tests(benchmark, subset, name)
     for row in [*map(dict, priors.to_dict("records")), *controls.to_dict("records")]:

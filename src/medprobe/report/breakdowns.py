@@ -3,13 +3,13 @@
 As in every table of models, a row is a model and method.
 """
 
-import re
 from typing import Final
 
 import pandas as pd
 
 from medprobe.benchmark_statistics import FEWEST, weak_relations
 from medprobe.figures.rows import without_sweeps
+from medprobe.metrics.splits import first_number
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Cell, Table
 from medprobe.report.numbers import MISSING, cell, metric
@@ -61,7 +61,7 @@ def _weak(results: Results, benchmark: str, subset: str) -> str:
 def _table(rows: pd.DataFrame, name: str, ascending: bool, addition: str) -> Table:
     """A row per system, the best first by the mean of its parts, and a column per part."""
     sizes = rows.groupby("part")["n"].max()
-    columns = sorted(sizes.index, key=_in_order)
+    columns = sorted(sizes.index, key=lambda part: (first_number(part), part))
     order = rows.groupby(["model", "method"])["value"].mean()
     cells = {
         (row.model, row.method, row.part): cell(name, row.value, row.low, row.high)
@@ -75,13 +75,3 @@ def _table(rows: pd.DataFrame, name: str, ascending: bool, addition: str) -> Tab
     title = metric(name).title + (", per cent" if metric(name).share else "")
     caption = f"{title}; the number of queries in parentheses{addition}"
     return Table(["model", "method", *heads], body, caption)
-
-
-def _in_order(part: str) -> tuple[float, str]:
-    """A key to sort by: numbers that begin a name, those of "over-" last, then the name.
-
-    >>> sorted(["over-40", "may_treat", "11-20", "2-10"], key=_in_order)
-    ['2-10', '11-20', 'over-40', 'may_treat']
-    """
-    number = re.match(r"(over-)?(\d+)", part)
-    return (int(number[2]) + 0.5 * bool(number[1]) if number else float("inf"), part)

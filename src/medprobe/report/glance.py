@@ -5,21 +5,20 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from medprobe.core.tables import BASELINE
-from medprobe.figures.rows import without_sweeps
-from medprobe.metrics.significance import contrast_name
+from medprobe.figures.rows import comparable
+from medprobe.metrics.subset_tests import contrast_name
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import papers, strongest
 from medprobe.report import standings
 from medprobe.report.baselines import baselines
 from medprobe.report.blocks import Block, Cell, Choice, Table
 from medprobe.report.numbers import MISSING, cell, format_difference, format_value, metric
-from medprobe.report.results import Results, comparable
+from medprobe.report.results import Results
 from medprobe.report.sections.published import data_note
 from medprobe.report.standings import Standing
 from medprobe.report.verdicts import MARK, difference, verdict
 
 HARD: Final = "hard"
-HARD_NOTE: Final = "queries that do not reveal the answer,\namong names of their own"
 ECHO: Final = "subject_at_1"
 CARRIED: Final = 0.8  # of all right answers: the relations that have so many carry a result
 MOST: Final = 3  # relations, and variants, that are listed
@@ -68,7 +67,7 @@ def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
     """The strongest baseline, which needs no knowledge."""
     if strongest_baseline := next(iter(baselines(results, entry.best)), None):
         gap = float(entry.best["value"] - strongest_baseline.value)
-        is_worse = gap > 0 if metric(entry.metric).better_on(entry.subset) == "lower" else gap < 0
+        is_worse = gap > 0 if entry.lower else gap < 0
         mark = "" if strongest_baseline.beaten or is_worse else f" {MARK}"
         yield [
             Cell("Is it knowledge?", note=f"strongest baseline: {strongest_baseline.name}"),
@@ -96,9 +95,8 @@ def _against(results: Results, entry: Standing, baseline: str) -> str:
 
 def _published(results: Results, entry: Standing) -> Iterator[Line]:
     """The best published model, where the benchmark is a paper's."""
-    lower = metric(entry.metric).better_on(entry.subset) == "lower"
     printed_as = results.printed(entry.benchmark)
-    best = strongest(printed_as, entry.subset, entry.metric, lower=lower)
+    best = strongest(printed_as, entry.subset, entry.metric, lower=entry.lower)
     if best is None or results.benchmarks[entry.benchmark].invented:
         return
     name, number, row = best
@@ -120,10 +118,8 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
     """How often the subject itself is ranked first, as that is no knowledge."""
     model, method = _system(entry)
     query = results.first_queries.get(entry.benchmark)
-    rows = results.rows(
-        entry.benchmark, subset=entry.subset, relation="micro", metric=ECHO, model=model
-    )
-    for _, row in rows[rows["method"] == method].iterrows():
+    keys = {"subset": entry.subset, "relation": "micro", "model": model, "method": method}
+    for _, row in results.rows(entry.benchmark, metric=ECHO, **keys).iterrows():
         yield [
             Cell("What is ranked first instead?", note="the query's own subject (%), micro"),
             standings.value(ECHO, row),
@@ -160,11 +156,10 @@ def _variants(results: Results, entry: Standing) -> Iterator[Line]:
     rows = results.rows(
         entry.benchmark, subset=entry.subset, relation="macro", metric=entry.metric, model=model
     )
-    rows = comparable(without_sweeps(rows))
+    rows = comparable(rows)
     base = method.partition(":")[0]
     others = rows[(rows["method"].str.partition(":")[0] == base) & (rows["method"] != method)]
-    lower = metric(entry.metric).better_on(entry.subset) == "lower"
-    others = others.sort_values("value", ascending=lower, kind="stable")
+    others = others.sort_values("value", ascending=entry.lower, kind="stable")
     tests = results.tests(entry.benchmark, entry.subset, entry.metric)
     for _, row in others.head(MOST).iterrows():
         variant = str(row["method"]).partition(":")[2] or base

@@ -41,8 +41,7 @@ def leaderboard(results: Results) -> list[Chapter]:
     rankings = [
         ranking
         for name in results.benchmarks
-        for subset in results.subsets(name)[:1]
-        if (ranking := standing(results, name, subset, results.primary(name)))
+        if (ranking := standing(results, name, results.main_subset(name), results.primary(name)))
     ]
     if not rankings:
         return []

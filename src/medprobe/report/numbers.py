@@ -26,9 +26,19 @@ def format_value(name: str, value: float | None) -> str:
     >>> format_value("f1", float("nan"))
     '–'
     """
+    text = format_without_unit(name, value)
+    return f"{text} %" if metric(name).in_per_cent and text != MISSING else text
+
+
+def format_without_unit(name: str, value: float | None) -> str:
+    """A metric's value in a table, whose head has the unit.
+
+    >>> format_without_unit("acc_at_1", 0.2031), format_without_unit("perplexity", 12.345)
+    ('20.3', '12.35')
+    """
     if value is None or pd.isna(value):
         return MISSING
-    return f"{100 * value:.1f} %" if metric(name).in_per_cent else format_number(value)
+    return f"{100 * value:.1f}" if metric(name).in_per_cent else format_number(value)
 
 
 def format_number(value: float, sign: str = "") -> str:
@@ -67,10 +77,10 @@ def cell(
     """
     if pd.isna(value):
         return Cell(MISSING)
-    interval = "" if pd.isna(low) else f"  [{format_value(name, low)}, {format_value(name, high)}]"
+    ends = ", ".join(format_without_unit(name, end) for end in (low, high))
+    interval = "" if pd.isna(low) else f"  [{ends}]"
     shade = value if metric(name).share else None
-    text = with_deviation(name, value, std) + interval
-    return Cell(text.replace(" %", ""), value, shade)
+    return Cell(with_deviation(name, value, std) + interval, value, shade)
 
 
 def metric_head(name: str) -> str:
@@ -110,16 +120,14 @@ def metric_cells(rows: pd.DataFrame, names: Sequence[str], *further: str) -> lis
 
 
 def with_deviation(name: str, value: float, std: float | None) -> str:
-    """A value and its deviation over replicates, where it has one.
+    """A value without its unit, and its deviation over replicates, where it has one.
 
     >>> with_deviation("acc_at_1", 0.2031, 0.012), with_deviation("acc_at_1", 0.2031, None)
-    ('20.3 ± 1.2 %', '20.3 %')
+    ('20.3 ± 1.2', '20.3')
     """
-    if std is None or pd.isna(std):
-        return format_value(name, value)
-    unit = " %" if metric(name).in_per_cent else ""
-    number, deviation = (format_value(name, amount).removesuffix(unit) for amount in (value, std))
-    return f"{number} ± {deviation}{unit}"
+    text = format_without_unit(name, value)
+    is_single = std is None or pd.isna(std)
+    return text if is_single else f"{text} ± {format_without_unit(name, std)}"
 
 
 def count(number: float) -> Cell:

@@ -134,8 +134,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
                 systems.append([path.parent.parent.name, method])
                 has_hits.append(family in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))
-    ranked = np.stack([part[0] for part in parts])
-    hits = np.stack([part[1] for part in parts])
+    ranked, hits = (np.stack(tables) for tables in zip(*parts, strict=True))
     probed = np.asarray((ranked[:, :, 0] >= 0).any(axis=0))
     ranked, hits = ranked[:, probed], hits[:, probed]
     right_ranks = _first_hits(hits) if layout.ranked else _last_hits(hits, ranked)
@@ -174,7 +173,7 @@ def _rank_system(
     New predictions are added to `predictions`.
     """
     rows = rows.assign(place=pd.Index(queries).get_indexer(rows["query_id"]))
-    rows = rows[rows["place"] >= 0].sort_values(["place", "rank"])
+    rows = rows.sort_values(["place", "rank"])
     pairs = rows.groupby(["prediction", "prediction_id"], sort=False)
     places = np.array(
         [predictions.setdefault(pair, len(predictions)) for pair in pairs.groups], np.int32

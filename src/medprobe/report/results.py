@@ -6,14 +6,11 @@ from functools import cached_property
 import pandas as pd
 
 from medprobe.core.tables import Metadata
-from medprobe.figures.rows import without_sweeps
+from medprobe.figures.rows import comparable
 from medprobe.metrics import results as questions
 from medprobe.metrics.expert import Evaluation
-from medprobe.metrics.results import OTHER_NAMES, is_control
-from medprobe.metrics.significance import LEVEL, SIGNIFICANCE
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.metrics.template_free.data_sets import family
-
-__all__ = ["HALF", "LEVEL", "Results", "comparable", "without_controls"]
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 
@@ -101,20 +98,10 @@ class Results:
         """
         return questions.subsets(self.rows(benchmark), self.benchmarks[benchmark])
 
+    def main_subset(self, benchmark: str) -> str:
+        """The first of the benchmark's subsets."""
+        return self.subsets(benchmark)[0]
+
 
 def _by_benchmark(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(name): rows for name, rows in table.groupby("benchmark", sort=False)}
-
-
-def comparable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select rows of methods that rank all of a benchmark's own names.
-
-    The settings of sweeps, controls, and variants that rank other names are left out.
-    """
-    rows = without_controls(without_sweeps(rows))
-    return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
-
-
-def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of methods that ask a model, without the controls that know nothing."""
-    return rows[~rows["method"].map(is_control).astype(bool)]

@@ -9,7 +9,7 @@ import pandas as pd
 from medprobe.figures.plots import wrapped
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
-from medprobe.report.numbers import MISSING, cell, format_value, metric
+from medprobe.report.numbers import MISSING, cell, format_without_unit, metric
 from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
@@ -38,6 +38,11 @@ class Standing:
     def best(self) -> pd.Series:
         """The row of the best system."""
         return self.rows.iloc[0]
+
+    @property
+    def lower(self) -> bool:
+        """Whether lower values are better."""
+        return metric(self.metric).better_on(self.subset) == "lower"
 
     @property
     def other_models(self) -> pd.DataFrame:
@@ -95,10 +100,9 @@ def table(
 def _line(entry: Standing) -> list[str | Cell]:
     rival, test = entry.rivals[0] if entry.rivals else (None, None)
     under_others = entry.other_models[entry.other_models["method"] != entry.best["method"]]
-    lower = metric(entry.metric).better_on(entry.subset) == "lower"
     return [
         Cell(str(entry.best["model"]), note=wrapped(str(entry.best["method"]))),
-        value(entry.metric, entry.best, "lower is better" if lower else ""),
+        value(entry.metric, entry.best, "lower is better" if entry.lower else ""),
         _baseline(entry),
         MISSING if rival is None else _system_cell(entry.metric, rival, method=False),
         difference(entry.metric, test, clear=entry.clear),
@@ -129,7 +133,7 @@ def _baseline(entry: Standing) -> str | Cell:
 def value(name: str, row: pd.Series, note: str = "", mark: str = "") -> Cell:
     """A row's value with a mark behind it, its interval and a further note below it."""
     number = cell(name, row["value"])
-    low, high = (format_value(name, row[edge]).removesuffix(" %") for edge in ("low", "high"))
+    low, high = (format_without_unit(name, row[edge]) for edge in ("low", "high"))
     notes = ["no interval" if pd.isna(row["low"]) else f"[{low}, {high}]", note]
     text = f"{number.text} {mark}".strip()
     return Cell(text, number.sort, number.shade, "\n".join(filter(None, notes)))

@@ -11,6 +11,7 @@ import pandas as pd
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.metrics import catalog
+from medprobe.metrics.significance import LEVEL
 from medprobe.metrics.template_free.data_sets import (
     METHOD,
     PARALLEL,
@@ -20,7 +21,7 @@ from medprobe.metrics.template_free.data_sets import (
 )
 from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, part
 from medprobe.report.numbers import MISSING
-from medprobe.report.results import LEVEL, Results
+from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, p_cell
 
 SHARE: Final = "{:.1%}"

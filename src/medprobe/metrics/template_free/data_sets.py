@@ -41,7 +41,7 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
 
     The names of data sets end with the name of a second form of their benchmark.
 
-     data_sets({"lipid": "lipid", "newer": "lipid"})]
+    >>> [data.name for data in data_sets({"lipid": "lipid", "newer": "lipid"})]
     ['LIPID-Chem', 'LIPID-Chem, newer', 'LIPID-Gene', 'LIPID-Gene, newer']
     """
     sets = []

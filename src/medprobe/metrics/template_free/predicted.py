@@ -65,19 +65,12 @@ def _compare_pairs(
     template_based: np.ndarray, template_free: np.ndarray, cluster: np.ndarray, params: Params
 ) -> tuple[float, ...]:
     """Both means, their difference (second minus first), its interval and p."""
-    sums, sizes = (
-        np.bincount(cluster, template_free - template_based),
-        np.bincount(cluster).astype(float),
-    )
+    difference = template_free - template_based
+    sums, sizes = np.bincount(cluster, difference), np.bincount(cluster).astype(float)
     settings = params.score
     bounds = difference_interval(sums, sizes, settings.bootstrap, settings.confidence, params.seed)
-    return (
-        template_based.mean(),
-        template_free.mean(),
-        (template_free - template_based).mean(),
-        *bounds,
-        permutation(sums),
-    )
+    means = (template_based.mean(), template_free.mean(), difference.mean())
+    return (*means, *bounds, permutation(sums))
 
 
 def overconfidence(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
@@ -110,19 +103,11 @@ def frequent(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
     """
     rows = []
     for predicted in predicted_entities:
-        order = sorted(predicted.counts.items(), key=lambda item: (-item[1], str(item[0])))[
-            :FREQUENT
-        ]
+        order = sorted(predicted.counts.items(), key=lambda item: (-item[1], str(item[0])))
+        keys = (predicted.data.name, predicted.data.kind, predicted.model)
         rows += [
-            (
-                predicted.data.name,
-                predicted.data.kind,
-                predicted.model,
-                place,
-                entity,
-                count / predicted.queries,
-            )
-            for place, (entity, count) in enumerate(order, start=1)
+            (*keys, place, entity, count / predicted.queries)
+            for place, (entity, count) in enumerate(order[:FREQUENT], start=1)
         ]
     return pd.DataFrame(rows, columns=["name", "kind", "model", "place", "entity", "share"])
 

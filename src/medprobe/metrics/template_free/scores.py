@@ -14,12 +14,7 @@ import pandas as pd
 
 from medprobe.core.tables import CANDIDATE_COLUMNS, DISTRACTOR, read_table
 from medprobe.metrics.summary import MEANS
-from medprobe.metrics.template_free.data_sets import (
-    METHOD,
-    WITH_DISTRACTORS,
-    DataSet,
-    home,
-)
+from medprobe.metrics.template_free.data_sets import METHOD, WITH_DISTRACTORS, DataSet, home
 
 FEWEST: Final = 5  # models: a ranking of fewer says nothing
 
@@ -39,14 +34,14 @@ def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
     )
 
 
-def rankings(scores: pd.DataFrame, metric: str = "acc_at_1") -> pd.DataFrame:
-    """Rank the models in each data set, 1 the best, ties shared.
+def rankings(scores: pd.DataFrame) -> pd.DataFrame:
+    """Rank the models in each data set by acc@1, 1 the best, ties shared.
 
     `name, kind, domain, model, value, rank`. Only data sets with two models or more.
     """
-    if metric not in scores:
+    if "acc_at_1" not in scores:
         return pd.DataFrame()
-    table = scores.dropna(subset=metric).rename(columns={metric: "value"})
+    table = scores.dropna(subset="acc_at_1").rename(columns={"acc_at_1": "value"})
     table = table[table.groupby("name")["model"].transform("nunique") > 1]
     ranks = table.groupby("name")["value"].rank(ascending=False)
     columns = ["name", "kind", "domain", "model", "value"]

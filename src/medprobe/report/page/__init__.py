@@ -1,8 +1,9 @@
 """The report: one page that explains itself and works without a network."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
+from operator import call
 from pathlib import Path
 from typing import Final
 
@@ -59,12 +60,8 @@ def chapters(results: Results, executor: Executor = in_this_process) -> list[Cha
     """
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
     makers = [partial(leaderboard, results), *single, partial(template_free, results)]
-    lists = in_job_order(executor(_call, [Job("a chapter", make) for make in makers]))
+    lists = in_job_order(executor(call, [Job("a chapter", make) for make in makers]))
     return [chapter for _, chapter_list in lists for chapter in chapter_list]
-
-
-def _call(make: Callable[[], list[Chapter]]) -> list[Chapter]:
-    return make()
 
 
 def _chapter(results: Results, benchmark: str) -> list[Chapter]:
@@ -133,7 +130,7 @@ def sentence(text: str) -> str:
 def _size(results: Results, benchmark: str) -> str:
     """How large the main subset is, as it was probed; nothing where it is not counted."""
     counted = results.statistics.get(benchmark, pd.DataFrame(columns=["subset"]))
-    subset = next(iter(results.subsets(benchmark)), "")
+    subset = results.main_subset(benchmark)
     rows = counted[counted["subset"] == subset]
     if rows.empty or results.benchmarks[benchmark].many_relations:
         return ""

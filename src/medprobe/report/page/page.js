@@ -23,10 +23,8 @@ const selectedModels = () => (address().choices.get("models") ?? "").split(",").
 
 // The models that a text names: "a", "a · method", "set · a", "a / b".
 const named = text => text.split(/ [·/] /).map(part => part.trim()).filter(part => allModels.includes(part));
-const hidden = (text, models) => {
-  const names = named(text);
-  return models.length > 0 && names.length > 0 && !names.some(name => models.includes(name));
-};
+const hidden = (names, models) =>
+  models.length > 0 && names.length > 0 && !names.some(name => models.includes(name));
 
 // The numbers of a drawing as a table below it.
 function numbers(figure) {
@@ -82,10 +80,9 @@ function announce(view, models) {
 // Hide the rows of models that are not selected, and fade their marks in drawings.
 function showModels(view, models) {
   $("[data-series]", view).forEach(mark =>
-    mark.classList.toggle("faint", hidden(mark.dataset.series, models)));
+    mark.classList.toggle("faint", hidden(named(mark.dataset.series), models)));
   $("tbody tr", view).forEach(row => {
-    const names = [...row.cells].flatMap(cell => named(cell.textContent));
-    row.hidden = models.length > 0 && names.length > 0 && !names.some(name => models.includes(name));
+    row.hidden = hidden([...row.cells].flatMap(cell => named(cell.textContent)), models);
   });
 }
 

@@ -14,11 +14,12 @@ import pandas as pd
 
 from medprobe import metrics
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.metrics.significance import LEVEL
+from medprobe.metrics.splits import first_number
 from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
-from medprobe.report.results import HALF, Results, without_controls
+from medprobe.report.results import HALF, Results
 from medprobe.report.verdicts import MARK, p_value, verdict
 
 RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
@@ -85,7 +86,7 @@ def pairs(results: Results, benchmark: str) -> pd.DataFrame:
     """
     if not results.benchmarks[benchmark].invented:
         return pd.DataFrame(columns=PAIRS)
-    subset = next(iter(results.subsets(benchmark)), "")
+    subset = results.main_subset(benchmark)
     every = results.rows(benchmark, subset=subset, relation="macro")
     every = without_controls(without_sweeps(every))
     having = {str(name): set(rows["method"]) for name, rows in every.groupby("metric")}
@@ -168,18 +169,15 @@ def _pairs(results: Results, compared: pd.DataFrame) -> Table:
     for row, line in zip(compared.itertuples(), doses, strict=True):
         mark = f" {NOT_COUNTED}" if row.method.endswith(HALF) else ""
         system = [f"{row.taught} / {row.untaught}", row.method + mark]
-        numbers = [*_cells(row), _better(row), *(line if is_read else [])]
+        taught = cell(row.metric, row.value, row.low, row.high)
+        untaught = cell(row.metric, row.untaught_value, row.untaught_low, row.untaught_high)
+        numbers = [taught, untaught, _better(row), *(line if is_read else [])]
         body.append([metric_head(row.metric), *system, *numbers])
     heads = ["metric", "models", "method", "taught", "untaught", "better"]
     if not is_read:
         return Table(heads, body, CAPTION)
     heads += [*DOSES.values(), "never read, untaught"]
     return Table(heads, body, CAPTION + READ)
-
-
-def _cells(row: Any) -> list[Cell]:
-    untaught = (row.untaught_value, row.untaught_low, row.untaught_high)
-    return [cell(row.metric, row.value, row.low, row.high), cell(row.metric, *untaught)]
 
 
 def _better(row: Any) -> Cell:
@@ -215,11 +213,11 @@ def _doses(results: Results, row: Any) -> list[Cell]:
 
 def _by_times(results: Results, benchmark: str, name: str, models: list[str]) -> pd.DataFrame:
     """Rows of a metric over the first subset by `times` that the fact was read, in this order."""
-    subset = next(iter(results.subsets(benchmark)), "")
+    subset = results.main_subset(benchmark)
     rows = results.rows(benchmark, relation="micro", metric=name)
     rows = rows[rows["model"].isin(models) & rows["subset"].str.startswith(f"{subset}/read:")]
     rows = without_sweeps(rows).assign(times=lambda table: table["subset"].str.split(":").str[-1])
-    return rows.sort_values("times", key=lambda names: names.map(_first), kind="stable")
+    return rows.sort_values("times", key=lambda names: names.map(first_number), kind="stable")
 
 
 def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[Block]:
@@ -251,7 +249,3 @@ def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     plot = plots.curves(rows, "times", "method", (TIMES, plots.label(name)), metric(name).share)
     caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
     return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
-
-
-def _first(times: str) -> int:
-    return int(times.removeprefix("over-").partition("-")[0]) + times.startswith("over")

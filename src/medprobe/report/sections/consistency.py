@@ -5,10 +5,10 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import is_families
-from medprobe.figures.rows import without_sweeps
+from medprobe.figures.rows import comparable, without_controls, without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric_head
-from medprobe.report.results import Results, comparable, without_controls
+from medprobe.report.results import Results
 from medprobe.report.verdicts import p_cell
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name

@@ -5,9 +5,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING, format_difference, format_value, metric
-from medprobe.report.results import LEVEL, Results
+from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
+from medprobe.report.results import Results
 from medprobe.report.verdicts import p_cell, units
 
 KINDS: Final = {  # of families: what their pairs are
@@ -22,9 +23,10 @@ def section(results: Results, benchmark: str) -> list[Part]:
     """The paired tests of the benchmark's main metric: counts by subset, and all pairs, folded."""
     name = results.primary(benchmark)
     tests = {
-        subset: results.tests(benchmark, subset, name) for subset in results.subsets(benchmark)
+        subset: rows
+        for subset in results.subsets(benchmark)
+        if len(rows := results.tests(benchmark, subset, name))
     }
-    tests = {subset: rows for subset, rows in tests.items() if len(rows)}
     if not tests:
         return []
     body = [line for subset, rows in tests.items() for line in _counts(subset, rows, name)]
@@ -66,7 +68,7 @@ def _detectable(tests: pd.DataFrame, name: str) -> str | Cell:
     reachable = sizes[np.isfinite(sizes)]
     if reachable.empty:
         return Cell(NEVER, float("inf"))
-    return Cell(format_value(name, reachable.median()).removesuffix(" %"), reachable.median())
+    return Cell(format_without_unit(name, reachable.median()), reachable.median())
 
 
 def _pairs(tests: pd.DataFrame, name: str) -> Table:

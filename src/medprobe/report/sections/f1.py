@@ -79,7 +79,7 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
 
 def _cell(results: Results, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
-    text = with_deviation(row.metric, row.value, row.std).removesuffix(" %")
+    text = with_deviation(row.metric, row.value, row.std)
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
     printed = published(name, printed_as, row.subset, row.relation, row.method) if name else []
     for _, _, paper in printed[:1]:

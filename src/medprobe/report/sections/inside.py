@@ -37,7 +37,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = results.rows(benchmark, metric=PAIRS)
     if rows.empty:
         return []
-    subset = results.subsets(benchmark)[0]
+    subset = results.main_subset(benchmark)
     drawings = draw(rows, results.benchmarks[benchmark], results.models)
     return part(
         "Inside against outside",

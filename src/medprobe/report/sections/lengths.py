@@ -4,22 +4,22 @@ from typing import Final
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.metrics.splits import first_number
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 
 BY: Final = "answer length"  # what these drawings, and a table of `breakdowns`, are by
-ORDER: Final = ["1-10", "11-20", "21-30", "31-40", "over-40"]
 FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
 def drawn(results: Results, benchmark: str) -> list[Drawing]:
     """For each method a drawing of its models over the bins of answer length."""
-    name, subset = results.primary(benchmark), results.subsets(benchmark)[0]
+    name, subset = results.primary(benchmark), results.main_subset(benchmark)
     rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST)]
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
-    rows = rows.sort_values("length", key=lambda names: names.map(ORDER.index), kind="stable")
+    rows = rows.sort_values("length", key=lambda names: names.map(first_number), kind="stable")
     drawings = []
     for method, group in rows.groupby("method", sort=True):
         if group["length"].nunique() < 2:

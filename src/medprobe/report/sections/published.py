@@ -51,7 +51,7 @@ def _numbers(score: Any, printed: float, spread: float | None, data: str) -> lis
             "within one" if abs(difference) <= spread else f"{abs(difference) / spread:.1f}",
             abs(difference) / spread,
         )
-    measured = with_deviation(score.metric, score.value, score.std).removesuffix(" %")
+    measured = with_deviation(score.metric, score.value, score.std)
     return [
         metric(score.metric).title + (", %" if is_share else ""),
         Cell(measured, score.value),

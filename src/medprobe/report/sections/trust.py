@@ -5,11 +5,11 @@ from typing import Final
 import pandas as pd
 
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_sweeps
-from medprobe.metrics.trust import COVERAGES, MEANS, SIGNAL, SIGNALS
+from medprobe.figures.rows import Drawing, without_controls, without_sweeps
+from medprobe.metrics.trust import COVERAGES, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import format_value, metric_cells, metric_head
-from medprobe.report.results import Results, without_controls
+from medprobe.report.results import Results
 
 TABLE_METRICS: Final = (
     *("trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
@@ -27,8 +27,8 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
     There is nothing where no table has scores that say how sure a model is.
     """
-    subset = next(iter(results.subsets(benchmark)), "")
-    rows = without_controls(without_sweeps(results.rows(benchmark, relation=MEANS[1])))
+    subset = results.main_subset(benchmark)
+    rows = without_controls(without_sweeps(results.rows(benchmark, relation="micro")))
     prefix = f"{subset}/{SIGNAL}:"
     rows = rows[rows["subset"].str.startswith(prefix)]
     if rows.empty:

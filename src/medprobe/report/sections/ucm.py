@@ -8,7 +8,8 @@ import pandas as pd
 from medprobe.figures import trajectory, ucm
 from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
-from medprobe.metrics.significance import System, contrast_name
+from medprobe.metrics.significance import System
+from medprobe.metrics.subset_tests import contrast_name
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.results import Results
