@@ -239,7 +239,6 @@ def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
     assert not with_hits(table, BenchmarkTables(queries, candidates))["hit"].any()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize(
     ("method", "arch"),
     [
@@ -256,20 +255,23 @@ def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
         ("perplexity", "gpt2"),
     ],
 )
-def test_the_device_moves_no_rank(
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
     method: str, arch: str, tiny_model: Callable[[str], Path]
 ) -> None:
     plugin = methods.find(method)
     settings = plugin.Settings(**({"sets": ("set-0",)} if method == "contrastive" else {}))
     pass_ = {"contrastive": "original", "xfactr": "order+order"}.get(method, "")
     names = [name for name in probing.NAMES if not name.endswith(")")]
+    engines = [EngineParams(device="cpu", token_budget=budget) for budget in (64, 4096)]
+    if torch.cuda.is_available():
+        engines.append(EngineParams(device="cuda"))
     ranked = []
-    for device in ("cpu", "cuda"):
-        engine = EngineParams(device=device)
+    for engine in engines:
         task = probing.task(probing.queries(), probing.candidates(names), 5)
         table = plugin(tiny_model(arch), settings, engine, 0).predict(task, pass_)
         ranked.append(table[["variant", "query_id", "rank", "prediction"]])
-    pd.testing.assert_frame_equal(*ranked)
+    for other in ranked[1:]:
+        pd.testing.assert_frame_equal(other, ranked[0])
 
 
 @pytest.fixture
