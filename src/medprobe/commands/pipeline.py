@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -107,7 +108,7 @@ def code_lists() -> dict[Path, str]:
 
     def collect(stage: str, **plugins: list[str]) -> list[str]:
         paths = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins, root=SOURCES)
-        files[_list_path(stage, plugins)] = [path for path in paths if _is_ours(path)]
+        files[_list_path(stage, plugins)] = [p for p in paths if p.is_relative_to(SOURCES)]
         return []
 
     _render(collect, lambda _: [])
@@ -128,13 +129,7 @@ def write_code_lists() -> None:
 
 def _list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
     """The path of the list of a stage's code, such as `outputs/code/build-medlama.txt`."""
-    return (
-        CODE / f"{'-'.join([stage, *(name for names in plugins.values() for name in names)])}.txt"
-    )
-
-
-def _is_ours(path: Path) -> bool:
-    return path.is_relative_to(SOURCES)
+    return CODE / f"{'-'.join([stage, *chain.from_iterable(plugins.values())])}.txt"
 
 
 def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
@@ -163,8 +158,8 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
         named=NAMED.as_posix(),
-        listed=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
-        lists=CODE.as_posix(),
+        code_files=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
+        code_folder=CODE.as_posix(),
         code=code_of,
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,

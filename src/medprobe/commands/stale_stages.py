@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from medprobe.core.errors import BadInput
 
-CODE: Final = "code"  # the stage that lists the code on which the others depend
+CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def _stale_stages(repo: Any) -> dict[str, Stage]:
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
     changed = set(repo.status()) & set(stages)
-    if CODE in changed:
+    if CODE_STAGE in changed:
         changed |= _stages_of_changed_code(repo)
     reasons = dict.fromkeys(sorted(changed), "now")
-    for name in sorted(changed - {CODE}):
+    for name in sorted(changed - {CODE_STAGE}):
         for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
             reasons.setdefault(dependent.addressing, f"after {name}")
     stale = {}
