@@ -310,4 +310,4 @@ def track() -> None:
     from medprobe import check
     from medprobe.stages.track import track as run
 
-    run(check.loaded())
+    run(check.loaded(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline
