@@ -126,21 +126,27 @@ def clean(yes: bool) -> None:
     """Remove what stages made of names that params.yaml no longer has.
 
     Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
-    cache.
+    cache. Runs that were deleted in MLflow are removed with their files too.
     """
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
+    from medprobe.tracking import garbage
 
     check.check(check.loaded())
     with exclusive_lock():
-        paths = command.leftovers()
-        if not paths:
+        paths, deleted = command.leftovers(), garbage.count_deleted()
+        if not paths and not deleted:
             click.echo("outputs/ holds nothing of other names than those in params.yaml")
             return
-        command.show(paths)
+        if paths:
+            command.show(paths)
+        if deleted:
+            click.echo(f"mlruns/: {deleted:,} runs that were deleted in MLflow, with their files")
         if yes or click.confirm("remove them?"):
             command.remove(paths)
+            if deleted:
+                garbage.remove_deleted()
 
 
 @main.command("list", epilog=example("medprobe list methods"))
