@@ -12,7 +12,7 @@ from bench import reference
 from pydantic.fields import FieldInfo
 
 from medprobe import benchmarks, methods
-from medprobe.papers import papers
+from medprobe.papers import papers, place
 
 PAGE: Final = Path(__file__).parent.parent / "docs/reference/papers.md"
 HEAD: Final = "| item | state | parameters or reason |\n| --- | --- | --- |\n"
@@ -50,11 +50,11 @@ ROWS: Final = [row for rows in SECTIONS.values() for row in rows]
 
 
 def named(item: str) -> set[str]:
-    """The tables and figures that an item names: "Tables 2, 3 and 5"."""
-    names = set()
+    """The tables, figures and sections that an item names: "Tables 2, 3 and 5"."""
+    names = set(re.findall(r"section [\d.]*\d", item))
     for kind, numbers in re.findall(r"(Table|Figure)s? ((?:\d+(?:, | and | to )?)+)", item):
         for first, _, last in re.findall(r"(\d+)( to (\d+))?", numbers):
-            names |= {f"{kind} {n}" for n in range(int(first), int(last or first) + 1)}
+            names |= {f"{kind.lower()} {n}" for n in range(int(first), int(last or first) + 1)}
     return names
 
 
@@ -85,20 +85,16 @@ def test_an_item_has_a_state_and_a_reason(item: str, state: str, reason: str) ->
 @pytest.mark.parametrize("paper", papers())
 def test_every_table_and_figure_has_a_row(paper: str) -> None:
     tables, figures = PRINTED[paper]
-    wanted = {f"Table {n}" for n in range(1, tables + 1)}
-    wanted |= {f"Figure {n}" for n in range(1, figures + 1)}
-    assert set().union(*(names for names, _ in rows_of(paper))) == wanted
+    wanted = {f"table {n}" for n in range(1, tables + 1)}
+    wanted |= {f"figure {n}" for n in range(1, figures + 1)}
+    mentioned = set().union(*(names for names, _ in rows_of(paper)))
+    assert {name for name in mentioned if not name.startswith("section")} == wanted
 
 
 @pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.stands])
 def test_the_page_says_which_published_numbers_the_report_shows(paper: str) -> None:
     said = set().union(*(names for names, reason in rows_of(paper) if SHOWN in reason))
-    shown = {
-        number.capitalize() if number.startswith("figure") else f"Table {number}"
-        for number, table in papers()[paper].tables.items()
-        if table.rows
-    }
-    assert said == shown
+    assert said == {place(name) for name, table in papers()[paper].tables.items() if table.rows}
 
 
 def quoted() -> Iterator[tuple[str, str | None]]:
