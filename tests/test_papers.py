@@ -124,13 +124,13 @@ def test_a_name_is_of_one_checkpoint_and_a_checkpoint_has_one_name() -> None:
     ("paper", "name"), [(paper, name) for paper in papers() for name in papers()[paper].models]
 )
 def test_a_checkpoint_says_what_names_it(paper: str, name: str) -> None:
-    """A section or a file that names it; where none does, a note on what is not said, and where."""
+    """A section or a file names it, or a note has what is not stated, and where."""
     model = papers()[paper].models[name]
     note = model.note
     if see := re.match(r"see (.+)", note):  # another model's note
         note = papers()[paper].models[see[1]].note
     assert SOURCE.search(model.named_by or note), name
-    assert model.named_by or "not said" in note or not model.hub or "cites" in note, name
+    assert model.named_by or "not stated" in note or not model.hub or "cites" in note, name
     assert model.hub or model.note, name
     assert model.kind not in model.heads, name
 

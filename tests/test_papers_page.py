@@ -18,7 +18,7 @@ PAGE: Final = Path(__file__).parent.parent / "docs/reference/papers.md"
 HEAD: Final = "| item | state | parameters or reason |\n| --- | --- | --- |\n"
 STATES: Final = {"as in the paper", "other than the paper", "cannot be had"}
 FILES: Final = {"LIPID.json"}  # named in the rows, and no parameters
-SHOWN: Final = "*Published numbers in the report*"
+NUMBERS_SHOWN: Final = "*Published numbers in the report*"
 COUNTS: Final = {  # items of each section, by the files of its papers
     ("contrastive-probe-acl2022", "contrastive-probe-v1"): 46,
     ("template_free",): 25,
@@ -93,8 +93,8 @@ def test_every_table_and_figure_has_a_row(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", [name for name, paper in papers().items() if paper.stands])
 def test_the_page_says_which_published_numbers_the_report_shows(paper: str) -> None:
-    said = set().union(*(names for names, reason in rows_of(paper) if SHOWN in reason))
-    assert said == {place(name) for name, table in papers()[paper].tables.items() if table.rows}
+    names = set().union(*(names for names, reason in rows_of(paper) if NUMBERS_SHOWN in reason))
+    assert names == {place(name) for name, table in papers()[paper].tables.items() if table.rows}
 
 
 def quoted() -> Iterator[tuple[str, str | None]]:

@@ -61,12 +61,19 @@ def remarks(name: str, path: Path = check.PARAMS) -> list[str]:
     models = paper.models.items()
     notes = [f"{name}: {model.note}" for name, model in models if model.note]
     gated = [f"{name}: the hub requires your consent" for name, model in models if model.gated]
-    stay = [f"{name}: {kept}" for name, model in models if (kept := _kept(name, model, params))]
-    return [*notes, *gated, *stay, *(f"open question: {question}" for question in paper.open)]
+    differences = [
+        f"{name}: {text}" for name, model in models if (text := _differs(name, model, params))
+    ]
+    return [
+        *notes,
+        *gated,
+        *differences,
+        *(f"open question: {question}" for question in paper.open),
+    ]
 
 
-def _kept(printed: str, model: PaperModel, params: Params) -> str:
-    """Say how a user's model of the same name differs from the paper's; "" if it does not."""
+def _differs(printed: str, model: PaperModel, params: Params) -> str:
+    """Describe how the user's model of this name differs from the paper's; "" if it does not."""
     name = _file_name(printed)
     if name not in params.models.all() or name in {*params.train, *params.continued}:
         return ""

@@ -48,7 +48,7 @@ class PaperModel(Section):
     group: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
     gated: bool = False  # does the hub ask for consent?
     named_by: str = ""  # the section of the paper or the file of its code that names it
-    note: str = ""  # if nothing names it: what is not said, and what is taken
+    note: str = ""  # if nothing names it: what is not stated, and what is taken
 
 
 class PaperSections(Section):
@@ -97,7 +97,7 @@ def concepts() -> dict[str, str]:
 
 
 def checkpoints() -> dict[str, list[PaperModel]]:
-    """Return all checkpoints of the papers by name: what each paper that has it says of it.
+    """Return all checkpoints of the papers by name: the entry of each paper that has it.
 
     A name is what the tables print. Where they print one name for several checkpoints, as they do
     for BioBERT, each has a name of its own, such as `BioBERT v1.1`: a published number is of one
