@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from medprobe import benchmarks
+from medprobe.core.params import parse_section
 from medprobe.metrics import catalog
 from medprobe.papers import MEAN, Paper, PublishedRow, checkpoints, concepts, papers, published
 
@@ -145,6 +147,12 @@ def test_what_is_adopted_is_what_is_printed(paper: str) -> None:
             by_method = [kind[method] for kind in adopted.methods.values() if method in kind]
             chosen = [by_benchmark[benchmark[0]] for by_benchmark in by_method]
         assert chosen and all(settings.items() <= choices.items() for choices in chosen), method
+
+
+@pytest.mark.parametrize("name", papers()["diskne"].variants)
+def test_further_settings_of_disknes_builder_can_be_set(name: str) -> None:
+    variant = papers()["diskne"].variants[name]
+    parse_section(benchmarks.find("diskne_released").settings, variant, name)
 
 
 def test_all_triples_and_documents_of_context_variance_are_adopted() -> None:
