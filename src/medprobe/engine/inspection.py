@@ -113,6 +113,16 @@ def read_config(folder: Path) -> Any:
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
 
 
+def count_layers(folder: Path) -> int:
+    """Return how many layers the part of a checkpoint for text has.
+
+    Raises:
+        BadInput: The folder holds no checkpoint.
+    """
+    count: int = read_config(folder).get_text_config().num_hidden_layers
+    return count
+
+
 def heads(config: Any) -> tuple[Trained, ...]:
     """The heads that an architecture is made for."""
     if config.is_encoder_decoder:
