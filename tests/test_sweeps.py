@@ -138,7 +138,7 @@ def test_bands_begin_where_deviations_do() -> None:
     points = table.assign(low=[None, 0.19, 0.29], high=[None, 0.21, 0.31])
     svg = curves(points, "at", "line", ("step", "value"), False)
     [band] = re.findall(r'fill-opacity:0\.16"><defs><path id="\w+" d="(.*?)"', svg)
-    [line] = re.findall(r'<path d="(M [^"]*)" style="fill:none', svg)
+    [line] = re.findall(r'<path d="(M [^"]*)" style="fill:none;stroke:#0072b2', svg)
     [of_band, of_line] = ({*re.findall(r"[ML] (\S+)", path)} for path in (band, line))
     assert len(of_line) == 3 and of_band == of_line - {min(of_line, key=float)}
 
@@ -149,7 +149,7 @@ def test_the_two_sweeps_over_layers_are_one_drawing(drawn: Drawn) -> None:
     both = pd.concat([variants(read | cut), variants(read | cut, "untaught")])
     drawing, hard = draw(both, METADATA, ["taught", "untaught"])
     assert drawing.file == "made_up-full-probe-layers.svg" != hard.file
-    points, x, series = drawn[0]
+    points, _, series = drawn[0]
     lines = points.groupby(series)["value"].apply(list).to_dict()
     assert lines["taught, cut"] == [0.02, 0.04, 0.08] and lines["taught, read"] == [
         0.01,

@@ -63,7 +63,13 @@ def rewire(
         _write_losses([], losses)
         return
     sentences = places.SENTENCES / f"{sentence_set}.txt"
-    _check_size(sentences, settings, swept)
+    sections = {
+        "sweeps": dict([swept] if swept else []),
+        f"sentence_sets.{sentence_set}.rewire": set_params.rewire,
+        "rewire": params.rewire,
+    }
+    if named := [section for section, chosen in sections.items() if "max_sentences" in chosen]:
+        _check_size(sentences, settings.max_sentences, named[0])
     rewire_folder(
         places.MODELS / model,
         sentences,
@@ -86,14 +92,11 @@ def _is_too_shallow(model: str, settings: RewireSettings, swept: tuple[str, str]
     return is_too_shallow
 
 
-def _check_size(sentences: Path, settings: RewireSettings, swept: tuple[str, str] | None) -> None:
+def _check_size(sentences: Path, most: int, section: str) -> None:
     """Refuse a `max_sentences` of params.yaml above the set's size: the number would be untrue."""
-    if "max_sentences" not in settings.model_fields_set:
-        return
     size = len(read_sentences(sentences))
-    if settings.max_sentences > size:
-        section = "sweeps" if swept and swept[0] == "max_sentences" else "rewire"
-        problem = f"{settings.max_sentences:,} sentences, but {sentences.name} has {size:,}"
+    if most > size:
+        problem = f"{most:,} sentences, but {sentences.name} has {size:,}"
         remedy = f"write at most {size}, or take a larger set"
         raise BadInput(f"params.yaml: {section}.max_sentences", problem, remedy)
 
