@@ -164,6 +164,9 @@ class ModelParams(Section):
     """The model that is trained alike but has read the facts. The report compares the two."""
     averaged: bool = True
     """Whether the model counts in means over models."""
+    lower_case: bool = False
+    """Whether the fetched checkpoint reads all texts in lower case and without accents, as BERT's
+    `do_lower_case` does. Otherwise its own tokenizer decides."""
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq", "imported"]
@@ -334,6 +337,11 @@ class Params(Section):
                 for kind, methods in self.methods.items()
             },
         }
+
+    @property
+    def lower_case(self) -> list[str]:
+        """The models that read all texts in lower case because `models` says so."""
+        return sorted(name for name, model in self.models.all().items() if model.lower_case)
 
     @property
     def benchmark_names(self) -> frozenset[str]:
