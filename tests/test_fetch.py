@@ -96,7 +96,7 @@ def test_lower_case_is_for_word_pieces_of_fetched_checkpoints(
 ) -> None:
     facts = {"models": {"masked": {"mine": {"lower_case": True}}}}
     wanted = Params.model_validate(facts | {"folders": {"mine": tiny_model("roberta")}})
-    with pytest.raises(BadInput, match="lower_case is for BERT's word pieces, its .* BPE"):
+    with pytest.raises(BadInput, match=r"lower_case is for BERT's word pieces, its .* BPE"):
         fetch("mine", wanted, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
