@@ -235,18 +235,20 @@ def test_levels_that_nobody_gave_keep_their_place_in_the_scale(unused: tuple[int
     draw = random.Random(str(unused))
     levels = [level for level in range(1, 6) if level not in unused]
     first = draw.choices(levels, k=80)
-    given = {"anna": first}
+    values_by_rater = {"anna": first}
     for rater, share in (("ben", 0.3), ("cleo", 0.5)):
-        given[rater] = [draw.choice(levels) if draw.random() < share else x for x in first]
+        values_by_rater[rater] = [
+            draw.choice(levels) if draw.random() < share else x for x in first
+        ]
     ratings = pd.concat(
         pd.DataFrame({"item": range(80), "rater": rater, "rating": [*map(str, values)]})
-        for rater, values in given.items()
+        for rater, values in values_by_rater.items()
     )
     agreements = agreement(ratings.assign(right=ratings["rating"] == "5"), ordinal=True)
     value = agreements.set_index(["of", "measure", "raters"])["value"]
     for a, b in (("anna", "ben"), ("anna", "cleo"), ("ben", "cleo")):
         key = ("rating", "Cohen's kappa, quadratic weights", f"{a}, {b}")
-        assert value[key] == pytest.approx(quadratic_kappa(given[a], given[b]))
+        assert value[key] == pytest.approx(quadratic_kappa(values_by_rater[a], values_by_rater[b]))
 
 
 def test_a_sheet_filled_to_the_middle_counts_as_far_as_it_is(truth: Truth) -> None:

@@ -175,9 +175,11 @@ def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
     for query in QUERIES["query_id"]:
         for step in steps:
             rows = written[written["replicate"] == "set-0"]
-            own, point = (predictions(rows, query, f"{name}{step}".strip("-"), 3)
-                          for name in ("", "mask_ratio-0.5"))  # fmt: skip
-            assert own == point
+            base, point = (
+                predictions(rows, query, f"{name}{step}".strip("-"), 3)
+                for name in ("", "mask_ratio-0.5")
+            )
+            assert base == point
 
 
 def test_a_model_is_left_out_of_layers_that_it_lacks(

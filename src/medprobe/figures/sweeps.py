@@ -47,12 +47,12 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
 
 def _sweeps(rows: pd.DataFrame) -> list[tuple[str, str]]:
     """Methods, and what variants of theirs sweep over, other settings aside."""
-    found = {
+    swept = {
         (method.partition(":")[0], *settings)
         for method in rows["method"].unique()
         if len(settings := swept_settings(method)) == 1
     }
-    return sorted((method, name) for method, name in found)
+    return sorted((method, name) for method, name in swept)
 
 
 def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) -> list[Drawing]:
