@@ -390,6 +390,7 @@ def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_else
     rewire("mine", "set-0", rewired_project)
     recorded = read_settings(places.REWIRED / "mine/set-0")
     assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
+    assert recorded["max_sentences"] == len(SENTENCES)
     deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
     with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
         rewire("mine", "set-0", deep)

@@ -139,7 +139,10 @@ def rewire_folder(
             ((_, step_losses),) = executor(work, [job])
             report_step(len(step_losses), step_losses[-1])
     _write_losses(step_losses, losses)
-    record = settings.model_dump() | {"layers": settings.layers or count_layers(folder)}
+    record = settings.model_dump() | {
+        "layers": settings.layers or count_layers(folder),
+        "max_sentences": min(settings.max_sentences, len(read_sentences(sentences))),
+    }
     (parts / SETTINGS).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     _move_checkpoints(parts, target)
 
