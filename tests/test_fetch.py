@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
+import yaml
+from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
+from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.engine.adapters import merge
@@ -20,6 +23,7 @@ from medprobe.stages import fetch as stage
 from medprobe.stages.fetch import fetch
 from medprobe.tracking import lineage
 
+ROOT = Path(__file__).parent.parent
 TinyModel = Callable[[str], Path]
 
 
@@ -89,6 +93,24 @@ def test_a_cased_model_can_read_in_lower_case_under_every_head_and_after_rewirin
         model.tokenizer.save_pretrained(out)  # as rewiring does
         again = load(out, "masked").tokenizer
         assert (again.tokenize("Aspirin") == released.tokenize("Aspirin")) == lower_case
+
+
+def test_fetching_follows_the_models_that_are_lower_cased(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`check` writes them to the file on which dvc.yaml lets both stages depend."""
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    file = "outputs/lower_case.json"
+    assert file in stages["check"]["outs"]
+    assert file in stages["fetch"]["deps"] and file in stages["fetch-folder"]["do"]["deps"]
+    monkeypatch.chdir(tmp_path)
+    needed = {name: {} for name in ("rewire", "score", "track")}
+    content = {"seed": 1, "engine": {"precision": "float32"}, **needed, "folders": {"mine": "m"}}
+    for facts, expected in (({"lower_case": True, "published": "BioBERT"}, ["mine"]), ({}, [])):
+        models = {"models": {"masked": {"mine": facts}}}
+        Path("params.yaml").write_text(yaml.safe_dump(content | models))
+        assert CliRunner().invoke(main, ["stages", "check"]).exit_code == 0
+        assert json.loads(Path(file).read_text()) == expected
 
 
 def test_lower_case_is_for_word_pieces_of_fetched_checkpoints(
