@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,34 +153,69 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
 
 def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
     """Of each set that was swept, at each step, unless the sweep names the value itself."""
-    for name, ratio in (("set-0", 0.5), ("set-1", 0.3)):
-        content = {"mask_ratio": ratio, "temperature": 0.04, "layers": tiny.LAYERS}
-        (places.REWIRED / f"bert/{name}/settings.json").write_text(json.dumps(content))
-        for step in (50, 100):
-            rewired(places.REWIRED / f"bert/{name}+mask_ratio-0.3/step-{step}", step)
-    rewired(places.REWIRED / "bert/set-0+temperature-0.1/step-100", 3)
+    base = {"mask_ratio": 0.5, "temperature": 0.04, "layers": tiny.LAYERS}
+    settings = {
+        "set-0": base,
+        "set-1": base | {"mask_ratio": 0.3},
+        "set-0+mask_ratio-0.3": base | {"mask_ratio": 0.3},
+        "set-1+mask_ratio-0.3": base | {"mask_ratio": 0.3},
+        "set-0+temperature-0.1": base | {"temperature": 0.1},
+    }
+    for seed, (name, content) in enumerate(settings.items()):
+        folder = places.REWIRED / "bert" / name
+        for step in (50, 100) if "+" in name else ():
+            rewired(folder / f"step-{step}", seed + step)
+        (folder / "settings.json").write_text(json.dumps(content))
     swept = {"mask_ratio": {"0.3": None}, "temperature": {"0.1": None}}
     method = prober(sweeps=swept, read_layers=(1,))
     task = probing.task(QUERIES, CANDIDATES, 3)
     passes = ["set-0", "set-0/step-50", "set-1", "set-1/step-50"]
     table = pd.concat([method.predict(task, pass_) for pass_ in passes], ignore_index=True)
-    written, _ = method.notes(table)
-    added = written.iloc[len(table) :]
-    steps = ("", "-step-50", "-step-100")
-    assert {*zip(added["replicate"], added["variant"], strict=True)} == {
-        *(("set-0", f"mask_ratio-0.5{step}") for step in steps),
-        *(("set-0", f"temperature-0.04{step}") for step in steps),
-        *((name, f"read_layers-{tiny.LAYERS}") for name in ("set-0", "set-1")),
+    steps = ("", "step-50", "step-100")
+    names = {
+        "set-0": [*steps, *(f"mask_ratio-0.5-{step}".rstrip("-") for step in steps)],
+        "set-1": [*steps],
     }
-    assert list(written["variant"].head(len(table))) == list(table["variant"])
+    names["set-0"] += [f"temperature-0.04-{step}".rstrip("-") for step in steps]
+    for name, variants in names.items():
+        rows = table[table["replicate"] == name]
+        layers = ["read_layers-1", f"read_layers-{tiny.LAYERS}"]
+        assert sorted(rows["variant"].unique()) == sorted([*variants, *layers])
+    rows = table[table["replicate"] == "set-0"]
     for query in QUERIES["query_id"]:
         for step in steps:
-            rows = written[written["replicate"] == "set-0"]
-            base, point = (
-                predictions(rows, query, f"{name}{step}".strip("-"), 3)
-                for name in ("", "mask_ratio-0.5")
-            )
-            assert base == point
+            point = f"mask_ratio-0.5-{step}".rstrip("-")
+            assert predictions(rows, query, step, 3) == predictions(rows, query, point, 3)
+
+
+def test_a_further_value_of_a_sweep_concerns_the_finished_parts_of_the_base_alone(
+    prober: Any,
+) -> None:
+    """Whose points in its curve depend on the values; a worker has the same files."""
+    for name in ("set-0", "set-0+mask_ratio-0.3", "set-0+mask_ratio-0.1"):
+        folder = places.REWIRED / "bert" / name
+        for step in (50, 100) if "+" in name else ():
+            rewired(folder / f"step-{step}", step)
+        (folder / "settings.json").write_text(json.dumps({"mask_ratio": 0.5, "layers": 2}))
+    sweeps = ({"mask_ratio": {"0.3": None}}, {"mask_ratio": {"0.3": None, "0.1": None}})
+    before, after = (prober(sets=("set-0",), sweeps=swept) for swept in sweeps)
+    records = [f"set-0+mask_ratio-{ratio}/settings.json" for ratio in ("0.3", "0.1")]
+    for pass_, paths in {
+        "set-0": ["set-0"],
+        "set-0/step-50": ["set-0/step-50", "set-0/settings.json"],
+    }.items():
+        for method, more in ((before, records[:1]), (after, records)):
+            assert method.inputs(pass_) == [places.REWIRED / "bert" / x for x in [*paths, *more]]
+    for pass_ in ("set-0/mask_ratio-0.3", "set-0/mask_ratio-0.3/step-50", "original"):
+        assert before.inputs(pass_) == after.inputs(pass_)
+    task = probing.task(QUERIES, CANDIDATES, 3)
+    expected = after.predict(task, "set-0/step-50")
+    for folder in (places.REWIRED / "bert").glob("*/step-*"):
+        if folder != places.REWIRED / "bert/set-0/step-50":
+            shutil.rmtree(folder)
+    pd.testing.assert_frame_equal(
+        prober(sets=("set-0",), sweeps=sweeps[1]).predict(task, "set-0/step-50"), expected
+    )
 
 
 def test_a_model_is_left_out_of_layers_that_it_lacks(
@@ -190,7 +226,7 @@ def test_a_model_is_left_out_of_layers_that_it_lacks(
         method = prober(read_layers=layers)
         tables = [method.predict(task, pass_) for pass_ in method.passes()]
         assert capsys.readouterr().out == "bert has 2 layers: left out of read_layers 9, 12\n"
-        variants = {"", "step-50", "step-100", "original"}
+        variants = {"", "step-50", "step-100", "original", "read_layers-2"}  # the last is its own
         assert set(pd.concat(tables)["variant"]) == variants | read
 
 
@@ -222,7 +258,7 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
     assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
     at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
-    assert set(at_step["variant"]) == {"", "step-100", "read_layers-1"}
+    assert set(at_step["variant"]) == {"", "step-100", "read_layers-1", "read_layers-2"}
     assert set(at_step["replicate"]) == {"set-1"}
     other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
     assert set(other["variant"]) == {"step-50"}

@@ -19,7 +19,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.tables import SLOT
-from medprobe.engine.checkpoints import checkpoints, read_settings
+from medprobe.engine.checkpoints import SETTINGS, checkpoints, read_settings
 from medprobe.engine.encode import Pooling, encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
@@ -100,6 +100,7 @@ class Contrastive(Method):
         self.pass_model: tuple[str, Model] | None = None
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[NameIndex] = []  # of the names, one a layer
+        self.has_reported = False  # which of `read_layers` the model lacks
         self.text_count: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
@@ -133,7 +134,9 @@ class Contrastive(Method):
     def _swept(self, name: str, setting: Swept) -> list[str]:
         """The values of a sweep that the model was rewired with on a set, as in folders' names."""
         cells = [f"{setting}-{value}" for value in self.settings.sweeps[setting]]
-        return [cell for cell in cells if checkpoints(self._rewired_folder(f"{name}+{cell}"))]
+        folders = [self._rewired_folder(f"{name}+{cell}") for cell in cells]
+        pairs = zip(cells, folders, strict=True)
+        return [cell for cell, folder in pairs if read_settings(folder) or checkpoints(folder)]
 
     def _further_steps(self, steps: Iterable[int]) -> list[int]:
         """The steps besides the main one."""
@@ -156,10 +159,11 @@ class Contrastive(Method):
         """List the checkpoint of the pass; for the main step all checkpoints of its rewiring.
 
         Which checkpoints there are decides which of them is the main one, and whether it is also a
-        variant of its own step.
+        variant of its own step. The records of sweeps decide whether the base settings are a value
+        of theirs.
         """
-        folder = self._pass_folder(pass_)
-        return [folder.parent if _is_main_step(pass_) else folder]
+        folder, records = self._pass_folder(pass_), self._records(pass_)
+        return [folder.parent, *records[1:]] if _is_main_step(pass_) else [folder, *records]
 
     def shares(self, task: Task) -> str:
         """All tasks of a pass rank the same names, whose vectors are computed once."""
@@ -185,38 +189,12 @@ class Contrastive(Method):
             table = _table(task.queries, index.names, neighbours, scores)
             if spare:
                 table = _without_subject(table, task.queries)
-            label = variant if layer == -1 else f"{READ}-{layer}"
+            label = f"{READ}-{layer}"
             worst_scores = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
             table = table[table["score"] >= worst_scores.transform("min")]
-            for name in (label, *(self._main_step_variant(pass_) if layer == -1 else ())):
+            for name in self._variants(model, pass_) if layer == -1 else [label]:
                 tables.append(table.assign(variant=name, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
-
-    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """Repeat the predictions under the base settings as a value of each sweep, too."""
-        tables = [predictions]
-        for (variant, name), table in predictions.groupby(["variant", "replicate"], sort=False):
-            for point in self._base_points(str(variant), str(name)):
-                tables.append(table.assign(variant=point))
-        return pd.concat(tables, ignore_index=True), {}
-
-    def _base_points(self, variant: str, name: str) -> list[str]:
-        """What a variant of the base settings is called as a value of the sweeps of a set.
-
-        A sweep that names the value itself has it already.
-        """
-        recorded = read_settings(self._rewired_folder(name))
-        if not recorded or variant.partition("-")[0] not in ("", "step"):
-            return []
-        points = [
-            "-".join(filter(None, (setting, plain_number(recorded[setting]), variant)))
-            for setting, values in self.settings.sweeps.items()
-            if self._swept(name, setting) and recorded[setting] not in map(float, values)
-        ]
-        depth = recorded["layers"]
-        if self.settings.read_layers and depth not in self.settings.read_layers and not variant:
-            points.append(f"{READ}-{depth}")
-        return points
 
     def reads(self, task: Task, pass_: str) -> list[int]:
         """Prompts and names, each once a pass. All checkpoints have the same tokenizer."""
@@ -233,12 +211,42 @@ class Contrastive(Method):
             lengths += [len(row) for row in dict.fromkeys(tokenize(model, unread, length))]
         return lengths
 
-    def _main_step_variant(self, pass_: str) -> list[str]:
-        """The main step of a rewiring as a variant among those of the other steps."""
-        folder, variant = self._pass_folder(pass_), self._split_pass(pass_)[1]
-        if not _is_main_step(pass_) or len(checkpoints(folder.parent)) < 2:
+    def _variants(self, model: Model, pass_: str) -> list[str]:
+        """The names of a pass's predictions: each place of them in a curve is a variant.
+
+        The main step is one of the steps. The base settings are a value of each sweep, unless the
+        sweep names this value itself.
+        """
+        replicate, variant = self._split_pass(pass_)
+        folder = self._pass_folder(pass_)
+        names = [variant]
+        if _is_main_step(pass_) and len(checkpoints(folder.parent)) > 1:
+            names.append(f"{variant}-{folder.name}".lstrip("-"))
+        if self._records(pass_):
+            recorded = read_settings(self._rewired_folder(replicate))
+            points = [
+                f"{setting}-{plain_number(recorded[setting])}"
+                for setting, values in self.settings.sweeps.items()
+                if self._swept(replicate, setting) and recorded[setting] not in map(float, values)
+            ]
+            names += [f"{point}-{name}".rstrip("-") for point in points for name in names]
+        depth = model.config.num_hidden_layers
+        if not variant and self.settings.read_layers and depth not in self.settings.read_layers:
+            names.append(f"{READ}-{depth}")
+        return names
+
+    def _records(self, pass_: str) -> list[Path]:
+        """The settings of a set's rewiring, and of its sweeps, for a pass of the base settings.
+
+        None where there are no sweeps, or no record of them.
+        """
+        replicate, variant = self._split_pass(pass_)
+        if variant.partition("-")[0] not in ("", "step"):
             return []
-        return [f"{variant}-{folder.name}".lstrip("-")]
+        cells = chain(*(self._swept(replicate, setting) for setting in self.settings.sweeps))
+        names = [f"{replicate}+{cell}" for cell in cells]
+        paths = [self._rewired_folder(name) / SETTINGS for name in (replicate, *names)]
+        return paths if names and all(path.is_file() for path in paths) else []
 
     def _rewired_folder(self, name: str) -> Path:
         """Where the checkpoints of a sentence set are."""
@@ -276,16 +284,18 @@ class Contrastive(Method):
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.pass_model = pass_, model
-            self._report_missing_layers(model, pass_)
+            if _is_main_step(pass_):
+                self._report_missing_layers(model)
         return self.pass_model[1]
 
-    def _report_missing_layers(self, model: Model, pass_: str) -> None:
+    def _report_missing_layers(self, model: Model) -> None:
         """Print which of `read_layers` the model lacks, once."""
         depth = model.config.num_hidden_layers
-        missing = [layer for layer in self.settings.read_layers if layer > depth]
-        if missing and pass_ == self.passes()[0] != ORIGINAL:
-            listed = ", ".join(map(str, missing))
-            print(f"{self.checkpoint.name} has {depth} layers: left out of read_layers {listed}")
+        missing = [str(layer) for layer in self.settings.read_layers if layer > depth]
+        if missing and not self.has_reported:
+            name = self.checkpoint.name
+            print(f"{name} has {depth} layers: left out of read_layers {', '.join(missing)}")
+            self.has_reported = True
 
     def _prompts(self, model: Model, task: Task) -> list[str]:
         """The prompts, a mask in the slot of each."""
