@@ -161,6 +161,9 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
         {1e-5: None},
         'sweeps.learning_rate: 1e-05 needs quotes here: {"1e-05"}',
     ),
+    "sweeps/layers": ({"0": None}, "sweeps: layers: Input should be greater than 0"),
+    "methods/masked/contrastive/medlama/layers": ([3], "write read_layers to read layers of the"),
+    "models/masked/taught/lower_case": (True, "lower_case is for models of fetch and folders"),
     "sweeps/sets": (["set-0"], "sweeps.sets: expected names in braces, such as {set-0, set-1}"),
     "methods/masked/contrastive/medlama/sweeps": (
         {"mask_ratio": {"0.7": None}},

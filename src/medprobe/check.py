@@ -140,6 +140,9 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     if not imported and name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
         raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
+    if name in params.lower_case and name not in (*params.fetch, *params.folders):
+        problem = "lower_case is for models of fetch and folders"
+        raise BadInput(where, problem, "take it out")
     facts = params.models.all()[name]
     _check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
     _check_published(facts.published, where)

@@ -119,6 +119,8 @@ def check_() -> None:
     click.echo("params.yaml is valid")
     with replacing(places.NAMED) as scratch:
         scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")
+    with replacing(places.LOWER_CASE) as scratch:
+        scratch.write_text(json.dumps(params.lower_case) + "\n", encoding="utf-8")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 
@@ -231,6 +233,8 @@ def probe(model: str, method: str, benchmark: str) -> None:
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     engine = params.engine
     record: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
+    if model in params.lower_case:
+        record["lower_case"] = True
     with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, record):
         with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)

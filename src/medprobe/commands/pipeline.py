@@ -26,7 +26,7 @@ from medprobe.core.code import PACKAGE, ROOT, closure, module_file, plugin_files
 from medprobe.core.files import replacing
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import LIBRARIES, fingerprint
-from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, NAMED
+from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LOWER_CASE, NAMED
 from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.quality.suites import folders
 
@@ -158,6 +158,7 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
         named=NAMED.as_posix(),
+        lower_case=LOWER_CASE.as_posix(),
         code_files=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
         code_folder=CODE.as_posix(),
         code=code_of,

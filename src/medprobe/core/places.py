@@ -7,6 +7,7 @@ PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itse
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
 NAMED = Path("outputs/named.json")  # the benchmarks, models and methods that params.yaml names
+LOWER_CASE = Path("outputs/lower_case.json")  # the models whose texts are lower-cased
 SENTENCES = Path("data/sentences")
 IMPORTED = Path("data/imported")  # results of models that other programs asked
 BENCHMARKS = Path("outputs/benchmarks")
