@@ -5,8 +5,9 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,12 @@ FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 SCRATCH: Final = ".medprobe-"  # prefix of scratch folders
 MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content
 MARKER_TEXT: Final = b"Made by medprobe, which may remove this folder.\n"
+
+# What is checked before a file or folder gets its place: a stage sets it once, and writes its
+# outputs and parts far below (`core.stage_code`). It is a context variable for that reason.
+before_replacing: Final[ContextVar[Callable[[], None]]] = ContextVar(
+    "before_replacing", default=lambda: None
+)
 
 
 @contextmanager
@@ -25,6 +32,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Raises:
         OSError: The disk is full.
+        BadInput: What `before_replacing` checks does not hold.
 
     >>> with replacing(Path("numbers.txt")) as path:
     ...     _ = path.write_text("1 2 3")
@@ -40,6 +48,7 @@ def replacing(target: Path) -> Iterator[Path]:
             folder = scratch / "work"
             folder.mkdir()
             yield folder / target.name
+            before_replacing.get()()
             if target.is_dir():
                 target.rename(folder / "before")
             os.replace(folder / target.name, target)

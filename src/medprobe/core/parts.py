@@ -7,14 +7,14 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
-
-LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
+from medprobe.core.libraries import LIBRARIES
+from medprobe.core.plugins import Plugin
 
 
 def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -62,6 +62,16 @@ def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None 
     """
     lock = [LIBRARIES] if LIBRARIES.is_file() else []
     return fingerprint([*closure(module, plugins=plugins), *lock])
+
+
+def package_fingerprint() -> str:
+    """Return the SHA-256 of this package's code and data files."""
+    return fingerprint(package_files())
+
+
+def plugin_lock(plugin: Plugin) -> str:
+    """Return the text of an installed plugin's lock: its package, and a hash of its code."""
+    return f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
