@@ -11,9 +11,11 @@ from medprobe.cli import main
 from medprobe.commands import pipeline
 from medprobe.commands.clean import leftovers, remove
 from medprobe.commands.doctor import doctor
+from medprobe.commands.stale_stages import find_stale_stages
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import Params
+from medprobe.tracking import lineage
 
 PREDICTIONS = "outputs/predictions/{}/fill_mask/facts.parquet"
 MODELS = ("here", "gone")
@@ -172,3 +174,30 @@ def test_the_doctor_lists_it(
     printed = capsys.readouterr().out
     assert "No longer in params.yaml" in printed and "`medprobe clean` removes them" in printed
     assert "outputs/models/gone" in printed
+
+
+def test_repro_removes_what_a_name_left_if_the_cache_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What compares results depends on whole folders: of a clone, they would not be the same."""
+    monkeypatch.chdir(tmp_path)
+    code = "import os; os.makedirs('{0}'); open('{0}/x', 'w').write('{0}')"
+    train = {
+        "matrix": {"model": "${models}"},
+        "cmd": f'python -c "{code.format("outputs/models/${item.model}")}"',
+        "outs": ["outputs/models/${item.model}"],
+    }
+    score = {"cmd": "echo > scores", "deps": ["outputs/models"], "outs": ["scores"]}
+    stages = {"vars": [{"models": {}}], "stages": {"train": train, "score": score}}
+    Path("dvc.yaml").write_text(yaml.safe_dump(stages))
+    Path("params.yaml").write_text(yaml.safe_dump({"models": {key: {} for key in "abc"}}))
+    Repo.init(no_scm=True).reproduce()
+    Path("outputs/models/mine").mkdir()
+    Path("params.yaml").write_text(yaml.safe_dump({"models": {"a": {}}}))
+    lost = lineage.hashes()["outputs/models/c"]
+    Path(".dvc/cache/files/md5", lost[:2], lost[2:]).unlink()
+    capsys.readouterr()
+    assert "score" in find_stale_stages(tidy=True)
+    assert sorted(path.name for path in Path("outputs/models").iterdir()) == ["a", "c", "mine"]
+    line = "outputs/models/b removed: no longer in params.yaml; DVC's cache has it\n"
+    assert capsys.readouterr().out == line

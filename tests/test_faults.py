@@ -229,11 +229,13 @@ stage.wait()
     assert [stage.is_running() for stage in stages[:2]] == [True, True]
     for parent in parents:
         parent.kill()
-        parent.communicate()
+        parent.wait()
     repair()
     assert psutil.wait_procs(stages[:1], timeout=60)[1] == []
     assert stages[1].is_running()
     stages[1].kill()
+    for parent in parents:
+        parent.communicate()
 
 
 def test_repro_waits_for_another_dvc_and_names_it(

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,6 +89,37 @@ def test_changed_data_are_taken_down_first() -> None:
         "build": Stage("now", "cp data/facts built", ("data.dvc",)),
         "probe": Stage("after build", PROBE, ("build",)),
     }
+
+
+def test_outputs_that_the_cache_lost_are_stored_again_and_not_made_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those that are as in dvc.lock, of stages whose dependencies are: an edited output is made."""
+    shutil.rmtree(".dvc/cache")
+    assert find_stale_stages() == {}
+    assert not Path(".dvc/cache/files").exists()
+    Path("trained").unlink()
+    Path("trained").write_text("edited")
+    stale = {
+        "train": Stage("now", "cp code trained", ()),
+        "probe": Stage("now", PROBE, ("train",)),
+    }
+    assert find_stale_stages(tidy=True) == stale
+    lost = "DVC's cache had no outputs of 2 stages, and has them again: they are as in dvc.lock\n"
+    assert capsys.readouterr().out == lost
+    with Repo() as repo:
+        assert "data.dvc" not in repo.status() and "build" not in repo.status()
+    Path("trained").write_text("code")
+    assert find_stale_stages(tidy=True) == {}
+    with Repo() as repo:
+        assert repo.status() == {}
+        assert repo.reproduce() == []
+
+
+def test_an_output_that_is_gone_like_the_cache_is_made_again() -> None:
+    shutil.rmtree(".dvc/cache")
+    Path("probed").unlink()
+    assert find_stale_stages(tidy=True) == {"probe": Stage("now", PROBE, ())}
 
 
 def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(

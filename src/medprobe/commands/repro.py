@@ -40,7 +40,7 @@ def repro(jobs: int) -> None:
         repair()
         remove_filter()
         wait_for_others(group)
-        stages = find_stale_stages()
+        stages = find_stale_stages(tidy=True)
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
             return

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from medprobe.commands import clean
 from medprobe.core.errors import BadInput
 
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
@@ -56,10 +57,15 @@ def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
     return [*order]
 
 
-def find_stale_stages() -> dict[str, Stage]:
+def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
     """Find the stages that DVC would run: changed stages, and the stages that depend on them.
 
-    The call waits while another DVC process holds its lock.
+    A stage is up to date without DVC's cache if its dependencies and its outputs are as dvc.lock
+    has them. The call waits while another DVC process holds its lock.
+
+    Args:
+        tidy: Remove what is left of other names than those in params.yaml, and put outputs that
+            the cache lacks into it. DVC would run stages because of them.
 
     Returns:
         The stages by name.
@@ -72,21 +78,49 @@ def find_stale_stages() -> dict[str, Stage]:
 
     try:
         with Repo(_wait_for_lock=True) as repo:
-            return _stale_stages(repo)
+            if tidy:
+                clean.remove_cached(repo)
+            status = repo.status()
+            stages = {stage.addressing: stage for stage in repo.index.stages}
+            known = [stage for name, stage in stages.items() if name in status]
+            uncached = [stage for stage in known if _is_uncached(stage, status[stage.addressing])]
+            if tidy and uncached:
+                _store(repo, uncached)
+            names = {stage.addressing for stage in uncached}
+            return _stale_stages(repo, {stage.addressing for stage in known} - names)
     except DvcException as error:
         raise BadInput(
             "dvc", " ".join(str(error).split()), "run `dvc status` for details"
         ) from None
 
 
-def _stale_stages(repo: Any) -> dict[str, Stage]:
+def _is_uncached(stage: Any, status: list[Any]) -> bool:
+    """Whether a stage differs from dvc.lock only in that DVC's cache lacks outputs."""
+    outs = [entry.get("changed outs") for entry in status if isinstance(entry, dict)]
+    return (
+        len(outs) == len(status)
+        and all(out and {*out.values()} == {"not in cache"} for out in outs)
+        and not any(out.workspace_status() for out in stage.outs)
+    )
+
+
+def _store(repo: Any, stages: list[Any]) -> None:
+    """Put the outputs of stages into DVC's cache."""
+    with repo.lock:
+        for stage in stages:
+            stage.commit()
+    count = f"{len(stages)} {'stage' if len(stages) == 1 else 'stages'}"
+    print(f"DVC's cache had no outputs of {count}, and has them again: they are as in dvc.lock")
+
+
+def _stale_stages(repo: Any, changed: set[str]) -> dict[str, Stage]:
+    """Return the changed stages, and the stages that depend on them."""
     from networkx import ancestors
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    changed = set(repo.status()) & set(stages)
     if CODE_STAGE in changed:
-        changed |= _stages_of_changed_code(repo)
+        changed = changed | _stages_of_changed_code(repo)
     reasons = dict.fromkeys(sorted(changed), "now")
     for name in sorted(changed - {CODE_STAGE}):
         for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it

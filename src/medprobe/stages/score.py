@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -32,6 +32,7 @@ from medprobe.metrics.results import (
 
 # A prediction table, its benchmark's folder, and how it is scored.
 ScoringInput = tuple[Path, Path, Scoring]
+NO_SWEEPS: Final = "none"
 System = tuple[str, str, str]  # a benchmark, a model, and a method or `<method>:<variant>`
 
 
@@ -113,7 +114,11 @@ def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, d
 
 
 def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`."""
+    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`.
+
+    If there is no sweep, a table without rows: git keeps no empty folder, so that the output would
+    be missing in every clone.
+    """
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in values.itertuples():
         if swept := sweep(row.method):
@@ -121,6 +126,7 @@ def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
             method = row.method.partition(":")[0]
             name = "-".join((row.benchmark, row.model, method, setting))
             lines.setdefault(name, []).append((step, row.value))
+    lines = lines or {NO_SWEEPS: []}
     return {
         name: pd.DataFrame(sorted(steps), columns=["step", "value"])
         for name, steps in lines.items()
