@@ -14,9 +14,11 @@ from dvc.repo import Repo
 
 from medprobe.commands import pipeline
 from medprobe.commands.plan import plan
-from medprobe.commands.stale_stages import Stage, find_stale_stages
+from medprobe.commands.stale_stages import Stage, describe_data, find_stale_stages
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.stages.compare import _describe_state
+from medprobe.tracking import lineage
 
 STAGES = """\
 stages:
@@ -79,6 +81,24 @@ def test_what_changed_and_what_is_behind_it_is_left() -> None:
         "train": Stage("now", "cp code trained", ()),
         "probe": Stage("after train", PROBE, ("train",)),
     }
+
+
+def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """By `medprobe repro` and `medprobe doctor`, the page and MLflow."""
+    assert describe_data() == ""
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == ""
+    Path("data/facts").unlink()
+    Path("data/facts").write_text("other facts")
+    assert describe_data() == "the files in data/ are not those in data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    Path("data.dvc").unlink()
+    assert describe_data() == "the files in data/ are not pinned by data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
+    assert "data not pinned by data.dvc" in _describe_state()
 
 
 def test_changed_data_are_taken_down_first() -> None:

@@ -19,8 +19,9 @@ from medprobe.cluster.files import Files, link, pack, unpack
 from medprobe.core import errors
 from medprobe.core.executor import Job
 from medprobe.core.files import disk_full_error
-from medprobe.core.libraries import LIBRARIES, installed_versions, pinned_versions
+from medprobe.core.libraries import installed_versions, pinned_versions
 from medprobe.core.parts import fingerprint, package_fingerprint
+from medprobe.core.places import LIBRARIES
 
 PYTHON_AND_CODE: Final = ("Python", "medprobe's code")  # the versions that are no library's
 

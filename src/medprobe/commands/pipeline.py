@@ -29,10 +29,10 @@ from medprobe.core.code import (
     plugin_files,
 )
 from medprobe.core.files import replacing
-from medprobe.core.libraries import LIBRARIES, MISSING, installed_versions
+from medprobe.core.libraries import MISSING, installed_versions
 from medprobe.core.params import MODEL_KINDS, SWEPT
 from medprobe.core.parts import package_fingerprint, plugin_lock
-from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, NAMED
+from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, NAMED
 from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.quality.suites import folders
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medprobe.commands import clean
+from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.tracking import lineage
 
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
 
@@ -82,6 +84,8 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
                 clean.remove_cached(repo)
             status = repo.status()
             stages = {stage.addressing: stage for stage in repo.index.stages}
+            if tidy and (note := _describe_data(status)):
+                print(f"{note}; `dvc add {places.DATA}` records them")
             known = [stage for name, stage in stages.items() if name in status]
             uncached = [stage for stage in known if _is_uncached(stage, status[stage.addressing])]
             if tidy and uncached:
@@ -89,9 +93,39 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
             names = {stage.addressing for stage in uncached}
             return _stale_stages(repo, {stage.addressing for stage in known} - names)
     except DvcException as error:
-        raise BadInput(
-            "dvc", " ".join(str(error).split()), "run `dvc status` for details"
-        ) from None
+        raise _dvc_error(error) from None
+
+
+def describe_data() -> str:
+    """Say if data.dvc does not pin the data, or pins other data; empty otherwise.
+
+    Raises:
+        BadInput: if DVC fails.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    if not lineage.DATA.is_file():
+        return _describe_data({})
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            return _describe_data(repo.status(targets=[str(lineage.DATA)]))
+    except DvcException as error:
+        raise _dvc_error(error) from None
+
+
+def _describe_data(status: Mapping[str, Any]) -> str:
+    if not places.DATA.is_dir() or not any(places.DATA.iterdir()):
+        return ""
+    if lineage.data_hash() == lineage.NOT_PINNED:
+        return f"the files in {places.DATA}/ are {lineage.NOT_PINNED}"
+    entries = [entry.get("changed outs", {}) for entry in status.get(str(lineage.DATA), [])]
+    is_changed = any("modified" in entry.values() for entry in entries)
+    return f"the files in {places.DATA}/ are not those in {lineage.DATA}" if is_changed else ""
+
+
+def _dvc_error(error: Exception) -> BadInput:
+    return BadInput("dvc", " ".join(str(error).split()), "run `dvc status` for details")
 
 
 def _is_uncached(stage: Any, status: list[Any]) -> bool:

@@ -21,8 +21,7 @@ from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
 PACKAGE: Final = "medprobe"
 ROOT: Final = Path(__file__).parent.parent  # of the code that Python runs
 SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
-# Files of editors and of tools that merge: hidden files, copies, and parts that were refused.
-SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej|\.swp|\.swo|\.bak|\.tmp)")
+SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej)")  # hidden, of editors, of merges
 # Modules that only write messages: progress and errors. No number depends on them.
 MESSAGE_MODULES: Final = ("medprobe.core.errors", "medprobe.core.progress")
 

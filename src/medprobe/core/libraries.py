@@ -6,7 +6,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-LIBRARIES: Final = Path("requirements.lock")
+from medprobe.core.places import LIBRARIES
+
 PINNED: Final = re.compile(
     r"([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?\s*==\s*([^\s;#\\]+)\s*(?:;([^#\\]*))?"
 )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
-from medprobe.core.libraries import LIBRARIES
+from medprobe.core.places import LIBRARIES
 from medprobe.core.plugins import Plugin
 
 

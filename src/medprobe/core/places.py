@@ -3,6 +3,7 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+LIBRARIES = Path("requirements.lock")  # versions of the libraries that compute
 PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itself
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid

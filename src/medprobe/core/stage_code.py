@@ -26,8 +26,9 @@ from medprobe.core.code import (
 )
 from medprobe.core.errors import BadInput
 from medprobe.core.files import before_replacing
-from medprobe.core.libraries import LIBRARIES, MISSING, differing_versions
+from medprobe.core.libraries import MISSING, differing_versions
 from medprobe.core.parts import package_fingerprint, plugin_lock
+from medprobe.core.places import LIBRARIES
 
 TICK: Final = 20_000_000  # nanoseconds by which the time of a file can lag behind the clock
 LISTED_CODE: Final = re.compile(rf"^{PACKAGE}==\S+ # code (\w+)$", re.MULTILINE)
