@@ -56,7 +56,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     for note in report.notes:
         print(note)
     if paths:
-        clean.show(paths)
+        clean.show(paths, clean.LEFTOVERS)
         print("No result counts these. `medprobe clean` removes them.")
     if report.missing:
         print(f"params.yaml is valid. Missing in {data}/: {', '.join(report.missing)}.")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
-from medprobe.core.places import LIBRARIES
+from medprobe.core.places import LIBRARIES, USED_PARTS
 from medprobe.core.plugins import Plugin
 
 
@@ -48,6 +48,17 @@ def write_part(table: pd.DataFrame, path: Path) -> None:
     """Write the table of a part."""
     with replacing(path) as scratch:
         table.to_parquet(scratch, index=False)
+
+
+def record_used(result: str, parts: Iterable[Path]) -> None:
+    """Write which parts a result is made of, so that `medprobe clean` can remove all others.
+
+    Args:
+        result: Names the record, such as `taught/xfactr/medlama`.
+        parts: The parts.
+    """
+    with replacing(USED_PARTS / f"{result}.txt") as scratch:
+        scratch.write_text("".join(f"{path.name}\n" for path in parts), encoding="utf-8")
 
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:

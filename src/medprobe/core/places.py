@@ -19,6 +19,7 @@ LOSSES = Path("outputs/losses")  # of rewiring, by step
 PREDICTIONS = Path("outputs/predictions")
 CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
+USED_PARTS = Path("outputs/parts/used")  # of each result, the parts that its last run used
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # time, machine and versions of each result
 EXPECTATIONS = Path("expectations")

@@ -12,6 +12,7 @@ from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring, expert
@@ -63,6 +64,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
             write_scores(new_scores, parts[unscored[number]])
+    record_used("scores", parts.values())
     for path in paths:
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         table_scores: Scores = json.loads(parts[path].read_text(encoding="utf-8"))
