@@ -86,12 +86,12 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
             stages = {stage.addressing: stage for stage in repo.index.stages}
             if tidy and (note := _describe_data(status)):
                 print(f"{note}; `dvc add {places.DATA}` records them")
-            known = [stage for name, stage in stages.items() if name in status]
-            uncached = [stage for stage in known if _is_uncached(stage, status[stage.addressing])]
+            changed = [stage for name, stage in stages.items() if name in status]
+            uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
             if tidy and uncached:
                 _store(repo, uncached)
             names = {stage.addressing for stage in uncached}
-            return _stale_stages(repo, {stage.addressing for stage in known} - names)
+            return _stale_stages(repo, {stage.addressing for stage in changed} - names)
     except DvcException as error:
         raise _dvc_error(error) from None
 

@@ -88,9 +88,9 @@ def check_libraries() -> None:
     """
     differing = differing_versions()
     for name, (version, installed) in differing.items():
-        found = "is not installed" if installed == MISSING else f"{installed} is installed"
+        state = "is not installed" if installed == MISSING else f"{installed} is installed"
         others = f", and {len(differing) - 1} more differ" if len(differing) > 1 else ""
-        problem = f"{name} {version} is required, {found}{others}"
+        problem = f"{name} {version} is required, {state}{others}"
         change = "change the file" if SOURCES.is_dir() else "run `medprobe pipeline`"
         raise BadInput(LIBRARIES, problem, f"`pip install -r {LIBRARIES}`, or {change}")
 
