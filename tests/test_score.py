@@ -180,6 +180,14 @@ def test_a_sweep_is_a_line_to_plot() -> None:
     assert (SWEEPS / names[0]).read_text() == "step,value\n50.0,0.5\n100.0,0.5\n"
 
 
+def test_without_a_sweep_the_folder_has_a_file_which_git_keeps() -> None:
+    write_predictions(read_table(TABLE, []).query("variant == ''"), TABLE, "accuracy")
+    other = PREDICTIONS / "untaught/contrastive/made_up.parquet"
+    write_predictions(read_table(other, []).query("variant == ''"), other, "accuracy")
+    score(PARAMS)
+    assert [path.read_text() for path in SWEEPS.iterdir()] == ["step,value\n"]
+
+
 def test_facts_of_a_model_are_a_split_of_its_scores() -> None:
     facts = MODELS / "taught/facts.csv"
     facts.parent.mkdir(parents=True)

@@ -124,28 +124,36 @@ def doctor(*, as_json: bool) -> None:
 @main.command(epilog=example("medprobe clean"))
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 def clean(yes: bool) -> None:
-    """Remove what stages made of names that params.yaml no longer has.
+    """Remove what stages made of names that params.yaml no longer has, and unused parts.
 
     Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
-    cache. Runs that were deleted in MLflow are removed with their files too.
+    cache. Unused parts are what stages computed with other code, settings or data. They are listed
+    once all stages are up to date. Runs that were deleted in MLflow are removed with their files.
     """
+    from rich.filesize import decimal
+
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
+    from medprobe.core import files
     from medprobe.tracking import garbage
 
-    check.check(check.loaded())
+    check.check(params := check.loaded())
     with exclusive_lock():
-        paths, deleted = command.leftovers(), garbage.count_deleted()
-        if not paths and not deleted:
-            click.echo("outputs/ holds nothing of other names than those in params.yaml")
-            return
+        paths = command.leftovers()
+        parts = command.unused_parts(params)
+        deleted = garbage.count_deleted()
         if paths:
-            command.show(paths)
+            command.show(paths, command.LEFTOVERS)
+        if parts:
+            size = decimal(sum(map(files.size, parts)))
+            click.echo(f"{len(parts)} unused parts of {size} in {places.PARTS}")
         if deleted:
             click.echo(f"mlruns/: {deleted:,} runs that were deleted in MLflow, with their files")
-        if yes or click.confirm("remove them?"):
-            command.remove(paths)
+        if not paths and not parts and not deleted:
+            click.echo("outputs/ has nothing of other names, and no unused parts")
+        elif yes or click.confirm("remove them?"):
+            command.remove([*paths, *parts])
             if deleted:
                 garbage.remove_deleted()
 

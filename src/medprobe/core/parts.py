@@ -7,14 +7,14 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
-
-LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
+from medprobe.core.places import LIBRARIES, USED_PARTS
+from medprobe.core.plugins import Plugin
 
 
 def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -50,6 +50,17 @@ def write_part(table: pd.DataFrame, path: Path) -> None:
         table.to_parquet(scratch, index=False)
 
 
+def record_used(result: str, parts: Iterable[Path]) -> None:
+    """Write which parts a result is made of, so that `medprobe clean` can remove all others.
+
+    Args:
+        result: Names the record, such as `taught/xfactr/medlama`.
+        parts: The parts.
+    """
+    with replacing(USED_PARTS / f"{result}.txt") as scratch:
+        scratch.write_text("".join(f"{path.name}\n" for path in parts), encoding="utf-8")
+
+
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:
     """Return the SHA-256 of the code that a module's numbers depend on.
 
@@ -62,6 +73,16 @@ def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None 
     """
     lock = [LIBRARIES] if LIBRARIES.is_file() else []
     return fingerprint([*closure(module, plugins=plugins), *lock])
+
+
+def package_fingerprint() -> str:
+    """Return the SHA-256 of this package's code and data files."""
+    return fingerprint(package_files())
+
+
+def plugin_lock(plugin: Plugin) -> str:
+    """Return the text of an installed plugin's lock: its package, and a hash of its code."""
+    return f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

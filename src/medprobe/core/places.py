@@ -3,6 +3,7 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+LIBRARIES = Path("requirements.lock")  # versions of the libraries that compute
 PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itself
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
@@ -19,6 +20,7 @@ LOSSES = Path("outputs/losses")  # of rewiring, by step
 PREDICTIONS = Path("outputs/predictions")
 CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
+USED_PARTS = Path("outputs/parts/used")  # of each result, the parts that its last run used
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # time, machine and versions of each result
 EXPECTATIONS = Path("expectations")

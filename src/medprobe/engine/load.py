@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import platform
-import tempfile
 import weakref
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +15,7 @@ import torch
 import transformers
 
 from medprobe.core.errors import BadInput
+from medprobe.core.files import ScratchFolder
 from medprobe.core.params import EngineParams
 from medprobe.engine.inspection import (
     Head,
@@ -95,7 +95,7 @@ def load(
         problem = f"a {config.model_type} checkpoint is no {head} model"
         raise MissingHead(inspect(folder), problem)
     spread = engine.device == "spread" and head in LARGE
-    scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
+    scratch = ScratchFolder() if spread else None
     placement = _placement_options(folder, head, engine, scratch)
     if head == "classifier":
         config.num_labels = labels
@@ -109,7 +109,7 @@ def load(
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
     if scratch:
-        weakref.finalize(model, scratch.cleanup)
+        weakref.finalize(model, scratch.remove)
     _check_weights(folder, model)
     device = choose_device(engine.device)
     tokenizer = load_tokenizer(folder, config)
@@ -140,7 +140,7 @@ def _cut_layers(folder: Path, config: Any, layers: int) -> None:
 
 
 def _placement_options(
-    folder: Path, head: Head, engine: EngineParams, scratch: tempfile.TemporaryDirectory[str] | None
+    folder: Path, head: Head, engine: EngineParams, scratch: ScratchFolder | None
 ) -> dict[str, Any]:
     """Return transformers' options for the type of the weights, and for their devices if spread.
 
@@ -159,7 +159,7 @@ def _placement_options(
             raise BadInput(folder, problem, "save it again by transformers, or set engine.device")
         limits = {_device_key(name): size for name, size in engine.max_memory.items()}
         placement = {"device_map": "auto", "max_memory": limits or None}
-        placement["offload_folder"] = scratch.name
+        placement["offload_folder"] = str(scratch.work)
     if not quantised:
         return {"dtype": getattr(torch, engine.precision), **placement}
     for package in ("accelerate", "bitsandbytes"):

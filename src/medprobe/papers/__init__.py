@@ -87,7 +87,7 @@ def papers() -> dict[str, Paper]:
         path.stem: parse_section(
             Paper, yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader), path
         )
-        for path in sorted(Path(__path__[0]).glob("*.yaml"))
+        for path in sorted(Path(__path__[0]).glob("[!.]*.yaml"))
     }
 
 

@@ -73,7 +73,7 @@ def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> li
         if not (path := folder / f"{table}.json").is_file():
             raise BadInput(path, "no such suite", "write what is expected of this table")
     quality.register()
-    return [_read(path, settings) for path in sorted(folder.glob("*.json"))]
+    return [_read(path, settings) for path in sorted(folder.glob("[!.]*.json"))]
 
 
 def folders(folder: Path) -> list[Path]:
@@ -81,7 +81,7 @@ def folders(folder: Path) -> list[Path]:
 
     They are the folder itself, and those of the suites that it extends by `like`.
     """
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("[!.]*.json")]
     like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
     return [folder, *sorted(like - {folder})]
 
