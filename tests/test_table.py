@@ -313,7 +313,7 @@ def test_a_list_that_cannot_be_read_is_refused(tmp_path: Path, cell: str) -> Non
     ("column", "meant"),
     [
         *((name, "aliases") for name in ("alias", "Aliases", "ALIASES ")),
-        ("object_aliases", "obj_aliases"),
+        ("objects_aliases", "object_aliases"),
         ("obj_alias", "obj_aliases"),
         ("subject_alias", "subject_aliases"),
         ("object id", "object_id"),

@@ -51,7 +51,9 @@ class FactRow(Record):
     object: Name = Field(validation_alias=_either("object", "obj_label"))
     subject_id: str = Field("", validation_alias=_either("subject_id", "sub_id", "sub_uri"))
     object_id: str = Field("", validation_alias=_either("object_id", "obj_id", "obj_uri"))
-    aliases: NameList = Field((), validation_alias=_either("aliases", "obj_aliases"))
+    aliases: NameList = Field(
+        (), validation_alias=_either("aliases", "object_aliases", "obj_aliases")
+    )
     subject_aliases: NameList = Field(
         (), validation_alias=_either("subject_aliases", "sub_aliases")
     )

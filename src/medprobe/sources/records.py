@@ -188,9 +188,10 @@ def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -
 
 @cache
 def _find_mistaken(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, str] | None:
-    spellings = [_spellings(name, field) for name, field in schema.model_fields.items()]
-    absent = [name for names in spellings if fields.isdisjoint(names) for name in names]
-    for unknown in sorted(fields.difference(*spellings)):
+    spellings = {name: _spellings(name, field) for name, field in schema.model_fields.items()}
+    optional = [spellings[n] for n, field in schema.model_fields.items() if not field.is_required()]
+    absent = [name for names in optional if fields.isdisjoint(names) for name in names]
+    for unknown in sorted(fields.difference(*spellings.values())):
         meant = max(absent, key=lambda name: _similarity(unknown, name), default=unknown)
         if meant != unknown and _similarity(unknown, meant) >= NEAR:
             return unknown, meant
