@@ -189,11 +189,17 @@ def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -
 @cache
 def _find_mistaken(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, str] | None:
     spellings = {name: _spellings(name, field) for name, field in schema.model_fields.items()}
-    optional = [spellings[n] for n, field in schema.model_fields.items() if not field.is_required()]
-    absent = [name for names in optional if fields.isdisjoint(names) for name in names]
-    for unknown in sorted(fields.difference(*spellings.values())):
-        meant = max(absent, key=lambda name: _similarity(unknown, name), default=unknown)
-        if meant != unknown and _similarity(unknown, meant) >= NEAR:
+    absent = {
+        spelling: schema.model_fields[name].is_required()
+        for name, names in spellings.items()
+        if fields.isdisjoint(names)
+        for spelling in names
+    }
+    for unknown in sorted(fields.difference(*spellings.values()) if absent else ()):
+        meant = max(absent, key=lambda name: _similarity(unknown, name))
+        if (
+            not absent[meant] and _similarity(unknown, meant) >= NEAR
+        ):  # `validate` names required ones
             return unknown, meant
     return None
 
