@@ -21,7 +21,7 @@ from medprobe.papers import papers
 from medprobe.quality import gate as checks
 from medprobe.quality import suites as suite_files
 from medprobe.quality.checks import Context
-from medprobe.quality.diskne import expect_no_disease_leakage
+from medprobe.quality.diskne_splits import expect_no_disease_leakage
 from medprobe.stages.validate import validate
 
 EXPECTATIONS = Path(__file__).parents[1] / "expectations"
