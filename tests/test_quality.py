@@ -73,6 +73,11 @@ def run(
     (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
     facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
     (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
+    atoms = [
+        f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||"
+        for cui, name in (("C9900002", "fever"), ("C9900003", "pain"))
+    ]
+    (tmp_path / "data/umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
     params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)

@@ -112,15 +112,52 @@ def expect_tested_premises_to_be_untrained(
 
 
 @row_check
-def expect_targets_to_be_trained(rows: pd.DataFrame) -> pd.Series:
-    """Each tested disease has training and validation rows.
+def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Series:
+    """Each tested disease has training and validation rows, and positives that train it.
 
-    Columns `target, split`. All rows of a disease without them fail.
+    Columns `target, split, example_id`. All rows of a disease without them fail.
     """
-    target, split = rows.columns
+    target, split, example = rows.columns
+    examples = context.tables["examples"]
+    positives = set(examples.loc[examples["label"] == 1, "example_id"])
     parts = rows.groupby(target)[split].agg(set)
-    complete = parts.map(lambda split_names: {"train", "validation"} <= split_names)
-    return rows[target].map(complete)
+    complete = parts.map(lambda names: {"train", "validation"} <= names)
+    trained = rows[(rows[split] == "train") & rows[example].isin(positives)]
+    return rows[target].map(complete) & rows[target].isin(trained[target].unique())
+
+
+@row_check
+def expect_other_examples_to_be_trained(
+    rows: pd.DataFrame, context: Context, *, match: str, shared_premises: bool, share: float
+) -> pd.Series:
+    """Of all examples that can train a disease, this share trains it or validates.
+
+    Columns `target, split, example_id`. An example can train a disease if it does not mention it,
+    is not of a disease below it, and has no premise or pair of its test set, unless
+    `shared_premises` are allowed. Equal examples count once. All rows of a disease with fewer fail.
+    """
+    target, split, example = rows.columns
+    examples = context.tables["examples"]
+    mentions = set(_find_mentions(match, context))
+    below = context.tables["ancestors"].groupby("ancestor")["cui"].agg(set).to_dict()
+    key = examples["premise"] + "\n" + examples["hypothesis"]
+    texts = dict(zip(examples["example_id"], key, strict=True))
+    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
+    enough = {}
+    for cui, part in rows.groupby(target):
+        tests = examples["example_id"].isin(part.loc[part[split] == "test", example])
+        usable = ~examples[["cui", "original_cui"]].isin(below.get(cui, set())).any(axis=1) & ~tests
+        if not shared_premises:
+            usable &= ~premises.isin(premises[tests])
+            usable &= ~examples["pair_id"].isin(examples.loc[tests, "pair_id"])
+        can_train = {
+            texts[name]
+            for name in examples.loc[usable, "example_id"]
+            if (name, cui) not in mentions
+        }
+        trained = {texts.get(name) for name in part.loc[part[split] != "test", example]}
+        enough[cui] = len(trained) >= share * len(can_train)
+    return rows[target].map(enough)
 
 
 @row_check
@@ -171,8 +208,16 @@ def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
 def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
     """Map `(example, disease)` to where the example mentions the disease, and its text there.
 
-    All diseases that have splits are looked up.
+    All diseases that have splits are looked up, once in a run.
     """
+    if match not in context.computed:
+        context.computed[match] = _all_mentions(match, context)
+    mentions: dict[tuple[str, str], tuple[str, str]] = context.computed[match]
+    return mentions
+
+
+def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
+    """As `_find_mentions`, which this is the search of."""
     examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
     names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
     as_released = match == "substrings"
