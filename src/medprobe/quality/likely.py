@@ -2,8 +2,8 @@
 
 `leaks` has the forms that are certain. The gate warns of those here, and a person decides:
 
-- up to two more words among those of a name: "cilund , severe , dystrophy";
-- typing errors, one in a word of five letters or more, two in one of ten: "cilund dystropyh";
+- up to three more words among those of a name: "cilund , rather severe , dystrophy";
+- typing errors, one in a word of five letters or more, two in one of eight: "cilund dystropyh";
 - a clipped word: "cilund dystr.";
 - the adjective of a name of one word: "anemic";
 - an abbreviation of two letters, spelt: "c.d.", "C D".
@@ -17,10 +17,10 @@ from typing import Final
 from medprobe.quality.leaks import ARTICLES, normalise, plain, stem
 from medprobe.sources.readings import readings, spellings
 
-GAP: Final = 2  # more words among those of a name
+GAP: Final = 3  # more words among those of a name
 ABBREVIATION: Final = 3  # characters; shorter names are not looked for in other forms
 ONE_ERROR: Final = 5  # letters of a word
-TWO_ERRORS: Final = 10
+TWO_ERRORS: Final = 8
 ALONE: Final = 7  # letters of a name of one word that can have an error
 CLIPPED: Final = 4  # letters that stay of a word
 LOST: Final = 3  # letters that a clipped word lacks, or more
