@@ -74,7 +74,7 @@ def _items(text: str) -> Iterator[str]:
     The words before the list belong to its first item, and to all of them after "of" or "in" or
     where the items are numbers or letters.
 
-    >>> [*_items("acute and chronic failure of the heart or liver")][1:]
+    >>> [*_items("acute and chronic failure of the heart or liver")][2:]
     ['acute and chronic failure of the heart', 'acute and chronic failure of the liver']
     """
     for found in LIST.finditer(text):
