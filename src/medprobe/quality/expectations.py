@@ -186,12 +186,13 @@ def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Ser
     """No group is smaller than this share of its part's median group.
 
     The last column names a group, such as a relation, and the others what it is a part of, such as
-    a subset.
+    a subset. Of two middle groups the smaller one is the median, so that a large
+    group makes no other one small.
     """
     *part, _ = columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False).size()
-    enough = sizes >= share * sizes.groupby(part).transform("median")
-    return pd.MultiIndex.from_frame(rows).map(enough).to_series(rows.index)
+    median = sizes.groupby(part).transform(lambda group: group.quantile(interpolation="lower"))
+    return pd.MultiIndex.from_frame(rows).map(sizes >= share * median).to_series(rows.index)
 
 
 @row_check
