@@ -249,6 +249,17 @@ def expect_rows_to_be_used(
     return ~is_meant | (row_names.map(use_counts).fillna(0) >= share * expected)
 
 
+@row_check
+def expect_rows_to_be_few(rows: pd.DataFrame, what: str, of: str, share: float) -> pd.Series:
+    """Of the table `sources`, rows of one kind are at most this share of those of another.
+
+    Columns `what, rows`.
+    """
+    kind, numbers = (rows[column] for column in rows.columns)
+    is_few = numbers[kind == what].sum() <= share * numbers[kind == of].sum()
+    return (kind != what) | is_few
+
+
 def has_answer(text: str, answers: Sequence[str]) -> bool:
     """Whether a text has one of the answers among its words, whatever the case."""
     names = "|".join(re.escape(name) for name in answers if name.strip())

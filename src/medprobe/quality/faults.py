@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from medprobe.quality.names import first_fault
+
 Row = Mapping[str, Any]
 Kwargs = Mapping[str, Any]
 
@@ -77,6 +79,10 @@ def _limits(kwargs: Kwargs) -> str:
     return f"{high} or less" if low is None else f"{low} to {high}"
 
 
+def _plain_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else str(value)
+
+
 def _is_filled(value: Any) -> bool:
     return any(character.isalnum() for character in str(value if value is not None else ""))
 
@@ -92,6 +98,13 @@ FAULTS: Final[dict[str, Callable[[Kwargs, Row], str]]] = {
     "expect_list_items_to_match_regex": _item,
     "expect_list_items_to_be_unique": _item_twice,
     "expect_lists_to_be_aligned": _not_aligned,
+    "expect_names_to_be_whole": lambda _, row: first_fault([*map(_plain_list, row.values())]),
+    "expect_names_to_look_different": lambda *_: "another name looks the same",
+    "expect_answers_not_to_be_the_subject": lambda *_: "an answer is the subject",
+    "expect_aliases_to_be_of_one_object": lambda *_: "a name of an answer is another object's",
+    "expect_relations_to_have_several_answers": lambda *_: "all queries have one answer",
+    "expect_relations_to_differ": lambda *_: "another relation has the same facts",
+    "expect_templates_to_affirm": lambda *_: "the prompt negates",
     "expect_prompts_to_have_one_slot": lambda *_: "the prompt has no slot [Y], or several",
     "expect_answers_to_be_complete": lambda *_: "a right answer of the source is missing",
     "expect_facts_to_be_in_umls": lambda *_: "the source has no such fact",
