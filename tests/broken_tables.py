@@ -251,7 +251,39 @@ def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
     tables[table] = splits.assign(split=splits["split"].where(splits.index != first, "validation"))
 
 
+def copy_relation(rows: pd.DataFrame, _: Kwargs) -> pd.DataFrame:
+    """The queries of the first relation, as those of another one."""
+    first = rows[rows["relation"] == rows["relation"].iloc[0]]
+    return first.assign(relation="a copy", query_id="again " + first["query_id"])
+
+
+def missing_names(rows: pd.DataFrame, kwargs: Kwargs) -> list[Any]:
+    return ["nan" if isinstance(names, str) else ["nan"] for names in rows[column(kwargs)]]
+
+
+def break_names(tables: Tables, table: str, kwargs: Kwargs) -> None:
+    replace(column(kwargs), missing_names)(tables, table, kwargs)
+
+
 MUTATIONS: dict[str, Mutation] = {
+    "expect_aliases_to_be_of_one_object": replace(
+        "answer_ids", lambda rows, _: [["another"] * len(ids) for ids in rows["answer_ids"]]
+    ),
+    "expect_answers_not_to_be_the_subject": replace(
+        "answers", lambda rows, _: [[subject] for subject in rows["subject"]]
+    ),
+    "expect_names_to_be_whole": break_names,
+    "expect_names_to_look_different": replace(
+        "name", lambda rows, _: [f"x{' ' * (number + 1)}y" for number in range(len(rows))]
+    ),
+    "expect_relations_to_differ": add(copy_relation),
+    "expect_relations_to_have_several_answers": replace(
+        "answer_ids", lambda rows, _: [["one"]] * len(rows)
+    ),
+    "expect_rows_to_be_few": add(
+        lambda rows, kwargs: rows.head(1).assign(what=kwargs["what"], rows=10**6)
+    ),
+    "expect_templates_to_affirm": replace("prompt", lambda *_: "it is not [Y] ."),
     "expect_answers_to_be_complete": replace(
         "answers", lambda rows, _: [names[: max(1, len(names) - 1)] for names in rows["answers"]]
     ),

@@ -91,6 +91,7 @@ def test_one_answer_for_a_whole_relation_fails() -> None:
     rows = queries(
         subset=["full"] * 23,
         relation=["a"] * 10 + ["b"] * 10 + ["c"] * 3,
+        subject_id=[f"s{number}" for number in range(23)],
         answer_ids=[["x"]] * 10 + [["x"]] * 9 + [["y"]] + [["z"]] * 3,
     )
     checked = names.expect_relations_to_have_several_answers(rows, 0.999, 10)

@@ -141,20 +141,18 @@ def expect_aliases_to_be_of_one_object(rows: pd.DataFrame, context: Context) -> 
 def expect_relations_to_have_several_answers(
     rows: pd.DataFrame, share: float, at_least: int
 ) -> pd.Series:
-    """No answer is right for more than this share of a relation's queries.
+    """No answer is right for more than this share of a relation's subjects.
 
-    Columns `subset, relation, answer_ids`. Relations with fewer queries than `at_least` pass.
+    Columns `subset, relation, subject_id, answer_ids`. Relations with fewer subjects than
+    `at_least` pass.
     """
-    subset, relation, ids = rows.columns
-    groups = rows.groupby([subset, relation])[ids]
-    sizes = groups.transform("size")
-    most = groups.transform(lambda lists: _most_frequent(lists) / len(lists))
-    return (sizes < at_least) | (most <= share)
-
-
-def _most_frequent(lists: Iterable[Sequence[str]]) -> int:
-    counts = pd.Series([id_ for ids in lists for id_ in {*ids}]).value_counts()
-    return int(counts.iloc[0]) if len(counts) else 0
+    subset, relation, subject, ids = rows.columns
+    facts = rows.explode(ids).drop_duplicates()
+    subjects = facts.groupby([subset, relation])[subject].nunique()
+    most = facts.groupby([subset, relation, ids])[subject].nunique()
+    most = most.groupby(level=[subset, relation]).max()
+    passes = (subjects < at_least) | (most <= share * subjects)
+    return pd.MultiIndex.from_frame(rows[[subset, relation]]).map(passes).to_series(rows.index)
 
 
 @row_check
