@@ -21,11 +21,13 @@ def touched(examples: pd.DataFrame, names: Names, match: Match = "forms") -> np.
     """Find which examples mention which disease: bool [examples, diseases of `names` in order].
 
     An example mentions its own disease, the disease that this replaced, and every disease of which
-    a name is in its premise, full hypothesis or hypothesis in any form. `match="substrings"` looks
-    for names as the released code does: as raw characters, and in the premise only.
+    a name in any form, or the CUI, is in its premise, full hypothesis or hypothesis.
+    `match="substrings"` looks for names as the released code does: as raw characters, and in the
+    premise only.
     """
     places = {cui: place for place, cui in enumerate(names)}
-    search = Forms(_pairs(names)).diseases if match == "forms" else _substrings(names)
+    by_form = Forms([*_pairs(names), *((cui, cui) for cui in names)])
+    search = by_form.diseases if match == "forms" else _substrings(names)
     is_mentioned = np.zeros((len(examples), len(places)), dtype=bool)
     for column in ("cui", "original_cui"):
         place = examples[column].map(places)
