@@ -9,9 +9,10 @@ from dvc.repo import Repo
 
 from medprobe.cli import main
 from medprobe.commands import pipeline
-from medprobe.commands.clean import leftovers, remove, unused_parts
+from medprobe.commands.clean import leftovers, remove
 from medprobe.commands.doctor import doctor
 from medprobe.commands.stale_stages import find_stale_stages
+from medprobe.commands.unused_parts import unused_parts
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import ModelParams, Models, Params

@@ -7,17 +7,20 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
 from medprobe.core.places import LIBRARIES, USED_PARTS
 from medprobe.core.plugins import Plugin
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+
+def load_or_compute(
+    folder: Path, key: Any, compute: "Callable[[], pd.DataFrame]"
+) -> "pd.DataFrame":
     """Return the table stored under `key` in `folder`; compute and store it where there is none.
 
     Args:
@@ -27,6 +30,8 @@ def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame])
     """
     path = part_path(folder, key)
     if path.is_file():
+        import pandas as pd  # which takes a second; most callers hash alone
+
         return pd.read_parquet(path)
     table = compute()
     write_part(table, path)
@@ -44,7 +49,7 @@ def part_path(folder: Path, key: Any) -> Path:
     return folder / f"{digest[:32]}.parquet"
 
 
-def write_part(table: pd.DataFrame, path: Path) -> None:
+def write_part(table: "pd.DataFrame", path: Path) -> None:
     """Write the table of a part."""
     with replacing(path) as scratch:
         table.to_parquet(scratch, index=False)
@@ -98,6 +103,6 @@ def fingerprint(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def table_fingerprint(table: pd.DataFrame) -> str:
+def table_fingerprint(table: "pd.DataFrame") -> str:
     """Return the SHA-256 of a table's columns and values, in their order."""
     return hashlib.sha256(table.to_json(orient="split", index=False).encode()).hexdigest()
