@@ -66,6 +66,30 @@ def test_splits_hold_no_synonym(data: Path) -> None:
     assert "p6" in set(trained["pair_id"])
 
 
+@pytest.mark.parametrize(
+    ("positives", "reported"),
+    [
+        (2, {"symptoms": ["C0000001"], "full": ["C0000001"]}),
+        (3, {}),  # asthma has three, in two categories
+    ],
+)
+def test_the_positives_that_a_disease_needs_hold_for_what_is_reported(
+    data: Path, positives: int, reported: dict[str, list[str]]
+) -> None:
+    assert diskne_world.report(build(data, positives=positives)) == reported
+
+
+def test_with_one_positive_every_disease_is_reported_in_each_of_its_categories(data: Path) -> None:
+    asthma, gout, acute, flu, measles, anemia = (f"C000000{number}" for number in range(1, 7))
+    assert diskne_world.report(build(data, positives=1)) == {
+        "full": [asthma, gout, acute, flu, measles, anemia],
+        "symptoms": [asthma, gout, flu, anemia],
+        "terminological": [measles],
+        "tests": [acute, anemia],
+        "treatments": [asthma],
+    }
+
+
 def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     benchmark = build(data)
     benchmark.write(tmp_path / "out")

@@ -35,6 +35,7 @@ def rows(
                 "target": disease,
                 "disease": disease,
                 "category": category,
+                "fewest": 2,
                 "label": int(number == 0),
                 "prediction": str(int(answer > 0.5)),
                 "score": float(answer),
@@ -79,6 +80,19 @@ def test_by_hand() -> None:
     assert table["weighted"]["f1"]["value"] == pytest.approx((2 / 2 + 4 * 6 / 7) / 6, abs=1e-6)
     assert table["macro"]["f1"]["n"] == 6
     assert "std" not in table["macro"]["f1"]
+
+
+@pytest.mark.parametrize(
+    ("fewest", "reported"), [(1, {"ague", "gout", "flu"}), (2, {"gout", "flu"}), (3, {"flu"})]
+)
+def test_a_disease_with_fewer_positives_than_the_benchmark_asks_for_is_not_reported(
+    fewest: int, reported: set[str]
+) -> None:
+    sizes = {"ague": 1, "gout": 2, "flu": 3}
+    tables = [rows(name, [[1, 0]] * size).assign(fewest=fewest) for name, size in sizes.items()]
+    assert {*scores(*tables)["default"]["tests"]} == {*reported, "macro", "weighted"}
+    paired = SCORER.paired(pd.concat(tables), NOWHERE, Scoring(ScoreParams(), seed=2021))
+    assert set(paired["query_id"]) == reported
 
 
 def test_a_disease_goes_by_its_cui() -> None:

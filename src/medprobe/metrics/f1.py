@@ -21,7 +21,6 @@ from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import draw_multiplicities, interval
 from medprobe.metrics.summary import number_table
 
-FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
 ALL: Final = "full"  # the subset of all categories
 MEANS: Final = ("macro", "weighted")
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
@@ -37,9 +36,9 @@ Floats = NDArray[np.float64]
 class F1(Scorer):
     """F1 of diseases, which go by their CUIs.
 
-    Columns read: `variant, replicate, query_id, target, category, label, prediction, score`; a
-    query's id is that of the positive it was made from, a `-`, and more. A subset is a category, or
-    `full`, all of them.
+    Columns read: `variant, replicate, query_id, target, category, label, prediction, score`, and
+    `fewest`: how many positives a disease needs in a subset. A query's id is that of the positive
+    it was made from, a `-`, and more. A subset is a category, or `full`, all of them.
     """
 
     METRICS = (
@@ -85,13 +84,14 @@ def group_by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd
 
 
 def group_by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
-    """The outcomes of each disease that has FEWEST positives in these rows."""
+    """The outcomes of each disease that has the `fewest` positives in these rows."""
     groups = rows[["target", *READ]].groupby("target", sort=True)
     outcomes_by_disease = {str(name): count_outcomes(part) for name, part in groups}
+    fewest = int(rows["fewest"].iloc[0])
     return {
         name: disease_outcomes
         for name, disease_outcomes in outcomes_by_disease.items()
-        if disease_outcomes.positives >= FEWEST
+        if disease_outcomes.positives >= fewest
     }
 
 

@@ -1,8 +1,8 @@
 """DisKnE's tables from its positives and negatives, whatever their source.
 
 The usual two tables hold the positives as prompts. The others are: `examples`, all positives and
-negatives; `splits`, what trains, validates and tests for each target disease; `names` and
-`ancestors` of every disease in them.
+negatives; `splits`, what trains, validates and tests for each target disease, and the `fewest`
+positives that a category needs to be reported; `names` and `ancestors` of every disease in them.
 """
 
 from collections import Counter
@@ -41,7 +41,8 @@ class DiskneSettings(Section):
     targets: tuple[str, ...] | None = None
     """CUIs of the diseases to test. Empty: all that can be tested."""
     positives: int = Field(2, gt=0)
-    """A disease is tested in a category if it has at least this many positive examples there."""
+    """A disease is tested and reported in a category if it has at least this many positive
+    examples there."""
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the training examples that validates."""
     match: Match = "forms"
@@ -168,7 +169,7 @@ def tables(
         notes={"dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"])},
         others={
             "examples": examples,
-            "splits": _split(examples, targets, settings, seed),
+            "splits": _split(examples, targets, settings, seed).assign(fewest=settings.positives),
             "names": named,
             "ancestors": pd.DataFrame(above, columns=["cui", "ancestor"], dtype=str),
             "sources": counts.table([*read, *counts.by_name("", "queries", queries["subset"])]),
