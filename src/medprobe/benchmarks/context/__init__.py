@@ -71,7 +71,9 @@ def build(
     dropped: Counter[str] = Counter()
     knowledge = load(data / "umls", settings.relations, dropped)
     indexes = {
-        name: open_index(name, resource, data, knowledge.terms, INDEXES, executor=executor)
+        name: open_index(
+            name, resource, data, knowledge.terms, INDEXES, seed=seed, executor=executor
+        )
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
