@@ -56,6 +56,9 @@ class Settings(SampledSettings):
     """At most this many documents per resource and triple, drawn at random."""
     max_segments: int = Field(10, gt=1)
     """At most this many segments per context."""
+    random_draws: int = Field(1, gt=0)
+    """Knowledge-random contexts of each document and triple, each with an order of its own. Their
+    steps count as those of one context, and the report has the deviation over draws."""
     window: int = Field(300, gt=0)
     """Longest input, in words and punctuation marks. 300 of them are at most some 512 tokens."""
 
@@ -82,7 +85,8 @@ def build(
     relations: dict[str, list[str]] = {"evidence": [], "dropped": []}  # the relation of each
     for evidence in _evidence(knowledge, indexes, settings, seed):
         relations["evidence"].append(evidence.relation)
-        if evidence_steps := steps(evidence, limits, seed, dropped):
+        draws = settings.random_draws
+        if evidence_steps := steps(evidence, limits, seed, dropped, draws=draws):
             rows += evidence_steps
             used[evidence.resource, evidence.document.id] = evidence
         else:
