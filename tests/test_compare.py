@@ -230,7 +230,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
         builders={"facts": "medlama_released"},
         statistics={"facts": pd.DataFrame({"subset": "full", **counted})},
         left_out={"facts": dropped},
-        published={"mine": "BioBERT"},
+        published={"mine": "BioBERT v1.1"},
         queries=frozenset({"facts"}),
         unlisted={"facts": ["perplexity", "y"]},
     )
@@ -253,7 +253,7 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
         benchmarks={"facts": replace(METADATA, invented=False)},
         builders={"facts": "medlama_released"},
         statistics={"facts": counted},
-        published={"mine": "BioBERT"},
+        published={"mine": "BioBERT v1.1"},
     )
     [section] = published.section(results, "facts")
     table = section.blocks[0]
