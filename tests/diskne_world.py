@@ -115,5 +115,7 @@ def report(tables: BenchmarkTables) -> dict[str, list[str]]:
     scoring = Scoring(ScoreParams(bootstrap=10), seed=0)
     scores = SCORER.score(pd.concat(parts), Path("benchmark"), scoring)["always-true"]
     return {
-        category: sorted(set(table) - {"macro", "weighted"}) for category, table in scores.items()
+        category: sorted(set(table) - {"macro", "weighted"})
+        for category, table in scores.items()
+        if "/" not in category
     }

@@ -99,6 +99,17 @@ def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     assert set(benchmark.candidates["name"]) == set(diskne_world.CUIS)
 
 
+def test_what_trains_validates_and_tests_is_counted(data: Path) -> None:
+    benchmark = build(data, positives=1)
+    splits = benchmark.others["splits"]
+    sizes = benchmark.notes["split_sizes"].set_index("target")
+    for (target, name), rows in splits.groupby(["target", "split"]):
+        assert sizes.loc[target, name] == len(rows)
+    assert sizes.to_numpy().sum() == len(splits)
+    kinds = benchmark.notes["kinds"].set_index("category")
+    assert kinds.loc["symptoms"].to_dict() == {"positive": 5, "random": 10, "similar": 10}
+
+
 def test_same_seed_same_tables(data: Path) -> None:
     first, second = build(data, positives=1), build(data, positives=1)
     for name, table in first.others.items():

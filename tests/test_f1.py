@@ -95,6 +95,22 @@ def test_a_disease_with_fewer_positives_than_the_benchmark_asks_for_is_not_repor
     assert set(paired["query_id"]) == reported
 
 
+def test_rare_and_common_diseases_are_averaged_apart() -> None:
+    """By their positives in all categories; what is reported of each bin is of its diseases."""
+    right, wrong = [1, 0], [0, 0]
+    rare = [rows("gout", [right] * 2), rows("ague", [wrong] * 2)]
+    common = [rows("flu", [right] * 3), rows("flu", [wrong] * 4, category="symptoms")]
+    common[1]["query_id"] = "other" + common[1]["query_id"]
+    table = scores(*rare, *common)["default"]
+    parts = {name: part for name, part in table.items() if "/" in name}
+    assert set(parts) == {"full/positives:2", "full/positives:6-10"}
+    assert all(set(part) == {"macro", "weighted"} for part in parts.values())
+    assert parts["full/positives:2"]["macro"]["f1"]["value"] == 0.5
+    seven = parts["full/positives:6-10"]["macro"]["f1"]
+    assert (seven["value"], seven["n"]) == (pytest.approx(2 * 3 / (2 * 3 + 4), abs=1e-6), 7)
+    assert not [name for name in scores(*common)["default"] if "/" in name]  # one bin alone
+
+
 def test_a_disease_goes_by_its_cui() -> None:
     predictions = pd.concat(
         rows(name, [[1, 0], [1, 0]]).assign(target=cui)

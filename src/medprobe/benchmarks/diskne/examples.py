@@ -171,20 +171,28 @@ def tables(
         for ancestor in sorted(hierarchy.ancestors(cui))
     ]
     queries = _queries(examples)
+    splits = _split(examples, targets, below, settings, seed).assign(fewest=settings.positives)
     return BenchmarkTables(
         queries=queries,
         candidates=_candidates(examples, preferred),
-        notes={"dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"])},
+        notes={
+            "dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"]),
+            "kinds": _count(examples, "category", "kind"),
+            "split_sizes": _count(splits, "target", "split"),
+        },
         others={
             "examples": examples,
-            "splits": _split(examples, targets, below, settings, seed).assign(
-                fewest=settings.positives
-            ),
+            "splits": splits,
             "names": named,
             "ancestors": pd.DataFrame(above, columns=["cui", "ancestor"], dtype=str),
             "sources": counts.table([*read, *counts.by_name("", "queries", queries["subset"])]),
         },
     )
+
+
+def _count(rows: pd.DataFrame, key: str, column: str) -> pd.DataFrame:
+    """How many rows of each key have each value of a column: a row and a column each."""
+    return rows.groupby([key, column]).size().unstack(fill_value=0).reset_index()
 
 
 def _split(
