@@ -274,7 +274,7 @@ def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
     report = Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON), benchmarks={"context": context.METADATA}
     )
-    text = [line for shown in section(report, "context") for line in lines(shown)]
+    text = [line for block in section(report, "context") for line in lines(block)]
     start = next(n for n, line in enumerate(text) if line.startswith("| part | model"))
     assert text[start] == "| part | model | acc@5 with context | Understand |"
     assert text[start + 1 : start + 6] == [

@@ -41,7 +41,7 @@ def test_diseases_with_the_positives_that_are_asked_for_are_reported(
 
 
 @pytest.mark.parametrize(
-    ("kept", "medical", "terminological"),
+    ("rules", "medical", "terminological"),
     [
         ((), (112, 60, 116, 69, 3927), (234, 2574)),  # table 1's medical rows, but for the 70
         (("without_negatives",), (122, 69, 123, 69, 3953), (259, 2599)),
@@ -50,11 +50,11 @@ def test_diseases_with_the_positives_that_are_asked_for_are_reported(
     ],
 )
 def test_the_papers_counts_by_settings(
-    data: Path, kept: tuple[str, ...], medical: tuple[int, ...], terminological: tuple[int, int]
+    data: Path, rules: tuple[str, ...], medical: tuple[int, ...], terminological: tuple[int, int]
 ) -> None:
     """Table 1 prints 112, 60, 116, 70 and 259, section 3.2 prints 4,133 and 2,639: no one setting
     gives them all. A count of examples comes last."""
-    examples = build(data, **dict.fromkeys(kept, "keep")).others["examples"]
+    examples = build(data, **dict.fromkeys(rules, "keep")).others["examples"]
     is_terminological = examples["category"] == "terminological"
     positives = examples[examples["label"] == 1]["category"].value_counts()
     names = ["symptoms", "treatments", "tests", "procedures"]

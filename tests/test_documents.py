@@ -210,10 +210,10 @@ def test_a_sample_of_documents_is_drawn_by_the_seed(data: Path) -> None:
         described = {name: index.description[name] for name in ("documents", "kept", "mentions")}
         drawn = index._table("ids").collect()
         assert drawn.equals(again._table("ids").collect())
-        kept = index._table("documents").collect()
-        assert set(kept["document"]) <= set(drawn["document"])
+        rows = index._table("documents").collect()
+        assert set(rows["document"]) <= set(drawn["document"])
         mentions = index._table("mentions").collect()
-        assert described == {"documents": 3, "kept": len(kept), "mentions": len(mentions)}
+        assert described == {"documents": 3, "kept": len(rows), "mentions": len(mentions)}
         assert index.description["skipped"] == {"not drawn": len(TEXTS) - 3}
         frequencies = mentions.group_by("cui").agg(pl.col("document").n_unique())
         assert index.frequencies().to_dict() == dict(frequencies.iter_rows())

@@ -87,8 +87,8 @@ class Index:
         Raises:
             BadInput: the resource has fewer documents.
         """
-        if size > (there := self.description["documents"]):
-            problem = f"{there:,} documents, from which {size:,} cannot be drawn"
+        if size > (documents := self.description["documents"]):
+            problem = f"{documents:,} documents, from which {size:,} cannot be drawn"
             raise BadInput(self.description["path"], problem, "correct the resource's sample")
         table = self._table("ids").collect()
         keys = (
@@ -97,12 +97,15 @@ class Index:
         )
         sampled = Index(self.folder)
         sampled._sample = sorted(number for *_, number in heapq.nsmallest(size, keys))
-        kept, mentions = (
-            sampled._table(name).select(pl.len()).collect().item()
-            for name in ("documents", "mentions")
-        )
-        sampled.description |= {"documents": size, "kept": kept, "mentions": mentions}
-        sampled.description["skipped"] = {**self.description["skipped"], "not drawn": there - size}
+        rows = {
+            count: sampled._table(name).select(pl.len()).collect().item()
+            for count, name in (("kept", "documents"), ("mentions", "mentions"))
+        }
+        sampled.description |= {"documents": size, **rows}
+        sampled.description["skipped"] = {
+            **self.description["skipped"],
+            "not drawn": documents - size,
+        }
         return sampled
 
     def shared(self, pairs: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
