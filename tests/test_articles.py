@@ -7,6 +7,7 @@ import pytest
 
 from medprobe.core.errors import BadInput
 from medprobe.sources import articles, texts
+from medprobe.sources.texts import Document
 
 ARTICLE = """<?xml version="1.0"?>
 <!-- a comment -->
@@ -36,7 +37,7 @@ def article(path: Path, number: str = "", namespace: str = "") -> Path:
 @pytest.mark.parametrize("namespace", ["", ' xmlns="https://jats.nlm.nih.gov/ns/archiving/1.0/"'])
 def test_running_text_is_read_and_nothing_else(tmp_path: Path, namespace: str) -> None:
     path = article(tmp_path / "a.xml", namespace=namespace)
-    assert list(articles.read(path, Counter())) == [("a", TEXT)]
+    assert list(articles.read(path, Counter())) == [Document("a", TEXT)]
 
 
 def test_an_article_is_called_by_its_number(tmp_path: Path) -> None:
@@ -52,7 +53,7 @@ def test_a_folder_is_read_in_order_and_empty_articles_are_counted(tmp_path: Path
     (tmp_path / "c.xml").write_text("<article><body/></article>", encoding="utf-8")
     skipped: Counter[str] = Counter()
     documents = list(articles.read(tmp_path, skipped))
-    assert documents == [("a", "Only this."), ("b", TEXT)]
+    assert documents == [Document("a", "Only this."), Document("b", TEXT)]
     elements = {"element fig": 1, "element table-wrap": 1, "element xref": 1}
     assert skipped == {"empty": 1, **elements}
 
@@ -127,5 +128,5 @@ def test_texts_are_files_or_rows(tmp_path: Path) -> None:
         '{"id": 1, "text": "three"}\n{"id": "x", "text": " "}\n', encoding="utf-8"
     )
     skipped: Counter[str] = Counter()
-    assert list(texts.read(tmp_path, skipped)) == [("a", "one two"), ("1", "three")]
+    assert list(texts.read(tmp_path, skipped)) == [Document("a", "one two"), Document("1", "three")]
     assert skipped == {"empty": 1}

@@ -9,6 +9,7 @@ import pytest
 
 from medprobe.core.errors import BadInput
 from medprobe.sources import notes
+from medprobe.sources.texts import Document
 
 
 def row(number: int, text: str, error: str = "") -> list[str]:
@@ -23,7 +24,8 @@ def write(path: Path, rows: list[list[str]]) -> Path:
 
 def test_a_note_keeps_its_quotes_and_loses_its_line_ends(tmp_path: Path) -> None:
     path = write(tmp_path / "NOTEEVENTS.csv", [row(1, 'He says "it hurts".\n\nNo   fever,\nok.')])
-    assert list(notes.read(path, Counter())) == [("1", 'He says "it hurts". No fever, ok.')]
+    note = Document("1", 'He says "it hurts". No fever, ok.', "Report")
+    assert list(notes.read(path, Counter())) == [note]
 
 
 def test_errors_and_empty_notes_are_counted(tmp_path: Path) -> None:

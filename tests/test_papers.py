@@ -156,12 +156,28 @@ def test_further_settings_of_disknes_builder_can_be_set(name: str) -> None:
 
 
 def test_all_triples_and_documents_of_context_variance_are_adopted() -> None:
-    """Its Methods name no limit, and the introduction prints the prompt."""
-    [[settings]] = [b.values() for b in papers()["context"].adopted.benchmarks.values()]
+    """Its Methods name no limit; its resources are notes of one category, as many as it counts,
+    and a sample of articles."""
+    [(builder, by_name)] = papers()["context"].adopted.benchmarks.items()
+    [settings] = by_name.values()
+    assert (builder, settings["sources"]) == ("context_biolama", ["ctd", "wikidata", "umls"])
     assert min(settings["triples"], settings["documents"]) >= 1_000_000
-    [relation] = settings["relations"].values()
-    assert relation["prompt"] == "[X] has symptoms such as [Y]."
     assert settings["max_segments"] == 10  # Figure 2: S1 to S10
+    resources = settings["resources"]
+    assert resources["notes"]["categories"] == ["Discharge summary"]
+    assert resources["articles"]["sample"] == 50_000
+
+
+def test_numbers_of_context_variance_are_of_the_decoding_that_is_adopted() -> None:
+    """Experimental Setup: "a multi-token decoding strategy following" BioLAMA, no mean over masks.
+    What BioLAMA released decodes so."""
+    paper = papers()["context"]
+    assert {row.variant for table in paper.tables.values() for row in table.rows} == {"decoding"}
+    settings = paper.adopted.methods["masked"]["rank_change"]["context"]
+    biolama = papers()["contrastive-probe-acl2022"].adopted.methods["masked"]["xfactr"]["biolama"]
+    assert settings["rankings"] == ["decoding"] and biolama["decodings"] == ["confidence"]
+    for name in ("masks", "beam", "length_normalisation", "bias"):
+        assert settings[name] == biolama[name]
 
 
 def test_no_two_papers_that_stand_disagree() -> None:

@@ -215,7 +215,9 @@ def test_a_table_is_scored_by_the_family_it_names() -> None:
     score(PARAMS)
     content = json.loads(SCORES.read_text())["made_up"]["default"]
     assert content["full"]["macro"]["perplexity"]["value"] == 7.5
-    f1_table = table.assign(category="tests", target="C1", label=[1, 0] * 10, prediction="1")
+    f1_table = table.assign(
+        category="tests", target="C1", label=[1, 0] * 10, prediction="1", fewest=2
+    )
     f1_table["query_id"] = [f"{number // 2}-{number % 2}" for number in range(20)]
     write_predictions(f1_table, TABLE, "f1")
     score(PARAMS)
@@ -317,7 +319,9 @@ def test_paired_tests_compare_what_the_family_says() -> None:
     for model, label in (("taught", "1"), ("untaught", "0")):
         path = PREDICTIONS / model / "contrastive/made_up.parquet"
         table = read_table(path, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
-        table = table.assign(category="tests", target=["C1", "C2"] * 10, label=1, prediction=label)
+        table = table.assign(
+            category="tests", target=["C1", "C2"] * 10, label=1, prediction=label, fewest=2
+        )
         table["query_id"] = [f"{number}-0" for number in range(20)]
         write_predictions(table, path, "f1")
     whole, row = (

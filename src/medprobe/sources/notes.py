@@ -27,6 +27,7 @@ class Note(Record):
     """The columns that are read."""
 
     ROW_ID: Name
+    CATEGORY: str
     ISERROR: Flag
     TEXT: str
 
@@ -39,7 +40,7 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
         skipped: counts notes that are left out: empty ones and those marked as errors (ISERROR).
 
     Yields:
-        Documents; an id is a note's ROW_ID.
+        Documents; an id is a note's ROW_ID, a category its CATEGORY.
 
     Raises:
         BadInput: a quote is broken or a row has a wrong length, with the line. No message contains
@@ -50,4 +51,6 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
         if note.ISERROR:
             skipped["marked as an error"] += 1
         else:
-            yield from keep_nonempty(Document(note.ROW_ID, note.TEXT), skipped)
+            yield from keep_nonempty(
+                Document(note.ROW_ID, note.TEXT, note.CATEGORY.strip()), skipped
+            )
