@@ -105,8 +105,8 @@ def _write_page(stage: Stage, error: str) -> None:
     if command in GATES and (folder / "index.html").is_file():
         return
     if command in ("build", *GATES):
-        failed = {"type": command, "kwargs": {}, "notes": "", "severity": "critical"}
-        failed |= {"success": False, "failing": 0, "examples": [], "problem": error}
+        failed: dict[str, object] = {"type": command, "kwargs": {}, "severity": "critical"}
+        failed |= {"success": False, "failing": 0, "examples": [], "notes": "", "problem": error}
         report = {"table": "sources", "rows": 0, "success": False, "checks": [failed]}
         with replacing(folder) as scratch:
             scratch.mkdir()
