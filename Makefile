@@ -25,7 +25,8 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 	medprobe repro --jobs $(JOBS)
 
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
-	.github/gate.sh
+	@test -d data || medprobe sample
+	medprobe gate
 
 # Whole files go to the processes, those that conftest.py puts first at first.
 PYTEST := pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder

@@ -204,3 +204,22 @@ def repro(jobs: int) -> None:
 
     check.loaded()
     run(jobs)
+
+
+@main.command(epilog=example("medprobe gate", "medprobe gate --base develop"))
+@click.option(
+    "--base",
+    default="main",
+    show_default=True,
+    envvar="GITHUB_BASE_REF",
+    help="The branch for which the change is meant, as a pull request on GitHub sets it.",
+)
+def gate(base: str) -> None:
+    """Build all benchmarks and check them and the sentence sets, without any model.
+
+    A failing build or gate stops no other one. All failures are listed at the end.
+    """
+    from medprobe import check
+    from medprobe.commands.gate import gate as run
+
+    run(check.loaded(), base)

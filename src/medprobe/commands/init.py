@@ -12,6 +12,7 @@ from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput
 
 START: Final = Path(__file__).with_name("params.yaml")
+WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
 FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
     "expectations",
     ".gitignore",
@@ -25,7 +26,8 @@ FILES: Final = (  # of a clone that every project has; setup.py puts them into t
 def init(folder: Path) -> None:
     """Create a project: a git repository, DVC's files, the expectations, params.yaml, dvc.yaml.
 
-    A folder inside a git repository becomes a part of it.
+    A folder inside a git repository becomes a part of it. A workflow that runs the gate for each
+    pull request is written too, unless there is one.
 
     Raises:
         BadInput: if one of these files exists, and if git cannot be run.
@@ -46,6 +48,18 @@ def init(folder: Path) -> None:
         shutil.copyfile(START, START.name)
         Path("data").mkdir(exist_ok=True)
         pipeline.write()
+        _write_workflow()
+
+
+def _write_workflow() -> None:
+    """Write the workflow of a pull request, if there is none."""
+    if WORKFLOW.exists():
+        print(f"{WORKFLOW}: left as it is; `medprobe gate` is the command that checks the data")
+        return
+    WORKFLOW.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(Path(__file__).with_name(WORKFLOW.name), WORKFLOW)
+    if not Path(".git").exists():
+        print(f"{WORKFLOW}: GitHub runs it only from the root of the repository; move it there")
 
 
 def _source() -> Path:
