@@ -448,7 +448,9 @@ class TestReleased:
         chosen = diskne_released.Settings.model_validate(settings)
         return diskne_released.build(data, chosen, seed=1)
 
-    def test_all_of_it_passes_the_gate(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_of_it_passes_the_gate(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         built_tables = self.build(data, {})
         monkeypatch.chdir(data.parent)
         replace(built_tables, builder="diskne_released").write(Path("outputs/benchmarks/diskne"))
@@ -456,6 +458,7 @@ class TestReleased:
         validate(
             "diskne", Params.model_validate({"benchmarks": {"diskne_released": {"diskne": {}}}})
         )
+        assert capsys.readouterr().out.endswith(" checks passed, 0 warnings\n")
         examples = built_tables.others["examples"]
         assert examples["kind"].value_counts().to_dict() == {
             "positive": 591,
