@@ -19,7 +19,7 @@ from medprobe.sources import medlama
 from medprobe.sources.mentions import Mentions
 
 RELATIONS: Final = ("disease_mapped_to_gene", "may_treat", "may_prevent", "occurs_after")
-SHOWN: Final = 40  # mentions that are printed
+PRINTED: Final = 40  # mentions that are printed
 COMMON: Final = 3  # sentences that have a word, which is then no typing error
 
 
@@ -38,23 +38,23 @@ def main() -> None:
     )
     sentences = options.sentences.read_text(encoding="utf-8").splitlines()[: options.at_most]
     words = Counter(word for text in sentences for word in {*normalise(text).line.split()})
-    known = {word for word, count in words.items() if count >= COMMON}
+    common_words = {word for word, count in words.items() if count >= COMMON}
     plain = Mentions(names)
     searches: dict[str, Callable[[str], Iterable[str]]] = {
         "words": lambda text: {mention.id for mention in plain.every(text)},
         "stops": Diseases(names).find,
-        "warns": LikelyDiseases(names, known).find,
+        "warns": LikelyDiseases(names, common_words).find,
     }
-    found: dict[str, set[tuple[str, str]]] = {}
+    mentions: dict[str, set[tuple[str, str]]] = {}
     for kind, search in searches.items():
         start = time.process_time()
-        found[kind] = {(text, name) for text in sentences for name in search(text)}
-        print(f"{kind}: {len(found[kind]):,} mentions, {time.process_time() - start:.0f} CPU s")
-    found["warns"] -= found["stops"]
-    found["stops"] -= found["words"]
+        mentions[kind] = {(text, name) for text in sentences for name in search(text)}
+        print(f"{kind}: {len(mentions[kind]):,} mentions, {time.process_time() - start:.0f} CPU s")
+    mentions["warns"] -= mentions["stops"]
+    mentions["stops"] -= mentions["words"]
     for kind in ("stops", "warns"):
-        print(f"{kind}: {len(found[kind]):,} more")
-        for text, name in sorted(found[kind])[:: max(1, len(found[kind]) // SHOWN)]:
+        print(f"{kind}: {len(mentions[kind]):,} more")
+        for text, name in sorted(mentions[kind])[:: max(1, len(mentions[kind]) // PRINTED)]:
             print(f"  {name} | {text[:200]}")
 
 

@@ -35,8 +35,8 @@ def leak(hide: Hide, pattern: str = NAME, column: str = "premise") -> Damage:
         cui, name = splits["target"].iloc[0], pattern
         if pattern not in SYNONYMS:
             is_target = names["cui"].isin(splits["target"])
-            found = names[is_target & names["name"].str.fullmatch(pattern)]
-            cui, name = found[["cui", "name"]].iloc[0]
+            hidden = names[is_target & names["name"].str.fullmatch(pattern)]
+            cui, name = hidden[["cui", "name"]].iloc[0]
         train = splits[(splits["target"] == cui) & (splits["split"] == "train")]["example_id"]
         text = f"There was {hide(name)} too ."
         if column == "premise":

@@ -155,7 +155,7 @@ LIKELY += ["tuberculosis", "pneumonia", "ischemic heart disease", "gout", "throm
 )
 def test_the_gate_warns_of_what_is_probably_a_name(text: str, names_in_text: list[str]) -> None:
     pairs = [(name, name) for name in LIKELY]
-    assert set(LikelyDiseases(pairs, known=()).find(text)) == set(names_in_text)
+    assert set(LikelyDiseases(pairs, common_words=()).find(text)) == set(names_in_text)
 
 
 def test_a_known_word_is_no_typing_error() -> None:
@@ -163,7 +163,7 @@ def test_a_known_word_is_no_typing_error() -> None:
         [("hypertension", "C1"), ("heart attack", "C2")], {"hypotension", "hear"}
     )
     assert not search.find("hypotension; to hear attack")
-    assert LikelyDiseases([("hypertension", "C1")], known=()).find("hypotension")
+    assert LikelyDiseases([("hypertension", "C1")], common_words=()).find("hypotension")
 
 
 PIECES = [

@@ -18,6 +18,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers import papers
+from medprobe.quality import diskne_vectors
 from medprobe.quality import gate as checks
 from medprobe.quality import suites as suite_files
 from medprobe.quality.checks import Context
@@ -55,10 +56,10 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(clean: Path) -> list[suite_files.Suite]:
-    """The suites of examples and splits."""
+    """The suites of examples, splits and queries."""
     settings = SETTINGS.model_dump(mode="json")
     suites = suite_files.load(clean / "expectations/diskne", [], settings)
-    return [suite for suite in suites if suite.table in ("examples", "splits")]
+    return [suite for suite in suites if suite.table in ("examples", "splits", "queries")]
 
 
 @pytest.fixture
@@ -234,6 +235,7 @@ def premise_of_the_test_set(tables: Tables) -> None:
 
 
 LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
+PROMPTS = "expect_prompts_to_be_of_examples"
 NEAREST = "expect_similar_negatives_to_be_nearest"
 FRAME = "expect_negatives_to_differ_in_the_disease_alone"
 # Leaks; test_suites.py breaks the other rules. A plant, the checks that fail, what they say.
@@ -241,10 +243,10 @@ PLANTS = [
     (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
     (
         abbreviation_in_hypothesis,
-        {LEAK, FRAME},
+        {LEAK, FRAME, PROMPTS},
         r"C0000001 train .*in its full_hypothesis: 'AST'",
     ),
-    (surface_form, {FRAME, LEAK}, r"C0000004 train .*in its premise: 'Dutch bug'"),
+    (surface_form, {FRAME, LEAK, PROMPTS}, r"C0000004 train .*in its premise: 'Dutch bug'"),
     (name_that_the_builder_forgot, {LEAK}, r"C0000002 train .*in its premise: 'podagra'"),
     (
         validation_row_of_the_target,
@@ -275,6 +277,128 @@ def test_a_planted_fault_is_caught_and_named(
     assert set(failed) == types
     rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
     assert re.search(message, " ".join(rows))
+
+
+def _of_label(label: int, column: str, change: Callable[[str], str]) -> Callable[[Tables], None]:
+    """Change a text of all positives, or of all negatives."""
+
+    def plant(tables: Tables) -> None:
+        examples = tables["examples"]
+        rows = examples["label"] == label
+        examples.loc[rows, column] = examples.loc[rows, column].map(change)
+
+    return plant
+
+
+def _article(text: str) -> str:
+    name = text.removeprefix("The patient has ").removeprefix("a ").removeprefix("an ")
+    return text.replace(name, f"{'a' if name[0] in 'aeiou' else 'an'} {name}")
+
+
+def _exchange_kinds(tables: Tables) -> None:
+    kinds = {"similar": "random", "random": "similar"}
+    tables["examples"]["kind"] = tables["examples"]["kind"].replace(kinds)
+
+
+def _synonyms(tables: Tables) -> None:
+    names, examples = tables["names"], tables["examples"]
+    others = names[~names["preferred"]].drop_duplicates("cui").set_index("cui")["name"]
+    rows = (examples["label"] == 1) & examples["cui"].isin(others.index)
+    examples.loc[rows, "hypothesis"] = examples.loc[rows, "cui"].map(others)
+
+
+def _preferred_by_the_table_alone(tables: Tables) -> None:
+    """The table of names prefers a synonym, and all hypotheses follow it."""
+    names, examples = tables["names"], tables["examples"]
+    names.loc[names["cui"] == "C0000004", "preferred"] = False
+    names.loc[names["name"] == "flu", "preferred"] = True
+    examples.loc[examples["cui"] == "C0000004", "hypothesis"] = "flu"
+
+
+def _drop_training(keep: Callable[[pd.DataFrame], Any]) -> Callable[[Tables], None]:
+    """Remove training rows but for those that are kept."""
+
+    def plant(tables: Tables) -> None:
+        splits = tables["splits"]
+        labels = splits["example_id"].map(tables["examples"].set_index("example_id")["label"])
+        rows = splits.assign(label=labels, place=splits.groupby(["target", "split"]).cumcount())
+        tables["splits"] = splits[(splits["split"] != "train") | keep(rows)].reset_index(drop=True)
+
+    return plant
+
+
+def _without_premises(tables: Tables) -> None:
+    queries = tables["queries"]
+    queries["prompt"] = [
+        prompt.removeprefix(premise).strip()
+        for prompt, premise in zip(queries["prompt"], queries["subject"], strict=True)
+    ]
+
+
+PREFERRED, PREMISES = "hypotheses_to_be_preferred_names", "premises_to_be_of_their_pairs"
+TRAINED, OTHERS = "targets_to_be_trained", "other_examples_to_be_trained"
+ARTEFACTS = {  # what gives the label away or spoils the training, and a check that stops it
+    "positives in capitals": (_of_label(1, "hypothesis", str.upper), PREFERRED),
+    "positives with a capital": (_of_label(1, "hypothesis", str.capitalize), PREFERRED),
+    "negatives with a blank": (_of_label(0, "hypothesis", lambda text: f"{text} "), PREFERRED),
+    "negatives with a stop": (_of_label(0, "hypothesis", lambda text: f"{text}."), PREFERRED),
+    "positives are synonyms": (_synonyms, PREFERRED),
+    "a name that UMLS does not prefer": (_preferred_by_the_table_alone, PREFERRED),
+    "premises with one more stop": (_of_label(0, "premise", lambda text: f"{text} ."), PREMISES),
+    "premises with two blanks": (
+        _of_label(0, "premise", lambda text: text.replace(" ", "  ", 1)),
+        PREMISES,
+    ),
+    "premises without a stop": (_of_label(1, "premise", lambda text: text.rstrip(".")), PREMISES),
+    "premises in lower case": (_of_label(0, "premise", str.lower), PREMISES),
+    "full hypotheses in lower case": (
+        _of_label(0, "full_hypothesis", str.lower),
+        "negatives_to_differ_in_the_disease_alone",
+    ),
+    "wrong articles": (_of_label(0, "full_hypothesis", _article), "articles_to_fit"),
+    "kinds exchanged": (_exchange_kinds, "similar_negatives_to_be_nearest"),
+    "no positives": (_drop_training(lambda rows: rows["label"] == 0), TRAINED),
+    "few of what can train": (_drop_training(lambda rows: rows["place"] % 10 == 0), OTHERS),
+    "half of what can train": (_drop_training(lambda rows: rows["place"] % 2 == 0), OTHERS),
+    "prompts without premises": (_without_premises, "prompts_to_be_of_examples"),
+}
+
+
+@pytest.mark.parametrize("kind", ARTEFACTS)
+def test_what_gives_the_label_away_is_stopped(run_gate: RunGate, kind: str) -> None:
+    plant, check = ARTEFACTS[kind]
+    assert f"expect_{check}" in run_gate(plant)
+
+
+def _shuffle(tables: Tables) -> None:
+    for name in ("examples", "splits", "queries"):
+        tables[name] = tables[name].sample(frac=1, random_state=1).reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    "plant", [_shuffle, _drop_training(lambda rows: rows["place"] > 0)], ids=["order", "one row"]
+)
+def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
+    assert run_gate(plant) == {}
+
+
+def _random_again(tables: Tables) -> None:
+    examples = tables["examples"]
+    similar = examples[examples["kind"] == "similar"]["cui"]
+    examples.loc[examples["kind"] == "random", "cui"] = similar.to_numpy()
+
+
+def test_random_negatives_that_are_the_similar_ones_are_stopped(run_gate: RunGate) -> None:
+    assert "expect_random_negatives_to_be_drawn" in run_gate(_random_again)
+
+
+def test_vectors_that_are_all_alike_rank_nothing(
+    clean: Path, run_gate: RunGate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{cui},1.0,2.0" for cui, _ in diskne_world.CUIS.values()]
+    (tmp_path / "vectors.csv").write_text("\n".join(['"",V1,V2', *rows, ""]))
+    monkeypatch.setattr(diskne_vectors, "VECTORS", tmp_path / "vectors.csv")
+    assert "expect_similar_negatives_to_be_nearest" in run_gate(lambda tables: None)
 
 
 def test_a_pair_that_is_tested_must_not_train(run_gate: RunGate) -> None:
@@ -325,7 +449,9 @@ class TestReleased:
         chosen = diskne_released.Settings.model_validate(settings)
         return diskne_released.build(data, chosen, seed=1)
 
-    def test_all_of_it_passes_the_gate(self, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_of_it_passes_the_gate(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         built_tables = self.build(data, {})
         monkeypatch.chdir(data.parent)
         replace(built_tables, builder="diskne_released").write(Path("outputs/benchmarks/diskne"))
@@ -333,6 +459,7 @@ class TestReleased:
         validate(
             "diskne", Params.model_validate({"benchmarks": {"diskne_released": {"diskne": {}}}})
         )
+        assert capsys.readouterr().out.endswith(" checks passed, 0 warnings\n")
         examples = built_tables.others["examples"]
         assert examples["kind"].value_counts().to_dict() == {
             "positive": 591,

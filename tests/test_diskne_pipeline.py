@@ -42,7 +42,8 @@ def _leaks(folder: Path) -> list[str]:
     examples.loc[negatives[0], ["original_cui", "cui"]] = [below["ancestor"], below["cui"]]
     printed.append(f"{_row(examples, negatives[0])}: label = 0, original_cui = {below['ancestor']}")
     examples.loc[negatives[2], "cui"] = examples.loc[negatives[1], "cui"]
-    printed.append(f"{_row(examples, negatives[2])}: category = ")
+    fault = "pair_id, category, original_cui, kind, cui occur twice together"
+    printed.append(f"{_row(examples, negatives[2])}: {fault}: category = ")
     examples.to_parquet(folder / "examples.parquet")
     splits.to_parquet(folder / "splits.parquet")
     return printed

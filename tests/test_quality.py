@@ -196,7 +196,7 @@ def umls(folder: Path, answers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("in_umls", "kept", "cap", "checks"),
+    ("in_umls", "in_query", "cap", "checks"),
     [
         (3, 3, 10, []),
         (12, 12, 20, []),  # a cap of one's own
@@ -207,19 +207,19 @@ def umls(folder: Path, answers: int) -> None:
     ],
 )
 def test_answers_are_all_of_the_source_and_no_more_than_the_setting_allows(
-    tmp_path: Path, in_umls: int, kept: int, cap: int, checks: list[str]
+    tmp_path: Path, in_umls: int, in_query: int, cap: int, checks: list[str]
 ) -> None:
     umls(tmp_path / "data", in_umls)
-    ids = [f"C99{number:05}" for number in range(10, 10 + kept)]
+    ids = [f"C99{number:05}" for number in range(10, 10 + in_query)]
     row = query("a", answers=[f"ailment {cui}" for cui in ids], answer_ids=ids)
-    found = critical(
+    failures = critical(
         "medlama",
         {"queries": pd.DataFrame([row])},
         medlama.Settings(max_answers=cap),
         tmp_path / "data",
     )
     ours = {"expect_answers_to_be_complete", "expect_list_lengths_to_be_between"}
-    assert [name for name in found if name in ours] == checks
+    assert [name for name in failures if name in ours] == checks
 
 
 @pytest.mark.parametrize(("drawn", "setting", "stops"), [(30, 20, True), (1200, 1500, False)])
@@ -229,8 +229,8 @@ def test_a_relation_has_no_more_queries_than_the_setting_draws(
     umls(tmp_path / "data", 1)
     rows = pd.DataFrame([query(str(number)) for number in range(drawn)])
     chosen = medlama.Settings(per_relation=setting)
-    found = critical("medlama", {"queries": rows}, chosen, tmp_path / "data")
-    assert ("expect_group_sizes_to_be_between" in found) is stops
+    failures = critical("medlama", {"queries": rows}, chosen, tmp_path / "data")
+    assert ("expect_group_sizes_to_be_between" in failures) is stops
 
 
 def test_one_relation_can_be_much_larger_than_the_others(tmp_path: Path) -> None:

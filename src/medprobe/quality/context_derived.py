@@ -22,8 +22,8 @@ def expect_roles_to_follow_ids(rows: pd.DataFrame) -> list[bool]:
     """
     accepted = []
     for role, added, target, answers in rows.itertuples(index=False, name=None):
-        known = "correct" if added in answers else "incorrect"
-        accepted.append(role == ("target" if added == target else known if added else ""))
+        other = "correct" if added in answers else "incorrect"
+        accepted.append(role == ("target" if added == target else other if added else ""))
     return accepted
 
 
@@ -54,8 +54,8 @@ def expect_objects_to_be_counted(rows: pd.DataFrame, context: Context) -> list[b
     most = sources.loc[sources["what"] == "documents", "rows"].sum()
     is_one = rows.groupby(fact)[frequency].transform("nunique") == 1
     return [
-        count == len(ids) and least.get(cui, 1) <= found <= most and one
-        for count, found, cui, ids, one in zip(
+        count == len(ids) and least.get(cui, 1) <= documents <= most and equal
+        for count, documents, cui, ids, equal in zip(
             *(rows[name] for name in (objects, frequency, fact, answers)), is_one, strict=True
         )
     ]
@@ -86,9 +86,9 @@ def expect_layouts_to_follow_kinds(ids: pd.Series, context: Context) -> list[boo
             orders = _orders(step.kind, [document[start:end] for start, end in spans], before)
             if step.kind == ONLY:
                 orders = [[document[start:end] for start, end in sorted(spans)]]
-            found = [order for order in orders if ", ".join(order) + "." == step.passage]
-            accepted[step.query_id] = bool(found)
-            before = found[0] if found else []
+            matching = [order for order in orders if ", ".join(order) + "." == step.passage]
+            accepted[step.query_id] = bool(matching)
+            before = matching[0] if matching else []
     return [accepted[name] for name in ids]
 
 

@@ -224,7 +224,7 @@ def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[s
     if as_released:
         find = _exact_search(names)
     elif match == "likely":
-        find = LikelyDiseases(names, _known_words(context)).find
+        find = LikelyDiseases(names, _common_words(context)).find
     else:
         find = leaks.Diseases([*names, *((cui, cui) for cui in targets)]).find
     mentions: dict[tuple[str, str], tuple[str, str]] = {}
@@ -241,7 +241,7 @@ def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[s
     return mentions
 
 
-def _known_words(context: Context) -> set[str]:
+def _common_words(context: Context) -> set[str]:
     """The words of all names, and those that several texts have."""
     examples = context.tables["examples"]
     texts = {text for column in TEXTS for text in examples[column].unique()}

@@ -30,7 +30,9 @@ def _missing(kwargs: Kwargs, _: Row) -> str:
 
 
 def _twice(kwargs: Kwargs, _: Row) -> str:
-    return f"{_columns(kwargs)} occurs twice"
+    if "column" in kwargs:
+        return f"{kwargs['column']} occurs twice"
+    return f"{', '.join(kwargs['column_list'])} occur twice together"
 
 
 def _not_allowed(kwargs: Kwargs, _: Row) -> str:
@@ -66,10 +68,6 @@ def _item_twice(kwargs: Kwargs, _: Row) -> str:
 def _not_aligned(kwargs: Kwargs, row: Row) -> str:
     counts = [f"{column} has {len(row.get(column, ()))}" for column in kwargs["column_list"]]
     return f"{' items, '.join(counts)} items"
-
-
-def _columns(kwargs: Kwargs) -> str:
-    return kwargs["column"] if "column" in kwargs else " with ".join(kwargs["column_list"])
 
 
 def _limits(kwargs: Kwargs) -> str:

@@ -44,7 +44,7 @@ NAMED_LATIN: Final = re.compile(  # Unicode's names of characters that are Latin
 )
 BACKWARDS: Final = re.compile("\u202e([^\u202c]*)\u202c?")  # a right-to-left override
 LONG_WORD: Final = re.compile(r"[A-Za-z0-9@$|]{6,}")
-DIGITS: Final = [str.maketrans("013457@$|", f"o{one}eastasl") for one in "il"]
+DIGITS: Final = [str.maketrans("013457@$|", f"o{first}eastasl") for first in "il"]
 LETTERS: Final = 4  # of a long word with digits in place of others
 
 
@@ -130,8 +130,8 @@ class Diseases:
     def _find(self, text: str) -> list[tuple[str, str]]:
         """The names, with their CUIs, that a text has."""
         line, words, roots = normalise(text)
-        found = self._search.find_matches_as_indexes(line, overlapping=True)
-        names = [name for number, _, _ in found for name in self._lines[number][1]]
+        matches = self._search.find_matches_as_indexes(line, overlapping=True)
+        names = [name for number, _, _ in matches for name in self._lines[number][1]]
         names += [
             name for word in words if len(word) > 1 for name in self._by_word.get(word, ())
         ]  # a single character names nothing

@@ -54,14 +54,14 @@ Name = tuple[str, str]  # and its CUI
 class LikelyDiseases:
     """Finds the diseases of these names, pairs of a name and a CUI, that texts probably name.
 
-    `known` are words that are no typing errors and not clipped.
+    `common_words` are that are no typing errors and not clipped.
 
-    >>> search = LikelyDiseases([("anemia", "C1"), ("cilund dystrophy", "C2")], known=())
+    >>> search = LikelyDiseases([("anemia", "C1"), ("cilund dystrophy", "C2")], common_words=())
     >>> search.find("an anemic man with cilund dystr.")
     {'C1': 'anemia', 'C2': 'cilund dystrophy'}
     """
 
-    def __init__(self, names: Iterable[Name], known: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[Name], common_words: Iterable[str]) -> None:
         self._of_letters: dict[str, set[Name]] = defaultdict(set)
         self._of_word: dict[str, set[Name]] = defaultdict(set)
         self._of_stem: dict[str, list[tuple[list[str], Name]]] = defaultdict(list)
@@ -80,9 +80,9 @@ class LikelyDiseases:
         self._adjectives = {
             adjective: word for word in self._of_word for adjective in adjectives(word)
         }
-        known = {*known, *words, *self._of_word}
-        self._alone = Misspelt((word for word in self._of_word if len(word) >= ALONE), known)
-        self._together = Misspelt(words, known)
+        common_words = {*common_words, *words, *self._of_word}
+        self._alone = Misspelt((word for word in self._of_word if len(word) >= ALONE), common_words)
+        self._together = Misspelt(words, common_words)
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text probably names: the longest name of each, by CUI."""
@@ -120,13 +120,13 @@ class LikelyDiseases:
 class Misspelt:
     """Which of these words a word of a text can be, with typing errors or clipped.
 
-    >>> words = Misspelt(["dystrophy"], known=["atrophy"])
+    >>> words = Misspelt(["dystrophy"], common_words=["atrophy"])
     >>> words.corrections("dsytrophyy"), words.begun("dystr"), words.corrections("atrophy")
     ({'dystrophy'}, {'dystrophy'}, set())
     """
 
-    def __init__(self, words: Iterable[str], known: set[str]) -> None:
-        self._known = known
+    def __init__(self, words: Iterable[str], common_words: set[str]) -> None:
+        self._common_words = common_words
         self._typed: dict[str, set[str]] = defaultdict(set)
         self._begun: dict[str, set[str]] = defaultdict(set)
         self._stems: dict[str, frozenset[str]] = {}
@@ -140,13 +140,13 @@ class Misspelt:
         """The stems of a word, and of all words that it can be."""
         if word not in self._stems:
             meant = {word, *self.corrections(word), *self.begun(word)}
-            roots = [root for one in meant for root in normalise(one).roots]
+            roots = [root for meaning in meant for root in normalise(meaning).roots]
             self._stems[word] = frozenset(map(stem, roots))
         return self._stems[word]
 
     def corrections(self, word: str) -> set[str]:
         """The words of which this one can be a typing error."""
-        if word in self._known or len(word) < CLIPPED:
+        if word in self._common_words or len(word) < CLIPPED:
             return set()
         similar = {
             right
@@ -157,7 +157,7 @@ class Misspelt:
 
     def begun(self, word: str) -> set[str]:
         """The words that begin with this one."""
-        return set() if word in self._known else self._begun.get(word, set())
+        return set() if word in self._common_words else self._begun.get(word, set())
 
 
 def adjectives(noun: str) -> set[str]:

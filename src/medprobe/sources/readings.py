@@ -77,19 +77,17 @@ def _items(text: str) -> Iterator[str]:
     >>> [*_items("acute and chronic failure of the heart or liver")][2:]
     ['acute and chronic failure of the heart', 'acute and chronic failure of the liver']
     """
-    for found in LIST.finditer(text):
-        before = text[: found.start()]
-        for place, item in enumerate(SEPARATOR.split(found[0])):
+    for words in LIST.finditer(text):
+        before = text[: words.start()]
+        for place, item in enumerate(SEPARATOR.split(words[0])):
             belongs = not place or OF.search(before) or NUMBER.fullmatch(item)
-            for after in _after(text[found.end() :]):
+            for after in _after(text[words.end() :]):
                 yield f"{before if belongs else ''}{item}{after}"
 
 
 def _after(text: str) -> Iterator[str]:
-    """What follows a list: the text, and with one item of each list that it begins with."""
+    """What follows a list: the text, and with one item of the list that it begins with, if any."""
     yield text
     text = text.lstrip()
-    if found := LIST.match(text):
-        for item in SEPARATOR.split(found[0]):
-            for after in _after(text[found.end() :]):
-                yield f" {item}{after}"
+    if words := LIST.match(text):
+        yield from (f" {item}{text[words.end() :]}" for item in SEPARATOR.split(words[0]))
