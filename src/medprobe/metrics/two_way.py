@@ -5,6 +5,12 @@ likes an answer is right wherever it is right. A claim about a relation, and not
 alone, has to reckon with both. The variance of a mean under two crossed clusterings is the sum of
 the variances under each, less that under their intersection (Cameron, Gelbach and Miller 2011,
 section 2.2), with degrees of freedom from the smaller side.
+
+The mean of one system is dominated by an answer that most queries have, and such an answer hides
+its own deviation: the mean is close to it. So the interval of a single mean takes the variances of
+the delete-one jackknife, which recomputes the mean without each subject, answer and pair, and
+Student's t for the effective number of subjects or answers, whichever is smaller
+(MacKinnon, Nielsen and Webb 2024, section 4; `jackknife`).
 """
 
 from statistics import NormalDist
@@ -50,6 +56,62 @@ def variances(
         _squares(shares, codes) for codes in (subjects, answers, pairs)
     )
     return by_subject, np.max([by_subject, by_answer, by_subject + by_answer - by_pair], axis=0)
+
+
+class Jackknife(NamedTuple):
+    """How far means move with other subjects and answers."""
+
+    widening: np.ndarray  # of a deviation over resamples of subjects, [sums]
+    units: int  # subjects or answers, whichever are fewer
+    effective_units: float  # equally large ones that would repeat as often, of the smaller side
+
+
+def jackknife(
+    shares: np.ndarray, groups: np.ndarray, subjects: np.ndarray, answers: np.ndarray
+) -> Jackknife:
+    """Compare the delete-one variance over subjects and answers with that of resampled subjects.
+
+    Without a cluster that has the share h of a group's queries, the group's mean moves by the sum
+    of the cluster's shares over 1 - h. The variance is the sum of the squared moves. Those over
+    subjects, over answers and over their pairs are combined as in `variances` (MacKinnon, Nielsen
+    and Webb 2024, section 4). A cluster that is a whole group moves nothing.
+
+    The effective number of units is 1 / sum(w^2), where w is the weight of a unit in the mean.
+
+    Args:
+        shares: what each query adds to the sums, around the mean of its group, [queries, sums].
+        groups: what the means are averaged over, such as relations, as codes from 0. Groups count
+            alike, and so do the queries of a group.
+        subjects: the subject of each query, as codes from 0.
+        answers: its answer, as codes from 0.
+
+    Returns:
+        The root of the ratio of both variances, 1 where no subject differs, and the units.
+
+    >>> one, each = np.zeros(4, int), np.arange(4)
+    >>> shares = np.array([[1.0], [1.0], [-1.0], [-1.0]]) / 4
+    >>> jackknife(shares, one, each, np.array([0, 0, 1, 1]))
+    Jackknife(widening=array([2.82842712]), units=2, effective_units=2.0)
+    """
+    pairs = np.unique(subjects * (answers.max() + 1) + answers, return_inverse=True)[1]
+    by_subject, by_answer, by_pair = (
+        _squares(shares * _moves(codes, groups)[:, None], codes)
+        for codes in (subjects, answers, pairs)
+    )
+    both = np.max([by_subject, by_answer, by_subject + by_answer - by_pair], axis=0)
+    resampled = _squares(shares, subjects)
+    ratio = np.divide(both, resampled, out=np.ones_like(both), where=resampled > 0)
+    weights = 1 / np.bincount(groups)[groups]
+    sides = [np.bincount(codes, weights) for codes in (subjects, answers)]
+    effective = min(float(side.sum() ** 2 / (side**2).sum()) for side in sides)
+    return Jackknife(np.sqrt(ratio), min(map(len, sides)), effective)
+
+
+def _moves(codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """1 / (1 - h) for each query, where h is the share of its cluster in its group; 0 for all."""
+    cells = np.unique(codes * (groups.max() + 1) + groups, return_inverse=True)[1]
+    share = np.bincount(cells)[cells] / np.bincount(groups)[groups]
+    return np.divide(1, 1 - share, out=np.zeros(len(share)), where=share < 1)
 
 
 def _squares(shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
