@@ -1,8 +1,8 @@
 """Which systems differ by more than chance: the table of all paired tests.
 
 A system is a model under a method. What is compared: models under one method, methods under one
-model, a model with a control of its method, a system with the benchmark's baseline, which looks
-at no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
+model, a model with a control of its method, a system with the benchmark's baselines, which look at
+no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
 Each of these is a family of its own, within a benchmark, subset and metric, and Holm's correction
 is for a family: it answers one question that a reader asks.
 """
@@ -74,6 +74,7 @@ SIGNIFICANCE: Final = [
     "units_relation",  # subjects or answers, whichever are fewer
 ]
 LEVEL: Final = 0.05  # of significance
+CHANCE: Final = "chance"  # the baseline that guesses
 READINGS: Final = "readings of tables"  # what is counted
 
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
@@ -181,34 +182,52 @@ def read_tests() -> pd.DataFrame:
     return pd.read_parquet(TESTS)
 
 
-def above_prior(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Compare each method's main variant with the strongest prior of its benchmark.
+def above_baseline(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Compare each method's main variant with its strongest baseline.
 
-    A benchmark whose queries have no relations has no prior, and no entry.
+    The baselines are those of the benchmark (chance, any answer of the relation, the priors) and
+    the controls of the variant, such as the same model without the subject. The strongest is the
+    one to which the difference is smallest.
 
     Args:
         tests: the paired tests of all benchmarks, with the columns `SIGNIFICANCE`.
 
     Returns:
-        By benchmark, model and method: `difference` of the main metric on the main subset, and `p`,
-        the larger of the two corrected p. No p below .05 means: not shown to be above the prior.
+        By benchmark, model and method: `difference` of the main metric on the main subset, above 0
+        where the system is better, and `p`, the larger of the two corrected p. No p below .05
+        means: not shown to be above what is reached without looking at the subject.
     """
     numbers = {}
-    tests = tests[
-        (tests["model_b"] == BASELINE) & tests["family"].str.startswith("baseline under ")
-    ]
-    for (benchmark, model, family), rows in tests.groupby(["benchmark", "model_a", "family"]):
+    against = _against_baselines(tests)
+    for (benchmark, model, method), rows in against.groupby(["benchmark", "model", "base"]):
         metadata = Metadata.read(ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        better = metrics.catalog()[metric].better_on(subset)
         main = select(rows, metric=metric, subset=subset)
-        named = main.rename(columns={"model_a": "model", "method_a": "method"})
-        main = main.loc[select_systems(named, main_variants(named)).index]
-        row = main.loc[main["difference"].idxmin()]
-        numbers[str(benchmark), str(model), str(family).removeprefix("baseline under ")] = {
-            "difference": float(row["difference"]),
-            "p": float(row[["p_holm", "p_relation_holm"]].max()),
-        }
+        main = select_systems(main, main_variants(main))
+        if main.empty or better == "neither":
+            continue
+        gaps = main["difference"] if better == "higher" else -main["difference"]
+        p = main.loc[gaps.idxmin(), ["p_holm", "p_relation_holm"]].max()
+        names = (str(benchmark), str(model), str(method))
+        numbers[names] = {"difference": float(gaps.min()), "p": float(p)}
     return numbers
+
+
+def _against_baselines(tests: pd.DataFrame) -> pd.DataFrame:
+    """The tests of a system with a baseline or a control: the system first, as `model`, `method`.
+
+    `base` is the method without its variant.
+    """
+    sides = ["model", "method", "other", "other_method"]
+    columns = ["model_a", "method_a", "model_b", "method_b"]
+    first = tests.rename(columns=dict(zip(columns, sides, strict=True)))
+    second = tests.rename(columns=dict(zip(columns, sides[2:] + sides[:2], strict=True)))
+    both = pd.concat([first, second.assign(difference=-second["difference"])], ignore_index=True)
+    controlled, control = (both[name].map(is_control).astype(bool) for name in sides[1::2])
+    is_system = (both["model"] != BASELINE) & ~controlled
+    systems = both[is_system & ((both["other"] == BASELINE) | control)]
+    return systems.assign(base=systems["method"].str.partition(":")[0])
 
 
 def paired_tests(
@@ -251,6 +270,7 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         systems.update(split_by_variant(table, model, method))
         report_progress(1, READINGS)
+    systems |= _guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,
@@ -260,6 +280,23 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         kinds=kinds,
         contrasts=sorted(contrasts),
     )
+
+
+def _guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
+    """The baseline `chance` with what guessing reaches by metrics that say so, for every query."""
+    guessing = {
+        name: metric.guessing
+        for name, metric in metrics.catalog().items()
+        if metric.tested and metric.guessing is not None
+    }
+    chance = systems.get((BASELINE, CHANCE))
+    for rows in systems.values():
+        values = {name: value for name, value in guessing.items() if name in rows}
+        if values:
+            about = [column for column in ("cluster", "answer", "weight") if column in rows]
+            table = rows[about].assign(**values)
+            chance = table if chance is None else chance.combine_first(table)
+    return {} if chance is None else {(BASELINE, CHANCE): chance}
 
 
 def significance(

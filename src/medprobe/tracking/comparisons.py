@@ -61,21 +61,20 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     return entries
 
 
-def above_prior(single: Sequence[Result]) -> list[Result]:
-    """Add the difference to the strongest prior to results.
+def above_baseline(single: Sequence[Result]) -> list[Result]:
+    """Add the difference to the strongest baseline to results.
 
-    `above_prior` is the difference of the main metric, and `above_prior_p` the stricter corrected p
-    of its paired test.
-
-    A benchmark whose queries have no relations has no prior, and its results no such metric.
+    `above_baseline` is the difference of the main metric, and `above_baseline_p` the stricter
+    corrected p of its paired test (`significance.above_baseline`). A result that is compared with
+    no baseline has neither.
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    numbers = significance.above_prior(read_tests())
+    numbers = significance.above_baseline(read_tests())
     results = []
     for result in single:
         test = numbers.get((result.benchmark, result.model, result.method))
-        late = {"above_prior": test["difference"], "above_prior_p": test["p"]} if test else {}
+        late = {"above_baseline": test["difference"], "above_baseline_p": test["p"]} if test else {}
         results.append(replace(result, late=late))
     return results
 
