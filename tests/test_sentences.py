@@ -110,17 +110,6 @@ def test_a_difference_of_few_queries_is_marked() -> None:
     )
 
 
-def test_ties_have_no_winner() -> None:
-    swapped = [1.0, 0.0] * 10
-    same = {("one", "x"): swapped, ("other", "x"): swapped[::-1]}
-    apart = {("one", "x"): hits(9, 20), ("other", "y"): hits(9, 20), ("other", "x"): hits(2, 20)}
-    for systems in (same, apart):
-        page_results = results(
-            {key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1"
-        )
-        assert best(page_results).shared
-
-
 def test_one_model_alone_is_compared_with_nobody() -> None:
     page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
     assert not best(page_results).rivals
@@ -256,7 +245,6 @@ def test_around_a_negative_target_low_is_good() -> None:
     page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
     assert best(page_results, "understand", "negative").best["model"] == "one"
     assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
-    assert best(page_results, "understand", "target").shared
 
 
 def test_the_negative_target_separates_a_model_from_copying() -> None:

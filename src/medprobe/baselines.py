@@ -27,6 +27,7 @@ ANY_ANSWER: Final = "any_answer"
 CHANCE: Final = "chance"
 TRAIN: Final = "train"  # a further table of a benchmark, and the variant that counts its answers
 WITHOUT_SUBJECT: Final = "_without_subject"  # ends the names of accuracies without echoes
+RANKED: Final = 11  # answers: ten, and one more for where the query's own subject is left out
 TIES: Final = 5  # names behind the last that equal it, as methods list them
 
 
@@ -130,6 +131,23 @@ def _have_choice(groups: Iterable[list[Query]]) -> bool:
     return any(len({text for query in group for text in query.answers}) > 1 for group in groups)
 
 
+def baselines(tables: BenchmarkTables, cluster: str) -> dict[str, tuple[pd.DataFrame, str]]:
+    """Make all baselines of a benchmark.
+
+    Args:
+        tables: the benchmark.
+        cluster: the column whose equal values are one subject.
+
+    Returns:
+        Name -> its prediction table and the family of metrics that scores it.
+    """
+    return {
+        METHOD: (prior(tables, cluster, RANKED), "accuracy"),
+        ANY_ANSWER: (any_answer(tables, cluster), "chance"),
+        CHANCE: (chance(tables, cluster), "chance"),
+    }
+
+
 def any_answer(tables: BenchmarkTables, cluster: str) -> pd.DataFrame:
     """Expect acc@k where the distinct answers of each relation are in random order.
 
@@ -197,7 +215,13 @@ def _expected(tables: BenchmarkTables, rows: list[tuple[Query, Counter[str]]]) -
     for rank, k in enumerate(KS, start=1):
         for end, without in (("", 0), (WITHOUT_SUBJECT, numbers["own"])):
             value = chance_of_hit(numbers["right"], numbers["size"] - without, k)
-            about = {"variant": "", "replicate": "", "rank": rank, "prediction_id": "", "hit": False}
+            about = {
+                "variant": "",
+                "replicate": "",
+                "rank": rank,
+                "prediction_id": "",
+                "hit": False,
+            }
             name = f"acc_at_{k}{end}"
             parts.append(table[["query_id"]].assign(**about, prediction=name, score=value))
     return pd.concat(parts, ignore_index=True).dropna(subset="score")

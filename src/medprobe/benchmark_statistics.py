@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
@@ -58,9 +57,7 @@ def _chances(
         right[part.index] = [
             sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
         ]
-    return {
-        f"chance_at_{k}": pd.Series(chance_of_hit(right, size, k), queries.index) for k in KS
-    }
+    return {f"chance_at_{k}": pd.Series(chance_of_hit(right, size, k), queries.index) for k in KS}
 
 
 def _counts(queries: pd.DataFrame) -> dict[str, float]:

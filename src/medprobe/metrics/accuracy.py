@@ -76,7 +76,8 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
-    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`. `queries` are as `read_queries` gives them.
+    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`.
+    `queries` are as `read_queries` gives them.
 
     Raises:
         BadInput: a prediction's query is not among them.

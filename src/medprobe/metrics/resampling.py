@@ -100,15 +100,13 @@ def _round_numbers(
     units, n = counts
     bounds = np.full((2, len(metrics)), np.nan)
     is_known = np.isnan(values[1:]).mean(axis=0) <= LOST
-    for place in np.flatnonzero(is_known):
+    for place in np.flatnonzero(is_known).tolist():
         one, scales = [place], [metrics[place].scale]
         low, high = interval(
             values[0, one], values[1:, one], confidence, units[place], scales=scales
         )
         bounds[:, place] = low[0], high[0]
     several = len(replicate_values) > 1
-    deviation = (
-        replicate_values.std(axis=0, ddof=1) if several else np.full(len(metrics), np.nan)
-    )
+    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(metrics), np.nan)
     names = [metric.name for metric in metrics]
     return number_table(names, n, value=values[0], low=bounds[0], high=bounds[1], std=deviation)

@@ -126,17 +126,17 @@ class Differences:
         )
 
 
-def _controls(control: str, method: str) -> bool:
+def controls(control: str, method: str) -> bool:
     """Is it the control of this method or variant? One without subjects is that of its own variant.
 
-    >>> _controls("x:neutral-order", "x:order"), _controls("x:neutral-order", "x")
+    >>> controls("x:neutral-order", "x:order"), controls("x:neutral-order", "x")
     (True, False)
     """
     (base, _, variant), (controlled_base, _, another) = (
         control.partition(":"),
         method.partition(":"),
     )
-    if base != controlled_base or is_control(method):
+    if base != controlled_base or is_control(method) or not is_control(control):
         return False
     return not neutral.is_control(variant) or neutral.original_variant(variant) == another
 
@@ -182,6 +182,15 @@ def read_tests() -> pd.DataFrame:
     return pd.read_parquet(TESTS)
 
 
+def decisive_p(tests: pd.DataFrame) -> pd.Series:
+    """Return the corrected p that decides each test: the larger of both questions.
+
+    Args:
+        tests: the columns `p_holm` and `p_relation_holm`, NaN where a question is not asked.
+    """
+    return tests[["p_holm", "p_relation_holm"]].astype(float).max(axis=1)
+
+
 def above_baseline(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
     """Compare each method's main variant with its strongest baseline.
 
@@ -198,36 +207,49 @@ def above_baseline(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, 
         means: not shown to be above what is reached without looking at the subject.
     """
     numbers = {}
-    against = _against_baselines(tests)
-    for (benchmark, model, method), rows in against.groupby(["benchmark", "model", "base"]):
+    strongest = strongest_baselines(tests)
+    methods = strongest["method"].map(lambda name: name.partition(":")[0]).rename("base")
+    for (benchmark, model, method), rows in strongest.groupby(["benchmark", "model", methods]):
         metadata = Metadata.read(ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
-        better = metrics.catalog()[metric].better_on(subset)
         main = select(rows, metric=metric, subset=subset)
-        main = select_systems(main, main_variants(main))
-        if main.empty or better == "neither":
-            continue
-        gaps = main["difference"] if better == "higher" else -main["difference"]
-        p = main.loc[gaps.idxmin(), ["p_holm", "p_relation_holm"]].max()
-        names = (str(benchmark), str(model), str(method))
-        numbers[names] = {"difference": float(gaps.min()), "p": float(p)}
+        for row in select_systems(main, main_variants(main)).itertuples():
+            names = (str(benchmark), str(model), str(method))
+            numbers[names] = {"difference": float(row.difference), "p": float(row.p)}
     return numbers
 
 
-def _against_baselines(tests: pd.DataFrame) -> pd.DataFrame:
-    """The tests of a system with a baseline or a control: the system first, as `model`, `method`.
+def strongest_baselines(tests: pd.DataFrame) -> pd.DataFrame:
+    """Find the strongest baseline of each system: the one to which its difference is smallest.
 
-    `base` is the method without its variant.
+    Args:
+        tests: paired tests, with the columns `SIGNIFICANCE`.
+
+    Returns:
+        A row per benchmark, subset, metric, model and method, with the name of the `baseline`, the
+        `difference`, above 0 where the system is better, `p`, the larger of both questions, and
+        `n`. A metric without a better direction has none.
     """
-    sides = ["model", "method", "other", "other_method"]
+    sides = ["model", "method", "other", "baseline"]
     columns = ["model_a", "method_a", "model_b", "method_b"]
     first = tests.rename(columns=dict(zip(columns, sides, strict=True)))
     second = tests.rename(columns=dict(zip(columns, sides[2:] + sides[:2], strict=True)))
     both = pd.concat([first, second.assign(difference=-second["difference"])], ignore_index=True)
     controlled, control = (both[name].map(is_control).astype(bool) for name in sides[1::2])
     is_system = (both["model"] != BASELINE) & ~controlled
-    systems = both[is_system & ((both["other"] == BASELINE) | control)]
-    return systems.assign(base=systems["method"].str.partition(":")[0])
+    rows = both[is_system & ((both["other"] == BASELINE) | control)]
+    keys = ["benchmark", "subset", "metric", "model", "method"]
+    if rows.empty:
+        return pd.DataFrame(columns=[*keys, "baseline", "difference", "p", "n"], dtype=str)
+    catalog = metrics.catalog()
+    signs = [
+        {"higher": 1, "lower": -1, "neither": 0}[catalog[metric].better_on(subset)]
+        for metric, subset in zip(rows["metric"], rows["subset"], strict=True)
+    ]
+    rows = rows.assign(difference=rows["difference"] * signs, p=decisive_p(rows))
+    rows = rows[np.array(signs) != 0]
+    places = rows.groupby(keys)["difference"].idxmin()
+    return rows.loc[places, [*keys, "baseline", "difference", "p", "n"]]
 
 
 def paired_tests(
@@ -270,7 +292,7 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         systems.update(split_by_variant(table, model, method))
         report_progress(1, READINGS)
-    systems |= _guesses(systems)
+    systems |= guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,
@@ -282,8 +304,13 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
     )
 
 
-def _guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
-    """The baseline `chance` with what guessing reaches by metrics that say so, for every query."""
+def guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
+    """Return the baseline `chance` with what guessing reaches by metrics that say so.
+
+    Args:
+        systems: the rows of each system, averaged by `average_by_query`. Chance has the queries of
+            those that have such a metric.
+    """
     guessing = {
         name: metric.guessing
         for name, metric in metrics.catalog().items()
@@ -420,7 +447,7 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
     'controls under x'
     >>> pair_systems(("m", "x:neutral-order"), ("m", "x:confidence"))
     >>> pair_systems(("baseline", "prior"), ("m", "x"))
-    SystemPair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
+    SystemPair(family='prior under x', a=('m', 'x'), b=('baseline', 'prior'))
     """
     (model, method), (other, another) = a, b
     if sweep(method) or sweep(another):
@@ -429,10 +456,10 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
         system, baseline = (b, a) if model == BASELINE else (a, b)
         if model == other or is_control(system[1]):
             return None
-        return SystemPair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
+        return SystemPair(f"{baseline[1]} under {system[1].partition(':')[0]}", system, baseline)
     if is_control(method) or is_control(another):
         control, probed_method = (method, another) if is_control(method) else (another, method)
-        same = model == other and _controls(control, probed_method)
+        same = model == other and controls(control, probed_method)
         return (
             SystemPair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
         )

@@ -72,9 +72,10 @@ def jackknife(
     """Compare the delete-one variance over subjects and answers with that of resampled subjects.
 
     Without a cluster that has the share h of a group's queries, the group's mean moves by the sum
-    of the cluster's shares over 1 - h. The variance is the sum of the squared moves. Those over
-    subjects, over answers and over their pairs are combined as in `variances` (MacKinnon, Nielsen
-    and Webb 2024, section 4). A cluster that is a whole group moves nothing.
+    of the cluster's shares over 1 - h. The variance over n clusters is (n - 1) / n times the sum of
+    the squared moves. Those over subjects, over answers and over their pairs are combined as in
+    `variances` (MacKinnon, Nielsen and Webb 2024, section 4). A cluster that is a whole group moves
+    nothing.
 
     The effective number of units is 1 / sum(w^2), where w is the weight of a unit in the mean.
 
@@ -91,11 +92,11 @@ def jackknife(
     >>> one, each = np.zeros(4, int), np.arange(4)
     >>> shares = np.array([[1.0], [1.0], [-1.0], [-1.0]]) / 4
     >>> jackknife(shares, one, each, np.array([0, 0, 1, 1]))
-    Jackknife(widening=array([2.82842712]), units=2, effective_units=2.0)
+    Jackknife(widening=array([2.]), units=2, effective_units=2.0)
     """
     pairs = np.unique(subjects * (answers.max() + 1) + answers, return_inverse=True)[1]
     by_subject, by_answer, by_pair = (
-        _squares(shares * _moves(codes, groups)[:, None], codes)
+        _squares(shares * _moves(codes, groups)[:, None], codes) * codes.max() / (codes.max() + 1)
         for codes in (subjects, answers, pairs)
     )
     both = np.max([by_subject, by_answer, by_subject + by_answer - by_pair], axis=0)

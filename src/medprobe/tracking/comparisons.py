@@ -32,7 +32,7 @@ from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
 
 TEMPLATE_FREE: Final = "Filled templates against natural sentences: do they measure the same?"
-LOGGED: Final = ("difference", "p_holm")
+LOGGED: Final = ("difference", "p")  # p is the one that decides: the larger of both questions
 
 
 def results(single: Sequence[Result], params: Params) -> list[Result]:
@@ -106,6 +106,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     metrics: dict[str, float] = {}
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])
+    main = main.assign(p=significance.decisive_p(main))
     for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
         place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}

@@ -17,9 +17,9 @@ TABLE_METRICS: Final = (
 )
 CAPTION: Final = (
     "By each signal of how sure a system is; micro means with intervals. In random order the AUROC "
-    "is 50, the surest queries are right as often as all of them, and the gains are 0. Fewer than "
-    f"{FEWEST} right or {FEWEST} wrong answers have no AUROC, and their gains have no interval. The "
-    "largest gain is first."
+    "is 50, the surest queries are right as often as all of them, and the gains are 0. Systems "
+    f"with fewer than {FEWEST} right or {FEWEST} wrong answers have no AUROC, and their gains have "
+    "no interval. The largest gain is first."
 )
 
 
@@ -65,10 +65,10 @@ def _summarise(rows: pd.DataFrame) -> str:
     numbers = rows[same].set_index("metric")["value"]
     half, whole = (format_value(name, numbers[name]) for name in ("right_at_50", "right_at_100"))
     return (
-        f"Of {total}, {len(helpful)} gain{'s' if len(helpful) == 1 else ''}: the interval of "
-        f"the gain is above 0.{reverse} The "
-        f"largest gain is that of {best['model']} ({best['method']}) by {best['signal']}: {half} of "
-        f"its surest half of answers are right, and {whole} of all."
+        f"Of {total}, {len(helpful)} gain{'s' if len(helpful) == 1 else ''}: the interval of the "
+        f"gain is above 0.{reverse} The largest gain is that of {best['model']} "
+        f"({best['method']}) by {best['signal']}: {half} of its surest half of answers are right, "
+        f"and {whole} of all."
     )
 
 
