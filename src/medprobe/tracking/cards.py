@@ -87,8 +87,8 @@ def _section(file: ResultsFile, name: str, results: list[ResultRecord]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     if len(baseline):
         lines.append(
-            "\nThe baseline is the strongest of chance, any answer of the relation, and the answers "
-            "that are commonest for other subjects."
+            "\nThe baseline is the strongest of chance, any answer of the relation, and the "
+            "answers that are commonest for other subjects."
         )
     return "\n".join(lines)
 
