@@ -104,7 +104,7 @@ def interval(
     *,
     scales: Sequence[Scale] | None = None,
     widening: np.ndarray | None = None,
-    effective_units: float | None = None,
+    freedom: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of each metric, from its values over resamples.
 
@@ -123,8 +123,7 @@ def interval(
         scales: the scale of each metric; all are shares where none are given.
         widening: what each deviation over resamples is multiplied with, [metrics]; by default the
             root of units / (units - 1).
-        effective_units: as many equally large units would weigh as the units do. Student's t has
-            one degree of freedom less, and at least one; `units` by default.
+        freedom: degrees of freedom of Student's t; by default units - 1.
 
     Returns:
         Lower bounds and upper bounds, [metrics]; NaN for fewer than three units, and where no
@@ -133,8 +132,7 @@ def interval(
     bounds = np.full((2, len(estimate)), np.nan)
     if units < FEWEST:
         return bounds[0], bounds[1]
-    freedom = max(1.0, (effective_units or units) - 1)
-    t = float(stdtrit(freedom, (1 + confidence) / 2))
+    t = float(stdtrit(freedom or units - 1, (1 + confidence) / 2))
     scales = scales or ["share"] * len(estimate)
     if widening is None:
         widening = np.full(len(estimate), np.sqrt(units / (units - 1)))

@@ -127,7 +127,7 @@ def _means(
             spread.units,
             scales=[scales.get(metric, "share") for metric in metrics],
             widening=spread.widening,
-            effective_units=spread.effective_units,
+            freedom=spread.freedom,
         )
         return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
 
@@ -188,7 +188,8 @@ def _jackknife(
         centre = by_keys[metrics].transform("mean").to_numpy(float)
     size = np.bincount(groups)[groups][:, None]
     shares = np.where(np.isnan(numbers), 0.0, numbers - centre) / size
-    return jackknife(shares, groups, subjects, answers)
+    relations = pd.factorize(rows["relation"])[0]
+    return jackknife(shares, groups, relations, subjects, answers)
 
 
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:
