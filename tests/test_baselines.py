@@ -14,7 +14,9 @@ from medprobe import baselines
 from medprobe.benchmark_statistics import statistics, weak_relations
 from medprobe.benchmarks import find
 from medprobe.core.commonest import has_common_answer
+from medprobe.core.params import ScoreParams
 from medprobe.core.tables import BenchmarkTables
+from medprobe.metrics.significance import significance, strongest_baselines
 
 HALF, OTHER = (
     [name for name, half in sorted(baselines.halves("abcd").items()) if half == side]
@@ -137,6 +139,35 @@ def test_a_train_split_has_a_variant_of_its_own() -> None:
 
 def test_a_benchmark_of_single_answers_has_no_prior() -> None:
     assert baselines.prior(tables([("a", ["pain"]), ("b", ["pain"])]), "subject_id", 10).empty
+
+
+def test_the_strongest_of_all_baselines_and_controls_decides() -> None:
+    """The model is far above the prior and chance, and a little below its control."""
+    queries = [f"q{number}" for number in range(40)]
+    index = pd.MultiIndex.from_product([["full"], queries], names=["subset", "query_id"])
+    about = pd.DataFrame({"cluster": queries, "answer": queries, "weight": 1.0}, index)
+    right = {
+        ("m", "x"): 20,
+        ("m", "x:neutral"): 21,
+        ("m", "x:original"): 2,  # another variant, and no control
+        ("baseline", "prior"): 0,
+        ("baseline", "chance"): 1,
+    }
+    systems = {
+        system: about.assign(acc_at_1=[float(number < count) for number in range(40)])
+        for system, count in right.items()
+    }
+    tests = significance(systems, "b", ScoreParams(bootstrap=20), 0)
+    strongest = strongest_baselines(tests).set_index("method")
+    assert strongest.loc["x", "baseline"] == "x:neutral"
+    assert strongest.loc["x", "difference"] == pytest.approx(-1 / 40)
+    assert strongest.loc["x", "p"] > 0.05
+    del systems["m", "x:neutral"]
+    row = strongest_baselines(significance(systems, "b", ScoreParams(bootstrap=20), 0))
+    row = row.set_index("method").loc["x"]
+    assert (row["baseline"], row["difference"]) == ("chance", pytest.approx(19 / 40))
+    assert row["p"] < 0.001
+    assert [*strongest_baselines(tests.head(0))["p"]] == []
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
