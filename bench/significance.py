@@ -17,8 +17,9 @@ and answer of each query from its `medlama-released`. The tables:
    released files has, and no names.
 3. How often single intervals hold the true value (`bench/coverage.py`).
 4. The same on MedLAMA's structure, where a model's skill differs by subject and by answer.
-5. How often a model that knows nothing of the subjects is above its strongest baseline.
-6. Intervals where a method is run several times (seeds, sentence sets): drawing clusters alone, and
+5. How often intervals of trust hold the truth where few answers are right.
+6. How often a model that knows nothing of the subjects is above its strongest baseline.
+7. Intervals where a method is run several times (seeds, sentence sets): drawing clusters alone, and
    replicates too.
 """
 
@@ -48,7 +49,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
 )
 from medprobe.library.probing import pair
-from medprobe.metrics import Scoring
+from medprobe.metrics import Scoring, trust
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,
@@ -266,6 +267,41 @@ def single_on_medlama(
     }
 
 
+TRUSTED: Final = (  # queries, accuracy
+    *((40, 0.05), (40, 0.1), (216, 0.014), (216, 0.05), (216, 0.3), (216, 0.97)),
+)
+
+
+def trusted(queries: int, accuracy: float, simulations: int) -> dict[str, Any]:
+    """How often intervals of trust hold the truth, if surer queries are right more often."""
+    draw = np.random.default_rng([8, queries, round(1000 * accuracy)])
+    scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
+
+    def sample(size: int) -> pd.DataFrame:
+        names, sure = np.arange(size).astype(str), draw.normal(size=size)
+        right = sure + draw.normal(size=size) > norm.ppf(1 - accuracy) * np.sqrt(2)
+        rows = pd.DataFrame({"query_id": names, "cluster": names, "sure": sure})
+        return rows.assign(relation="r", replicate="", right=right.astype(float))
+
+    population = sample(400_000)
+    names = [metric.name for metric in trust.Trust.METRICS]
+    values = trust.estimate(population, np.ones((1, len(population))))[0]
+    truth = dict(zip(names, values, strict=False))
+    holds: dict[str, list[bool]] = {
+        name: [] for name in ("trust_auroc", "right_at_20", "right_at_50_gain", "risk_area_gain")
+    }
+    for _ in range(simulations):
+        numbers = trust.summarise(sample(queries), scoring)["micro"]
+        for name, results in holds.items():
+            if "low" in numbers[name]:
+                results.append(numbers[name]["low"] <= truth[name] <= numbers[name]["high"])
+    shares = {
+        name: float(np.mean(results)) if results else np.nan for name, results in holds.items()
+    }
+    with_auroc = len(holds["trust_auroc"]) / simulations
+    return {"queries": queries, "right": f"{accuracy:.1%}", "have AUROC": with_auroc, **shares}
+
+
 WORLDS: Final = tuple(product(("evenly frequent", "skewed"), ("guesses", "one order", "usual")))
 
 
@@ -370,7 +406,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=400)
-    parser.add_argument("--table", type=int, choices=range(1, 7), help="one table; default: all")
+    parser.add_argument("--table", type=int, choices=range(1, 8), help="one table; default: all")
     arguments = parser.parse_args()
     size = arguments.simulations
     tables = {
@@ -378,8 +414,9 @@ def main() -> None:
         2: lambda: print_table([on_medlama(*skills, size) for skills in SKILLS], 2),
         3: lambda: print_coverage([row for case in coverage.CASES for row in case(size)]),
         4: lambda: print_table([single_on_medlama(*case, size) for case in ABILITIES], 3),
-        5: lambda: print_table([untaught(*world, size) for world in WORLDS], 2),
-        6: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
+        5: lambda: print_table([trusted(*case, size) for case in TRUSTED], 2),
+        6: lambda: print_table([untaught(*world, size) for world in WORLDS], 2),
+        7: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
     }
     for number, print_rows in tables.items():
         if arguments.table in (None, number):

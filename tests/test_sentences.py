@@ -124,10 +124,10 @@ def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
         line for part in differences.section(page_results, "facts") for line in lines(part)
     )
     assert "| full | models under one method | 1 | 0 |" in text
-    shown = p_value(test["p_relation_holm"]).removeprefix("p = ")
-    assert f"| {shown} | no |" in text
+    text_of_p = p_value(test["p_relation_holm"]).removeprefix("p = ")
+    assert f"| {text_of_p} | no |" in text
     entry = standings.table("", [("", best(page_results))])
-    assert f"{MARK} (p = {shown})" in "".join(lines(entry))
+    assert f"{MARK} (p = {text_of_p})" in "".join(lines(entry))
 
 
 def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:

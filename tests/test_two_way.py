@@ -163,9 +163,9 @@ def test_the_jackknife_is_that_of_means_computed_again(columns: list[np.ndarray]
     relations = pd.factorize(relations)[0]
     groups = [np.flatnonzero(relations == group) for group in range(relations.max() + 1)]
 
-    def mean(kept: np.ndarray) -> float:
+    def mean(mask: np.ndarray) -> float:
         """The mean over relations; one that is deleted whole keeps its mean."""
-        parts = [group[kept[group]] if kept[group].any() else group for group in groups]
+        parts = [group[mask[group]] if mask[group].any() else group for group in groups]
         return float(np.mean([hits[part].mean() for part in parts]))
 
     def variance(codes: np.ndarray) -> float:

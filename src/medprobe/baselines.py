@@ -202,18 +202,20 @@ def _expected(tables: BenchmarkTables, rows: list[tuple[Query, Counter[str]]]) -
     """
     normalise = find_rule(tables.normalise)
     subjects = dict(zip(tables.queries["query_id"], tables.queries["subject"], strict=True))
-    ids, right, size, own = [], [], [], []
+    ids, right, size, echoes = [], [], [], []
     for query, names in rows:
         subject = normalise(subjects[query.id])
         ids.append(query.id)
         right.append(sum(names[text] for text in query.answers))
         size.append(names.total())
-        own.append(0 if subject in query.answers else names[subject])
-    table = pd.DataFrame({"query_id": ids, "right": right, "size": size, "own": own}, dtype=object)
-    numbers = table[["right", "size", "own"]].astype(float)
+        echoes.append(0 if subject in query.answers else names[subject])
+    table = pd.DataFrame(
+        {"query_id": ids, "right": right, "size": size, "echoes": echoes}, dtype=object
+    )
+    numbers = table[["right", "size", "echoes"]].astype(float)
     parts = []
     for rank, k in enumerate(KS, start=1):
-        for end, without in (("", 0), (WITHOUT_SUBJECT, numbers["own"])):
+        for end, without in (("", 0), (WITHOUT_SUBJECT, numbers["echoes"])):
             value = chance_of_hit(numbers["right"], numbers["size"] - without, k)
             about = {
                 "variant": "",

@@ -168,8 +168,8 @@ def run(
     rows = rows[rows["relation"].isin(MEANS)]
     references = baselines(tables, metadata.cluster) if metadata.ranks_answers else {}
     references = {key: value for key, value in references.items() if len(value[0])}
-    own = pair(predictions, tables, prober.METRIC, scoring)
-    systems = split_by_variant(own, name, "main")
+    values = pair(predictions, tables, prober.METRIC, scoring)
+    systems = split_by_variant(values, name, "main")
     for reference, (table, family) in references.items():
         rows_of = pair(table, tables, family, scoring)
         systems |= split_by_variant(rows_of, BASELINE, reference)

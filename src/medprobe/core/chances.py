@@ -28,8 +28,8 @@ def chance_of_hit(right: np.ndarray, size: np.ndarray, k: int) -> np.ndarray:
     right, size = np.asarray(right, float), np.asarray(size, float)
     missed = np.ones(len(size))
     for drawn in range(k):
-        left = np.where(size > drawn, size - drawn, 1.0)
-        missed *= np.where(size > drawn, (size - right - drawn).clip(0) / left, 1.0)
+        remaining = np.where(size > drawn, size - drawn, 1.0)
+        missed *= np.where(size > drawn, (size - right - drawn).clip(0) / remaining, 1.0)
     return np.where(size > 0, 1 - missed, np.nan)
 
 

@@ -29,7 +29,9 @@ _TIED: Final = "expected acc@k where equal scores are drawn in random order"
 _MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
 _AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
 _BY_ANSWER: Final = "mean over the answers of a relation of the mean over each one's queries"
-_LEFT: Final = "acc@k where the query's own subject is not ranked, as a prior does not name it"
+_NOT_RANKED: Final = (
+    "acc@k where the query's own subject is not ranked, as a prior does not name it"
+)
 _SHARE: Final = ("higher", 0.0, 1.0)
 WITHOUT: Final = "_without_subject"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
@@ -47,9 +49,13 @@ class Accuracy(Scorer):
         Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_1_by_answer", "acc@1 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
         Metric("acc_at_10_by_answer", "acc@10 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
-        Metric(f"acc_at_1{WITHOUT}", "acc@1, own subject left out", *_SHARE, _LEFT, tested=True),
-        Metric(f"acc_at_5{WITHOUT}", "acc@5, own subject left out", *_SHARE, _LEFT),
-        Metric(f"acc_at_10{WITHOUT}", "acc@10, own subject left out", *_SHARE, _LEFT, tested=True),
+        Metric(
+            f"acc_at_1{WITHOUT}", "acc@1, own subject left out", *_SHARE, _NOT_RANKED, tested=True
+        ),
+        Metric(f"acc_at_5{WITHOUT}", "acc@5, own subject left out", *_SHARE, _NOT_RANKED),
+        Metric(
+            f"acc_at_10{WITHOUT}", "acc@10, own subject left out", *_SHARE, _NOT_RANKED, tested=True
+        ),
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
@@ -141,9 +147,11 @@ def _values_of_run(
 def _echoes(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.Series:
     """Whether each prediction is its query's own subject, by name or id, and not right."""
     subjects = queries.set_index("query_id")[["subject", "subject_id"]]
-    own = subjects.loc[predictions["query_id"]].set_index(predictions.index)
-    is_named = predictions["prediction"] == own["subject"]
-    is_same = (predictions["prediction_id"] == own["subject_id"]) & (own["subject_id"] != "")
+    subject = subjects.loc[predictions["query_id"]].set_index(predictions.index)
+    is_named = predictions["prediction"] == subject["subject"]
+    is_same = (predictions["prediction_id"] == subject["subject_id"]) & (
+        subject["subject_id"] != ""
+    )
     return (is_named | is_same) & ~predictions["hit"].astype(bool)
 
 

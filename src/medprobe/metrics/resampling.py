@@ -101,9 +101,9 @@ def _round_numbers(
     bounds = np.full((2, len(metrics)), np.nan)
     is_known = np.isnan(values[1:]).mean(axis=0) <= LOST
     for place in np.flatnonzero(is_known).tolist():
-        one, scales = [place], [metrics[place].scale]
+        column, scales = [place], [metrics[place].scale]
         low, high = interval(
-            values[0, one], values[1:, one], confidence, units[place], scales=scales
+            values[0, column], values[1:, column], confidence, units[place], scales=scales
         )
         bounds[:, place] = low[0], high[0]
     several = len(replicate_values) > 1

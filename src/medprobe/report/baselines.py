@@ -52,8 +52,11 @@ def baselines(results: Results, system: pd.Series) -> list[Baseline]:
     lower = metric(name).better_on(subset) == "lower"
     keys = {"benchmark": benchmark, "subset": subset, "relation": "macro", "metric": name}
     rows = results.rows(**keys, model=system["model"])
-    own = [controls(str(method), str(system["method"])) for method in rows["method"]]
-    compared = [*select(results.priors, **keys).to_dict("records"), *rows[own].to_dict("records")]
+    is_control = [controls(str(method), str(system["method"])) for method in rows["method"]]
+    compared = [
+        *select(results.priors, **keys).to_dict("records"),
+        *rows[is_control].to_dict("records"),
+    ]
     guess = chance(results, benchmark, subset, name)
     if guess is not None and not any(_is_chance(row) for row in compared):
         compared.append({"model": BASELINE, "method": CHANCE, "value": guess})

@@ -140,8 +140,8 @@ def _without_echo(results: Results, entry: Standing) -> Iterator[Line]:
         if strongest_baseline is None or abs(row["value"] - entry.best["value"]) < SLIGHT:
             continue
         gap = float(row["value"] - strongest_baseline.value)
-        known = f"{strongest_baseline.name} {format_value(name, strongest_baseline.value)}"
-        note = f"own subject not ranked;\nstrongest baseline: {known}"
+        baseline = f"{strongest_baseline.name} {format_value(name, strongest_baseline.value)}"
+        note = f"own subject not ranked;\nstrongest baseline: {baseline}"
         yield [
             Cell("Is it knowledge, without that?", note=note),
             standings.value(name, row),

@@ -113,7 +113,7 @@ def describe_interval(results: Results, benchmark: str, name: str) -> str:
     """Say what the intervals of a metric are, such as `95 % Wilson intervals over diseases`."""
     scale = {"share": "Wilson ", "log": "t-", "plain": "t-"}[metric(name).scale]
     of = " of the logarithm" if metric(name).logarithmic else ""
-    families = [{known.name for known in find(family).METRICS} for family in TWO_WAY]
+    families = [{entry.name for entry in find(family).METRICS} for family in TWO_WAY]
     if name.endswith("_by_answer"):
         over = "over answers"
     elif any(name in family for family in families):
