@@ -158,6 +158,7 @@ def run(
     """
     model = _model(name, params)
     tables, metadata = _tables_of(benchmark, prompts, params)
+    references = baselines(tables, metadata.cluster) if metadata.ranks_answers else {}
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
@@ -166,7 +167,9 @@ def run(
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
-    references = baselines(tables, metadata.cluster) if metadata.ranks_answers else {}
+    for reference, (table, family) in references.items():  # of all queries, not only of those drawn
+        is_drawn = table["query_id"].isin(tables.queries["query_id"])
+        references[reference] = (table[is_drawn], family)
     references = {key: value for key, value in references.items() if len(value[0])}
     values = pair(predictions, tables, prober.METRIC, scoring)
     systems = split_by_variant(values, name, "main")
