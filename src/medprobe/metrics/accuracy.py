@@ -149,9 +149,8 @@ def _echoes(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.Series:
     subjects = queries.set_index("query_id")[["subject", "subject_id"]]
     subject = subjects.loc[predictions["query_id"]].set_index(predictions.index)
     is_named = predictions["prediction"] == subject["subject"]
-    is_same = (predictions["prediction_id"] == subject["subject_id"]) & (
-        subject["subject_id"] != ""
-    )
+    ids = predictions.get("prediction_id", pd.Series("", predictions.index))  # not read by all
+    is_same = (ids == subject["subject_id"]) & (ids != "")
     return (is_named | is_same) & ~predictions["hit"].astype(bool)
 
 
