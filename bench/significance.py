@@ -5,7 +5,9 @@
 
 Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
 models share, and with a skill of each model for each cluster, so that differences of two models run
-together within clusters. The tables:
+together within clusters. If
+`MEDPROBE_RELEASED_DATA` names the folder of released files, tables 2 and 4 take relation, subject
+and answer of each query from its `medlama-released`. The tables:
 
 1. Paired tests between 16 models. First no model knows more than another: every difference that is
    called significant is a false alarm. Then eight models know more, by just the smallest difference
@@ -14,14 +16,20 @@ together within clusters. The tables:
    the relation. `medlama_structure.csv` has how many queries each answer and each subject of the
    released files has, and no names.
 3. How often single intervals hold the true value (`bench/coverage.py`).
-4. The same where a method is run several times (seeds, sentence sets): drawing clusters alone, and
+4. The same on MedLAMA's structure, where a model's skill differs by subject and by answer.
+5. How often intervals of trust hold the truth where few answers are right.
+6. How often a model that knows nothing of the subjects is above its strongest baseline.
+7. Intervals where a method is run several times (seeds, sentence sets): drawing clusters alone, and
    replicates too.
 """
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -29,14 +37,26 @@ import pandas as pd
 from scipy.stats import norm
 
 from bench import coverage
+from medprobe.baselines import baselines
+from medprobe.benchmarks import find as find_builder
+from medprobe.core.commonest import answer_keys
 from medprobe.core.params import ScoreParams
-from medprobe.metrics import Scoring
+from medprobe.core.tables import (
+    BASELINE,
+    CANDIDATE_COLUMNS,
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+)
+from medprobe.library.probing import pair
+from medprobe.metrics import Scoring, trust
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,
     permutation,
     smallest_difference,
 )
+from medprobe.metrics.significance import significance, split_by_variant, strongest_baselines
 from medprobe.metrics.summary import summarise
 from medprobe.metrics.two_way import paired_test
 
@@ -119,11 +139,34 @@ SKILLS: Final = ((0.0, 0.0), (0.6, 0.0), (0.6, 0.3), (0.6, 0.6))  # by subject, 
 RARE: Final = 0.05  # accuracy on MedLAMA, about that of the published models
 
 
-def medlama(draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The relation, subject and answer of each query of a benchmark like the released MedLAMA.
+RELEASED: Final = Path(os.environ.get("MEDPROBE_RELEASED_DATA", ""), "medlama-released")
 
-    Each answer has as many queries as there; each subject too, in whatever relations chance gives.
+
+@cache
+def released() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The relation, subject and answer of each query of the released MedLAMA, as codes."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "medlama").mkdir()
+        for path in [*RELEASED.glob("2021AA/*.csv"), RELEASED / "prompts.csv"]:
+            Path(folder, "medlama", path.name).symlink_to(path.resolve())
+        builder = find_builder("medlama_released")
+        queries = builder.build(Path(folder), builder.settings(), 2021).queries
+    queries = queries[queries["subset"] == "full"]
+    answers = queries["relation"] + " " + answer_keys(queries).str[0]
+    relation, subject, answer = (
+        pd.factorize(column)[0] for column in (queries["relation"], queries["subject_id"], answers)
+    )
+    return relation, subject, answer
+
+
+def medlama(draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The relation, subject and answer of each query of the released MedLAMA, or of one like it.
+
+    Without the released files, each answer has as many queries as there; each subject too, in
+    whatever relations chance gives.
     """
+    if RELEASED.is_dir():
+        return released()
     counts = pd.read_csv(STRUCTURE, keep_default_na=False)
     of_answers = counts[counts["unit"] == "answers"]
     sizes = np.repeat(of_answers["queries"], of_answers["units"])
@@ -182,6 +225,154 @@ def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[st
     return row | {name: float(np.mean(values)) for name, values in numbers.items()}
 
 
+ABILITIES: Final = (  # accuracy, skill by subject, by answer
+    *((0.25, 0.0, 0.0), (0.05, 0.6, 0.6), (0.05, 0.8, 0.8), (0.25, 0.8, 0.8)),
+)
+
+
+def single_on_medlama(
+    accuracy: float, by_subject: float, by_answer: float, simulations: int
+) -> dict[str, float]:
+    """How often intervals of one model's accuracy hold it, on MedLAMA's structure."""
+    draw = np.random.default_rng([6, *(round(100 * x) for x in (accuracy, by_subject, by_answer))])
+    relations, subjects, answers = medlama(draw)
+    scoring = Scoring(ScoreParams(bootstrap=200, confidence=1 - LEVEL), seed=0)
+    spread = np.sqrt(1 + QUERY**2 + CLUSTER**2 + by_subject**2 + by_answer**2)
+    by_units = np.sqrt(CLUSTER**2 + by_subject**2)
+    names = np.arange(len(subjects)).astype(str)
+    keys = {"variant": "", "replicate": "", "query_id": names, "subset": "full"}
+    units = {"relation": relations, "cluster": subjects, "answer": answers}
+    rows = pd.DataFrame({**keys, **units})
+    holds: dict[str, list[bool]] = {}
+    for _ in range(simulations):
+        level = (
+            norm.ppf(accuracy) * spread + by_units * draw.normal(size=subjects.max() + 1)[subjects]
+        )
+        level += by_answer * draw.normal(size=answers.max() + 1)[answers]
+        level += np.sqrt(1 + QUERY**2) * draw.normal(size=len(level))
+        table = summarise(rows.assign(hit=(level > 0).astype(float)), scoring)["default"]["full"]
+        for name, numbers in table.items():
+            low, high = (numbers["hit"].get(edge, np.nan) for edge in ("low", "high"))
+            holds.setdefault(name, []).append(low <= accuracy <= high)
+    shares = {name: float(np.mean(results)) for name, results in holds.items()}
+    by_relation = [share for name, share in shares.items() if name not in ("macro", "micro")]
+    return {
+        "accuracy": accuracy,
+        "skill by subject": by_subject,
+        "skill by answer": by_answer,
+        "macro": shares["macro"],
+        "micro": shares["micro"],
+        "mean relation": float(np.mean(by_relation)),
+        "worst relation": min(by_relation),
+    }
+
+
+TRUSTED: Final = (  # queries, accuracy
+    *((40, 0.1), (216, 0.014), (216, 0.05), (216, 0.3), (216, 0.97)),
+)
+
+
+def trusted(queries: int, accuracy: float, simulations: int) -> dict[str, Any]:
+    """How often intervals of trust hold the truth, if surer queries are right more often."""
+    draw = np.random.default_rng([8, queries, round(1000 * accuracy)])
+    scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
+
+    def sample(size: int) -> pd.DataFrame:
+        names, sure = np.arange(size).astype(str), draw.normal(size=size)
+        right = sure + draw.normal(size=size) > norm.ppf(1 - accuracy) * np.sqrt(2)
+        rows = pd.DataFrame({"query_id": names, "cluster": names, "sure": sure})
+        return rows.assign(relation="r", replicate="", right=right.astype(float))
+
+    population = sample(400_000)
+    names = [metric.name for metric in trust.Trust.METRICS]
+    values = trust.estimate(population, np.ones((1, len(population))))[0]
+    truth = dict(zip(names, values, strict=False))
+    holds: dict[str, list[bool]] = {
+        name: [] for name in ("trust_auroc", "right_at_20", "right_at_50_gain", "risk_area_gain")
+    }
+    for _ in range(simulations):
+        numbers = trust.summarise(sample(queries), scoring)["micro"]
+        for name, results in holds.items():
+            if "low" in numbers[name]:
+                results.append(numbers[name]["low"] <= truth[name] <= numbers[name]["high"])
+    shares = {
+        name: float(np.mean(results)) if results else np.nan for name, results in holds.items()
+    }
+    with_auroc = len(holds["trust_auroc"]) / simulations
+    return {"queries": queries, "right": f"{accuracy:.1%}", "have AUROC": with_auroc, **shares}
+
+
+WORLDS: Final = tuple(product(("evenly frequent", "skewed"), ("guesses", "one order", "usual")))
+
+
+def untaught(answers: str, order: str, simulations: int) -> dict[str, Any]:
+    """How often a model that looks at no subject is above its strongest baseline.
+
+    A world has six relations of 36 queries with 18 answers or so. The model ranks the answers of a
+    relation in an order for each query (`guesses`), in one order that has nothing to do with their
+    frequency, or by the frequency that they have in the population (`usual`).
+    """
+    draw = np.random.default_rng([7, *map(ord, answers[:2] + order[:2])])
+    params = ScoreParams(bootstrap=50, confidence=1 - LEVEL)
+    scoring = Scoring(params, seed=0, cluster="subject_id")
+    above: dict[str, list[bool]] = {}
+    for _ in range(simulations):
+        tables, frequency = _world(answers, draw)
+        ranked = _rank(tables, frequency, order, draw)
+        systems = split_by_variant(pair(ranked, tables, "accuracy", scoring), "m", "x")
+        for name, (table, family) in baselines(tables, "subject_id").items():
+            systems |= split_by_variant(pair(table, tables, family, scoring), BASELINE, name)
+        strongest = strongest_baselines(significance(systems, "", params, 0)).set_index("metric")
+        for metric in ("acc_at_1", "acc_at_10"):
+            row = strongest.loc[metric]
+            above.setdefault(metric, []).append(row["difference"] > 0 and row["p"] < LEVEL)
+    shares = {f"above at {metric}": float(np.mean(results)) for metric, results in above.items()}
+    return {"answers": answers, "order": order, **shares}
+
+
+def _world(answers: str, draw: np.random.Generator) -> tuple[BenchmarkTables, dict[str, float]]:
+    """Queries of six relations, and how frequent each answer is in the population."""
+    rows, frequency = [], {}
+    for relation in "abcdef":
+        weights = np.ones(18) if answers == "evenly frequent" else 1 / np.arange(1, 19)
+        names = [f"{relation} {number}" for number in range(18)]
+        frequency |= dict(zip(names, weights, strict=True))
+        drawn = (
+            draw.permutation(np.repeat(names, 2))
+            if answers == "evenly frequent"
+            else draw.choice(names, 36, p=weights / weights.sum())
+        )
+        for number, name in enumerate(drawn):
+            subject = f"{relation}{number}"
+            rows.append((subject, "b", relation, subject, subject, "[Y] .", [name], [name], "full"))
+    candidates = [(name, name, name[0], "full") for name in frequency]
+    tables = BenchmarkTables(
+        pd.DataFrame(rows, columns=QUERY_COLUMNS),
+        pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
+    )
+    return tables, frequency
+
+
+def _rank(
+    tables: BenchmarkTables, frequency: Mapping[str, float], order: str, draw: np.random.Generator
+) -> pd.DataFrame:
+    """The model's predictions."""
+    habits = {name: float(draw.normal()) for name in frequency}
+    rows = []
+    for query in tables.queries.itertuples():
+        names = [name for name in frequency if name[0] == query.relation]
+        values = {
+            "guesses": lambda name: float(draw.normal()),
+            "one order": habits.__getitem__,
+            "usual": lambda name: frequency[name] + habits[name] / 1000,
+        }[order]
+        scores = {name: values(name) for name in names}
+        for rank, name in enumerate(sorted(names, key=scores.__getitem__, reverse=True)[:10], 1):
+            hit = name in query.answers
+            rows.append(("", "", query.query_id, rank, name, name, scores[name], hit))
+    return pd.DataFrame(rows, columns=PREDICTION_COLUMNS)
+
+
 REPLICATES: Final = (2, 3, 5, 10)
 RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
 
@@ -215,14 +406,17 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=400)
-    parser.add_argument("--table", type=int, choices=(1, 2, 3, 4), help="one table; default: all")
+    parser.add_argument("--table", type=int, choices=range(1, 8), help="one table; default: all")
     arguments = parser.parse_args()
     size = arguments.simulations
     tables = {
         1: lambda: print_table([simulate(*case, size) for case in CASES], 2),
         2: lambda: print_table([on_medlama(*skills, size) for skills in SKILLS], 2),
         3: lambda: print_coverage([row for case in coverage.CASES for row in case(size)]),
-        4: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
+        4: lambda: print_table([single_on_medlama(*case, size) for case in ABILITIES], 3),
+        5: lambda: print_table([trusted(*case, size) for case in TRUSTED], 2),
+        6: lambda: print_table([untaught(*world, size) for world in WORLDS], 2),
+        7: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
     }
     for number, print_rows in tables.items():
         if arguments.table in (None, number):

@@ -30,7 +30,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
-    above_prior,
+    above_baseline,
     average_by_query,
     paired_table,
     paired_tests,
@@ -296,7 +296,8 @@ def test_no_scores_is_said() -> None:
 def test_paired_tests_compare_systems_and_correct() -> None:
     table = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS)
     assert list(table) == SIGNIFICANCE
-    assert set(table["metric"]) == {"acc_at_1", "acc_at_5", "acc_at_10"}
+    without_subject = {"acc_at_1_without_subject", "acc_at_10_without_subject"}
+    assert set(table["metric"]) == {"acc_at_1", "acc_at_5", "acc_at_10"} | without_subject
     assert not table["method_a"].str.contains("step").any()
     both = table[(table["metric"] == "acc_at_1") & (table["method_a"] == table["method_b"])]
     row = both[both["method_a"] == "contrastive"].iloc[0]
@@ -334,7 +335,7 @@ def test_paired_tests_compare_what_the_family_says() -> None:
 
 def test_one_model_alone_is_tested_against_nobody() -> None:
     tests = significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0)
-    assert tests.empty and above_prior(tests) == {}
+    assert tests.empty and above_baseline(tests) == {}
 
 
 def test_a_sweep_is_recognised_by_its_name() -> None:

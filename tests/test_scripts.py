@@ -38,7 +38,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         significance(params)
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
         subprocess.run([*git, "init", "--quiet"], check=True)
-        Path("metrics/above_prior.json").write_text('{"a": 1.0}')  # which `moved` does not read
+        Path("metrics/above_baseline.json").write_text('{"a": 1.0}')  # which `moved` does not read
         subprocess.run([*git, "add", "metrics"], check=True)
         subprocess.run([*git, "commit", "--quiet", "-m", "numbers"], check=True)
     return folder

@@ -15,14 +15,14 @@ from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring, catalog
 from medprobe.metrics.results import COMPARISON, to_rows
-from medprobe.metrics.significance import average_by_query, significance
+from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query, significance
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.metrics.template_free import scores
 from medprobe.report import standings, template_free
 from medprobe.report.results import Results
 from medprobe.report.sections import differences, models, published, sweeps, ucm
 from medprobe.report.standings import Standing, standing
-from medprobe.report.verdicts import MARK
+from medprobe.report.verdicts import MARK, p_value
 from render_helpers import check_snapshot, lines
 from toy_project import METADATA
 
@@ -110,15 +110,35 @@ def test_a_difference_of_few_queries_is_marked() -> None:
     )
 
 
-def test_ties_have_no_winner() -> None:
-    swapped = [1.0, 0.0] * 10
-    same = {("one", "x"): swapped, ("other", "x"): swapped[::-1]}
-    apart = {("one", "x"): hits(9, 20), ("other", "y"): hits(9, 20), ("other", "x"): hits(2, 20)}
-    for systems in (same, apart):
-        page_results = results(
-            {key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1"
-        )
-        assert best(page_results).shared
+def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
+    """`one` is right wherever the first two of four answers are: all places have the same p."""
+    answers = np.arange(60) // 15
+    systems = {
+        ("one", "x"): values((answers < 2).astype(float), "acc_at_1").assign(answer=answers),
+        ("other", "x"): values(np.zeros(60), "acc_at_1").assign(answer=answers),
+    }
+    page_results = results(systems, "acc_at_1")
+    test = page_results.significance.iloc[0]
+    assert test["p_holm"] < 1e-6 and test["p_relation_holm"] > LEVEL
+    text = "".join(
+        line for part in differences.section(page_results, "facts") for line in lines(part)
+    )
+    assert "| full | models under one method | 1 | 0 |" in text
+    text_of_p = p_value(test["p_relation_holm"]).removeprefix("p = ")
+    assert f"| {text_of_p} | no |" in text
+    entry = standings.table("", [("", best(page_results))])
+    assert f"{MARK} (p = {text_of_p})" in "".join(lines(entry))
+
+
+def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
+    """F1 as released has no tests; the control that says yes to everything has a value in it."""
+    systems = {("one", "x"): hits(6, 10), ("one", "x:always-true"): hits(9, 10)}
+    tables = {key: values(x, "f1_as_released") for key, x in systems.items()}
+    untested = pd.DataFrame(columns=SIGNIFICANCE)
+    page_results = results(tables, "f1_as_released", significance=untested)
+    (control,) = best(page_results, "f1_as_released").baselines
+    assert (control.name, control.value, control.evidence) == ("x:always-true", 0.9, "not tested")
+    assert not control.beaten and control.mark == ""
 
 
 def test_one_model_alone_is_compared_with_nobody() -> None:
@@ -256,7 +276,6 @@ def test_around_a_negative_target_low_is_good() -> None:
     page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
     assert best(page_results, "understand", "negative").best["model"] == "one"
     assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
-    assert best(page_results, "understand", "target").shared
 
 
 def test_the_negative_target_separates_a_model_from_copying() -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import (
@@ -20,13 +21,13 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
-from medprobe.metrics.trust import COVERAGES, Trust, estimate, signals_by_query
+from medprobe.metrics.trust import COUNTS, COVERAGES, Trust, estimate, signals_by_query, summarise
 from medprobe.report.results import Results
 from medprobe.report.sections.trust import section
 from medprobe.tracking.headlines import headlines
 from toy_project import METADATA
 
-NAMES = [metric.name for metric in Trust.METRICS]
+NAMES = [metric.name for metric in Trust.METRICS if metric.name not in COUNTS]
 SCORING = Scoring(ScoreParams(bootstrap=200, confidence=0.95), 0)
 items = st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6)
 
@@ -133,10 +134,10 @@ def test_a_weight_is_that_many_rows(rows: list[tuple[int, bool]], data: st.DataO
 
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
-    """Eight queries of two relations."""
+    """Two dozen queries of two relations."""
     rows = [
         (f"q{i}", "b", f"r{i % 2}", f"s{i}", f"S{i}", "[Y] .", ["Fever"], ["C0"], "full")
-        for i in range(8)
+        for i in range(24)
     ]
     names = [("Fever", "C0", "", "full"), ("Pyrexia", "C0", "", "full"), ("Pain", "C1", "", "full")]
     queries = pd.DataFrame(rows, columns=QUERY_COLUMNS)
@@ -156,8 +157,8 @@ def test_names_of_one_concept_are_one_meaning_and_the_page_says_what_it_brings(
 ) -> None:
     sure = [("fever", "", 0.6, True), ("Pyrexia", "C0", 0.4, True)]
     torn = [("pain", "", 0.6, False), ("Fever", "C0", 0.4, True)]
-    # q7 has no prediction: wrong, and the least sure
-    parts = [(f"q{i}", sure if i < 4 else torn) for i in range(7)]
+    # q23 has no prediction: wrong, and the least sure
+    parts = [(f"q{i}", sure if i < 12 else torn) for i in range(23)]
     scores = score(benchmark, make_predictions(*parts), "accuracy")["default"]
     numbers = scores["full/signal:entropy"]["micro"]
     assert numbers["trust_auroc"]["value"] == 1
@@ -183,11 +184,11 @@ def test_settings_of_sweeps_are_not_scored(benchmark: Path) -> None:
 
 def test_a_judgment_is_trusted_by_how_far_it_is_from_one_half(benchmark: Path) -> None:
     pair = {True: [("a", "", 0.9, True), ("b", "", 0.2, False)], False: [("a", "", 0.4, True)]}
-    parts = [(f"q{i}", pair[i < 6]) for i in range(8)]
+    parts = [(f"q{i}", pair[i < 11]) for i in range(16)]
     scores = score(benchmark, make_predictions(*parts), "judgment")["default"]
     numbers = scores["full/signal:p_true"]["micro"]
-    assert (numbers["trust_auroc"]["value"], numbers["trust_auroc"]["n"]) == (1, 14)
-    assert numbers["right_at_100"]["value"] == pytest.approx(12 / 14, abs=1e-6)
+    assert (numbers["trust_auroc"]["value"], numbers["trust_auroc"]["n"]) == (1, 27)
+    assert numbers["right_at_100"]["value"] == pytest.approx(22 / 27, abs=1e-6)
 
 
 def test_the_order_of_rows_does_not_matter(benchmark: Path) -> None:
@@ -198,3 +199,92 @@ def test_the_order_of_rows_does_not_matter(benchmark: Path) -> None:
     table = make_predictions(*ranked)
     shuffled = table.sample(frac=1, random_state=1)
     assert score(benchmark, table, "accuracy") == score(benchmark, shuffled, "accuracy")
+
+
+def summarise_micro(
+    right: np.ndarray, sure: np.ndarray | None = None, scoring: Scoring = SCORING
+) -> dict[str, dict]:
+    """The micro numbers of queries that are a subject each, the first the surest if not given."""
+    n = len(right)
+    names = [f"{i:03d}" for i in range(n)]
+    about = {"query_id": names, "cluster": names, "relation": "r", "replicate": ""}
+    rows = pd.DataFrame({**about, "right": right.astype(float)})
+    return summarise(rows.assign(sure=-np.arange(n) if sure is None else sure), scoring)["micro"]
+
+
+def test_one_right_answer_is_no_finding_however_many_queries_there_are() -> None:
+    for place in (0, 60):
+        numbers = summarise_micro(np.arange(216) == place)
+        assert "value" not in numbers["trust_auroc"]
+        assert numbers["trust_right"] == {"value": 1, "n": 216}
+        assert numbers["trust_relations"]["value"] == 0
+        assert all("low" not in numbers[name] for name in NAMES if name.endswith("_gain"))
+    assert summarise_micro(np.arange(216) < 5)["trust_auroc"]["low"] < 1
+    assert "value" not in summarise_micro(np.arange(216) >= 4)["trust_auroc"]  # too few wrong ones
+
+
+def test_the_surest_fifth_has_the_interval_of_a_fifth_of_the_queries() -> None:
+    """43 of 216 queries: Wilson's bounds of 43 of 43, and of none of 43, with t instead of 1.96."""
+    t = stats.t.ppf(0.975, 42)
+    numbers = summarise_micro(np.arange(216) < 50)["right_at_20"]
+    assert numbers["value"] == 1
+    assert (numbers["low"], numbers["high"]) == pytest.approx((43 / (43 + t**2), 1), abs=1e-5)
+    numbers = summarise_micro(np.arange(216) >= 200)["right_at_20"]
+    assert (numbers["low"], numbers["high"]) == pytest.approx((0, t**2 / (43 + t**2)), abs=1e-5)
+
+
+def test_the_macro_auroc_is_of_the_relations_that_have_one_and_says_of_how_many() -> None:
+    names = [f"{i:03d}" for i in range(90)]
+    relation = np.repeat(["many", "few", "none"], 30)
+    right = np.concatenate([np.arange(30) % 2 == 0, np.arange(30) == 29, np.zeros(30)])
+    about = {"query_id": names, "cluster": names, "relation": relation, "replicate": ""}
+    rows = pd.DataFrame({**about, "right": right.astype(float), "sure": -np.arange(90)})
+    numbers = summarise(rows, SCORING)
+    assert numbers["macro"]["trust_relations"]["value"] == 1
+    assert numbers["macro"]["trust_auroc"]["value"] == numbers["many"]["trust_auroc"]["value"]
+    assert numbers["micro"]["trust_right"]["value"] == 16
+
+
+def test_intervals_hold_the_truth_where_few_answers_are_right() -> None:
+    """Where they are given at all: 8 % of 60 queries are right, the surest ones more often."""
+    draw = np.random.default_rng(0)
+
+    def sample(n: int) -> tuple[np.ndarray, np.ndarray]:
+        sure = draw.normal(size=n)
+        return sure + draw.normal(size=n) > stats.norm.ppf(0.92) * np.sqrt(2), sure
+
+    right, sure = sample(100_000)
+    table = pd.DataFrame({"right": right.astype(float), "sure": sure})
+    truth = dict(zip(NAMES, estimate(table, np.ones((1, len(table))))[0], strict=True))
+    holds: dict[str, list[bool]] = {"trust_auroc": [], "right_at_20": []}
+    quick = Scoring(ScoreParams(bootstrap=100, confidence=0.95), 0)
+    for _ in range(40):
+        numbers = summarise_micro(*sample(60), quick)
+        for name, results in holds.items():
+            if "low" in numbers[name]:
+                results.append(numbers[name]["low"] <= truth[name] <= numbers[name]["high"])
+    assert len(holds["trust_auroc"]) > 10 and np.mean(holds["trust_auroc"]) > 0.9
+    assert np.mean(holds["right_at_20"]) > 0.9
+
+
+def sentence(*gains: tuple[float, float, float]) -> str:
+    """What the page says of systems with these gains of their surest half, and their intervals."""
+    keys = ["value", "low", "high"]
+    rows = []
+    for place, gain in enumerate(gains):
+        about = ("b", "full/signal:entropy", "micro", f"m{place}", "x")
+        rows.append((*about, "right_at_50_gain", *gain))
+        rows.append((*about, "right_at_50", 0.3 + gain[0], 0.2, 0.4))
+        rows.append((*about, "right_at_100", 0.3, 0.2, 0.4))
+    table = pd.DataFrame(rows, columns=[*COMPARISON[:6], *keys]).assign(n=100.0, std=np.nan)
+    main = table.assign(subset="full", metric="acc_at_1")
+    (part,) = section(Results(pd.concat([main, table]), benchmarks={"b": METADATA}), "b")
+    return repr(part.blocks[0])
+
+
+def test_the_page_names_a_gain_only_where_its_interval_is_above_zero() -> None:
+    text = sentence((0.2, -0.1, 0.5), (0.05, 0.01, 0.09), (-0.1, -0.2, -0.05))
+    assert "Of 3 systems by signal, 1 gains" in text and "largest gain is that of m1" in text
+    assert "35.0 %" in text and "1 is right less often" in text
+    for none in (sentence((0.2, -0.1, 0.5)), sentence((0.2, np.nan, np.nan))):
+        assert "No signal helps" in none and "largest gain" not in none

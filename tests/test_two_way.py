@@ -1,12 +1,16 @@
 """The test over subjects and answers: against loops over clusters, and what it promises."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from medprobe.metrics.two_way import TwoWayTest, paired_test, variances
+from medprobe.core.params import ScoreParams
+from medprobe.metrics import Scoring
+from medprobe.metrics.summary import summarise
+from medprobe.metrics.two_way import TwoWayTest, jackknife, paired_test, variances
 
 rows = st.lists(
     st.tuples(
@@ -143,3 +147,80 @@ def test_equal_systems_with_habits_by_answer_seldom_seem_to_differ(habit: float)
         alone.append(stats.ttest_rel(first, second).pvalue < 0.05)
     assert np.mean(both) < 0.08
     assert np.mean(alone) < 0.08 if not habit else np.mean(alone) > 0.2
+
+
+cells = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 5), st.integers(0, 4)),
+    min_size=4,
+    max_size=30,
+).map(lambda rows: [np.array(column) for column in zip(*rows, strict=True)])
+
+
+@given(cells)
+def test_the_jackknife_is_that_of_means_computed_again(columns: list[np.ndarray]) -> None:
+    """Without each subject, each answer and each pair, over relations that count alike."""
+    hits, relations, subjects, answers = columns
+    relations = pd.factorize(relations)[0]
+    groups = [np.flatnonzero(relations == group) for group in range(relations.max() + 1)]
+
+    def mean(mask: np.ndarray) -> float:
+        """The mean over relations; one that is deleted whole keeps its mean."""
+        parts = [group[mask[group]] if mask[group].any() else group for group in groups]
+        return float(np.mean([hits[part].mean() for part in parts]))
+
+    def variance(codes: np.ndarray) -> float:
+        names = np.unique(codes)
+        moves = [mean(codes != name) - mean(codes >= 0) for name in names]
+        return (len(names) - 1) / len(names) * float(np.sum(np.square(moves)))
+
+    subjects, answers = pd.factorize(subjects)[0], pd.factorize(answers)[0]
+    pairs = subjects * 10 + answers
+    by_subject, by_answer, by_pair = map(variance, (subjects, answers, pairs))
+    sizes = np.array([len(group) for group in groups])[relations]
+    centre = np.array([hits[group].mean() for group in groups])[relations]
+    shares = ((hits - centre) / sizes / len(groups))[:, None]
+    result = jackknife(shares, relations, relations, subjects, answers)
+    resampled = variances(shares, subjects, subjects)[0][0]
+    if resampled > 1e-12:
+        both = max(by_subject, by_answer, by_subject + by_answer - by_pair)
+        assert result.widening[0] ** 2 * resampled == pytest.approx(both, abs=1e-12)
+    assert 1 <= result.freedom <= max(1, result.units - 1) + 1e-9
+
+
+def test_the_degrees_of_freedom_are_of_effective_units() -> None:
+    def freedom(sizes: list[int], relations: list[int]) -> float:
+        answers = np.repeat(np.arange(len(sizes)), sizes)
+        subjects, relation = np.arange(len(answers)), np.repeat(relations, sizes)
+        shares = np.zeros((len(answers), 1))
+        return jackknife(shares, relation, relation, subjects, answers).freedom
+
+    assert freedom([5] * 12, [0] * 12) == pytest.approx(11)
+    assert freedom([90, 5, 5], [0] * 3) == 1  # 1.2 effective answers
+    assert freedom([50, 25, 25], [0] * 3) == pytest.approx(1 / (0.25 + 2 / 16) - 1)
+    assert freedom([5] * 12, [0] * 6 + [1] * 6) == pytest.approx(10)  # 5 of each relation
+    # one relation has nearly all of the variance: 1/2 with 1, and 1/10 with 9
+    assert freedom([50, 50, *[10] * 10], [0] * 2 + [1] * 10) == pytest.approx(
+        (1 / 2 + 1 / 10) ** 2 / (1 / 4 + 1 / 100 / 9)
+    )
+
+
+@pytest.mark.parametrize("habit", [0.0, 0.8])
+def test_intervals_of_one_model_hold_its_accuracy_where_an_answer_has_most_queries(
+    habit: float,
+) -> None:
+    """Six relations, each with answers as frequent as 1, 1/2, 1/3 and so on, to the power 1.5."""
+    draw = np.random.default_rng(0)
+    sizes = np.ceil(60 / np.arange(1, 21) ** 1.5).astype(int)
+    answers = np.repeat(np.arange(120), np.tile(sizes, 6))
+    names = np.arange(len(answers)).astype(str)
+    keys = {"variant": "", "replicate": "", "query_id": names, "subset": "full", "cluster": names}
+    rows = pd.DataFrame({**keys, "relation": answers // 20, "answer": answers})
+    scoring = Scoring(ScoreParams(bootstrap=60, confidence=0.95), 0)
+    level = stats.norm.ppf(0.25) * np.sqrt(1 + habit**2)
+    holds = []
+    for _ in range(40):
+        ability = habit * draw.normal(size=120)[answers] + draw.normal(size=len(answers))
+        hits = (level + ability > 0).astype(float)
+        numbers = summarise(rows.assign(hit=hits), scoring)["default"]["full"]["macro"]["hit"]
+        holds.append(numbers["low"] <= 0.25 <= numbers["high"])
+    assert np.mean(holds) > 0.9

@@ -1,22 +1,33 @@
-"""What a ranking is worth that looks at no subject: the commonest answers of each relation.
+"""What is reached without looking at a subject.
 
-A model that only learnt what a relation's answers usually are looks as if it knew facts. The
-`prior` ranks a relation's answers by how often they are right for other subjects (a majority
-baseline: Cao et al. 2021, section 3; Zhong et al. 2021, section 4). Where a benchmark has a split
-to train on, a second variant counts answers there.
+- `prior`: the commonest answers of each relation. A model that only learnt what a relation's
+  answers usually are looks as if it knew facts (a majority baseline: Cao et al. 2021, section 3;
+  Zhong et al. 2021, section 4). A query's answers are counted in the other half of the subjects
+  (cross-fitting: Chernozhukov et al. 2018, section 1). Leaving out the query's own subject only
+  would make the count of its right answer smaller than that of every wrong one, and the prior of
+  evenly frequent answers 0. Where a benchmark has a split to train on, a second variant counts
+  answers there.
+- `any_answer`: a guess among the answers of the relation, all of them alike.
+- `chance`: a guess among the names that are ranked.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from medprobe.core.answers import find_rule, with_hits
+from medprobe.core.chances import KS, chance_of_hit, ranked_names
 from medprobe.core.tables import BenchmarkTables
 
 METHOD: Final = "prior"
+ANY_ANSWER: Final = "any_answer"
+CHANCE: Final = "chance"
 TRAIN: Final = "train"  # a further table of a benchmark, and the variant that counts its answers
+WITHOUT_SUBJECT: Final = "_without_subject"  # ends the names of accuracies without echoes
+RANKED: Final = 11  # answers: ten, and one more for where the query's own subject is left out
 TIES: Final = 5  # names behind the last that equal it, as methods list them
 
 
@@ -24,14 +35,12 @@ class Query(NamedTuple):
     """What a prior knows of a query."""
 
     id: str
-    cluster: str  # what is left out together, such as its subject
+    cluster: str  # what is in one half together, such as its subject
     answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
 
 
 def prior(tables: BenchmarkTables, cluster: str, k: int) -> pd.DataFrame:
-    """Rank each relation's answers by their frequency, for every query.
-
-    The queries of a query's own cluster do not count for it.
+    """Rank each relation's answers by their frequency in the other half of its clusters.
 
     Args:
         tables: the benchmark. With a table `train` there is a second variant, which counts there.
@@ -40,16 +49,20 @@ def prior(tables: BenchmarkTables, cluster: str, k: int) -> pd.DataFrame:
 
     Returns:
         A prediction table. `score` is the share of the counted queries that an answer is right for.
-        Equal ones are in the order in which the benchmark first has them. The table is empty
-        where each relation has one answer, which a prior would always name.
+        Equal ones are in the order in which the benchmark first has them. An answer that is right
+        for no counted query is not ranked. The table is empty where each relation has one answer,
+        which a prior would always name.
     """
     normalise = find_rule(tables.normalise)
     groups = _group_queries(tables.queries, ["subset", "relation"], cluster, normalise)
     rows: list[dict[str, Any]] = []
-    answers = [{text for query in group for text in query.answers} for group in groups.values()]
-    if any(len(texts) > 1 for texts in answers):
+    if _have_choice(groups.values()):
         for group in groups.values():
-            rows += _rank_relation(group, group, "", k)
+            half = halves(query.cluster for query in group)
+            for side in (0, 1):
+                queries = [query for query in group if half[query.cluster] == side]
+                counted = [query for query in group if half[query.cluster] != side]
+                rows += _rank_relation(queries, counted, "", k)
     if rows and TRAIN in tables.others:
         train = _group_queries(tables.others[TRAIN], ["relation"], cluster, normalise)
         for (_, relation), group in groups.items():
@@ -83,37 +96,134 @@ def _rank_relation(
 ) -> Iterator[dict[str, Any]]:
     """The predictions for the queries of one relation, by the answers of the counted ones."""
     totals, spellings = Counter[str](), dict[str, str]()
-    clusters: dict[str, list[Query]] = {}
     for query in counted:
         totals.update([*query.answers])
         for text, answer in query.answers.items():
             spellings.setdefault(text, answer)
-        clusters.setdefault(query.cluster, []).append(query)
-    common = [text for text, _ in totals.most_common()]
+    ranked = totals.most_common()
+    behind = [pair for pair in ranked[k : k + TIES] if pair[1] == ranked[k - 1][1]]
     for query in queries:
-        left_out = clusters.get(query.cluster, [])
-        size = len(counted) - len(left_out)
-        for rank, (text, count) in enumerate(_top(common, totals, left_out, k), start=1):
+        for rank, (text, count) in enumerate([*ranked[:k], *behind], start=1):
             yield {
                 "variant": variant,
                 "replicate": "",
                 "query_id": query.id,
                 "rank": rank,
                 "prediction": spellings[text],
-                "score": count / size,
+                "score": count / len(counted),
             }
 
 
-def _top(
-    common: list[str], totals: Counter[str], left_out: list[Query], k: int
-) -> list[tuple[str, int]]:
-    """The k answers that are right for most queries but those left out, and what equals the last.
+def halves(clusters: Iterable[str]) -> dict[str, int]:
+    """Halve clusters: 0 or 1 for each, as many of either as there can be.
 
-    Leaving queries out moves only their own answers, so that no more than those and the k
-    commonest, with ties, can be among them.
+    The half of a cluster follows from a hash of the names, so it is the same on every machine.
+
+    >>> sorted(halves(["a", "b", "c", "a"]).values())
+    [0, 0, 1]
     """
-    less = Counter(text for query in left_out for text in query.answers)
-    pool = [(text, totals[text] - less[text]) for text in common[: k + TIES + len(less)]]
-    ranked = sorted((pair for pair in pool if pair[1]), key=lambda pair: -pair[1])
-    behind = [pair for pair in ranked[k : k + TIES] if pair[1] == ranked[k - 1][1]]
-    return [*ranked[:k], *behind]
+    names = sorted(set(clusters), key=lambda name: hashlib.sha256(name.encode()).digest())
+    return {name: place % 2 for place, name in enumerate(names)}
+
+
+def _have_choice(groups: Iterable[list[Query]]) -> bool:
+    """Whether a relation has two answers at least."""
+    return any(len({text for query in group for text in query.answers}) > 1 for group in groups)
+
+
+def baselines(tables: BenchmarkTables, cluster: str) -> dict[str, tuple[pd.DataFrame, str]]:
+    """Make all baselines of a benchmark.
+
+    Args:
+        tables: the benchmark.
+        cluster: the column whose equal values are one subject.
+
+    Returns:
+        Name -> its prediction table and the family of metrics that scores it.
+    """
+    return {
+        METHOD: (prior(tables, cluster, RANKED), "accuracy"),
+        ANY_ANSWER: (any_answer(tables, cluster), "chance"),
+        CHANCE: (chance(tables, cluster), "chance"),
+    }
+
+
+def any_answer(tables: BenchmarkTables, cluster: str) -> pd.DataFrame:
+    """Expect acc@k where the distinct answers of each relation are in random order.
+
+    Args:
+        tables: the benchmark.
+        cluster: the column whose equal values are one subject.
+
+    Returns:
+        A table of expected values (`_expected`). It is empty where each relation has one answer.
+    """
+    normalise = find_rule(tables.normalise)
+    groups = _group_queries(tables.queries, ["subset", "relation"], cluster, normalise)
+    rows = []
+    if _have_choice(groups.values()):
+        for group in groups.values():
+            names = Counter({text for query in group for text in query.answers})
+            rows += [(query, names) for query in group]
+    return _expected(tables, rows)
+
+
+def chance(tables: BenchmarkTables, cluster: str) -> pd.DataFrame:
+    """Expect acc@k where the names that are ranked are in random order.
+
+    Args:
+        tables: the benchmark.
+        cluster: the column whose equal values are one subject.
+
+    Returns:
+        A table of expected values (`_expected`), without queries for which no name is ranked.
+    """
+    normalise = find_rule(tables.normalise)
+    rows = []
+    for _, queries, candidates in tables.subsets():
+        ranked = ranked_names(tables, queries, candidates)
+        groups = _group_queries(queries, ["relation"], cluster, normalise)
+        for (relation,), group in groups.items():
+            names = Counter(map(normalise, ranked[relation]))
+            rows += [(query, names) for query in group if names]
+    return _expected(tables, rows)
+
+
+def _expected(tables: BenchmarkTables, rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
+    """What a random order of names is expected to reach, for each query.
+
+    Args:
+        tables: the benchmark.
+        rows: each query, and how many of its names are equal by the benchmark's rule.
+
+    Returns:
+        A prediction table of the family `chance`: a row for each query and metric, with the name of
+        the metric as `prediction` and its expected value as `score`.
+    """
+    normalise = find_rule(tables.normalise)
+    subjects = dict(zip(tables.queries["query_id"], tables.queries["subject"], strict=True))
+    ids, right, size, echoes = [], [], [], []
+    for query, names in rows:
+        subject = normalise(subjects[query.id])
+        ids.append(query.id)
+        right.append(sum(names[text] for text in query.answers))
+        size.append(names.total())
+        echoes.append(0 if subject in query.answers else names[subject])
+    table = pd.DataFrame(
+        {"query_id": ids, "right": right, "size": size, "echoes": echoes}, dtype=object
+    )
+    numbers = table[["right", "size", "echoes"]].astype(float)
+    parts = []
+    for rank, k in enumerate(KS, start=1):
+        for end, without in (("", 0), (WITHOUT_SUBJECT, numbers["echoes"])):
+            value = chance_of_hit(numbers["right"], numbers["size"] - without, k)
+            about = {
+                "variant": "",
+                "replicate": "",
+                "rank": rank,
+                "prediction_id": "",
+                "hit": False,
+            }
+            name = f"acc_at_{k}{end}"
+            parts.append(table[["query_id"]].assign(**about, prediction=name, score=value))
+    return pd.concat(parts, ignore_index=True).dropna(subset="score")

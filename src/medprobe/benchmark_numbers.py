@@ -7,7 +7,8 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.benchmark_statistics import CHANCES, SHARES, token_statistics
+from medprobe.benchmark_statistics import SHARES, token_statistics
+from medprobe.core.chances import KS
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
 from medprobe.core.tables import BenchmarkTables
@@ -16,7 +17,7 @@ COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value",
 ANY: Final = "any"  # the model of a number that is the benchmark's own
 COUNTED: Final = (
     *("queries", "answers_per_query", "answer_characters", "effective_answers", "uncommon"),
-    *(f"chance_at_{k}" for k in CHANCES),
+    *(f"chance_at_{k}" for k in KS),
 )
 TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside

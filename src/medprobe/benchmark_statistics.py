@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
+from medprobe.core.chances import KS, chance_of_hit, ranked_names
 from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
-CHANCES: Final = (1, 5, 10)  # the k of `chance_at_<k>`
 FEWEST: Final = 6  # effective answers of a relation that can show anything by itself
 SHARES: Final = {  # the columns of answers by their number of tokens, and what it is
     **{f"answers_of_{count}": str(count) for count in range(1, 11)},
@@ -32,10 +31,7 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
     rows = []
     for subset, subset_queries, candidates in benchmark.subsets():
         ranked_candidates = candidates[candidates["type"] != DISTRACTOR]
-        ranked = {
-            str(relation): _ranked(benchmark.restrict(ranked_candidates, str(relation)), relation)
-            for relation in subset_queries["relation"].unique()
-        }
+        ranked = ranked_names(benchmark, subset_queries, candidates)
         of_queries = _chances(subset_queries, ranked, benchmark.normalise)
         queries = subset_queries.assign(**of_queries, common=has_common_answer(subset_queries))
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
@@ -46,12 +42,6 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
             counts = {**_counts(part), "candidates": names, **chances}
             rows.append({"subset": subset, "relation": relation, **counts})
     return pd.DataFrame(rows).astype({"candidates": "Int64"})
-
-
-def _ranked(candidates: pd.DataFrame, relation: str) -> set[str]:
-    """Return the names that are ranked for a relation: those of its type, or all if none has it."""
-    typed = candidates[candidates["type"] == relation]
-    return set((typed if len(typed) else candidates)["name"])
 
 
 def _chances(
@@ -67,13 +57,7 @@ def _chances(
         right[part.index] = [
             sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
         ]
-    chances = {}
-    for k in CHANCES:
-        missed = pd.Series(1.0, queries.index)
-        for drawn in range(k):
-            missed *= ((size - right - drawn) / (size - drawn).where(size > drawn)).clip(lower=0)
-        chances[f"chance_at_{k}"] = (1 - missed.fillna(0)).where(size > 0, np.nan)
-    return chances
+    return {f"chance_at_{k}": pd.Series(chance_of_hit(right, size, k), queries.index) for k in KS}
 
 
 def _counts(queries: pd.DataFrame) -> dict[str, float]:

@@ -4,6 +4,7 @@
 record nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,21 +12,28 @@ from typing import Final
 import pandas as pd
 
 from medprobe import methods
-from medprobe.baselines import prior
+from medprobe.baselines import METHOD, baselines
 from medprobe.benchmarks.table import METADATA
 from medprobe.commands import outputs, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Choices, Params
-from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
+from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.library import model as library
-from medprobe.library.probing import draw_queries, predict, score, to_tables
+from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, primary_metric, select, to_rows
+from medprobe.metrics.significance import (
+    guesses,
+    significance,
+    split_by_variant,
+    strongest_baselines,
+)
 from medprobe.metrics.summary import MEANS
-from medprobe.report.numbers import format_value
+from medprobe.report.numbers import format_difference, format_value
 from medprobe.report.numbers import metric as find_metric
+from medprobe.report.verdicts import p_value
 
 MEAN: Final = "macro"
 DEFAULTS: Final = ("contrastive", "likelihood")  # one of them serves every kind of model
@@ -140,29 +148,52 @@ def run(
 ) -> None:
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
-    The headline is the main metric, next to what the prior reaches. `limit` queries are drawn by
-    the seed, evenly over relations and subsets. With `every`, the parts of subsets and the means
-    over queries are printed as well.
+    The headline is the main metric, next to the strongest baseline: a guess, the prior, or a
+    control that the method's settings ask for. `limit` queries are drawn by the seed, evenly over
+    relations and subsets. With `every`, the parts of subsets and the means over queries are printed
+    as well.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
     """
     model = _model(name, params)
     tables, metadata = _tables_of(benchmark, prompts, params)
+    references = baselines(tables, metadata.cluster) if metadata.ranks_answers else {}
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
-    scores = score(predict(prober, tables, name), tables, prober.METRIC, scoring, out)
+    predictions = predict(prober, tables, name)
+    scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
-    prior_rows = _prior(tables, metadata, scoring)
-    headline = _headline(rows, metadata, prior_rows)
-    if not every:
-        rows, prior_rows = _main(rows), _main(prior_rows)
+    for reference, (table, family) in references.items():  # of all queries, not only of those drawn
+        is_drawn = table["query_id"].isin(tables.queries["query_id"])
+        references[reference] = (table[is_drawn], family)
+    references = {key: value for key, value in references.items() if len(value[0])}
+    values = pair(predictions, tables, prober.METRIC, scoring)
+    systems = split_by_variant(values, name, "main")
+    for reference, (table, family) in references.items():
+        rows_of = pair(table, tables, family, scoring)
+        systems |= split_by_variant(rows_of, BASELINE, reference)
+    tests = significance(systems | guesses(systems), "", params.score, params.seed)
+    strongest = select(strongest_baselines(tests), method="main")
+    headline = _headline(rows, metadata, strongest)
     if as_json:
-        outputs.RunMeans(numbers=_numbers(rows), prior=_numbers(prior_rows)).print()
+        prior_rows = _prior(references, tables, scoring)
+        if not every:
+            rows, prior_rows = _main(rows), _main(prior_rows)
+        metric = primary_metric(rows, metadata)
+        above = [
+            outputs.AboveBaseline(
+                **{name: row[name] for name in outputs.AboveBaseline.model_fields}
+            )
+            for row in select(strongest, metric=metric).to_dict("records")
+        ]
+        numbers, prior_numbers = _numbers(rows), _numbers(prior_rows)
+        outputs.RunMeans(numbers=numbers, prior=prior_numbers, above_baseline=above).print()
         return
+    rows = rows if every else _main(rows)
     print(headline)
     _print_rows(rows)
 
@@ -201,7 +232,7 @@ def _numbers(rows: pd.DataFrame) -> list[outputs.Number]:
     return [outputs.Number(**row) for row in rows[names].to_dict("records")]
 
 
-def _headline(rows: pd.DataFrame, metadata: Metadata, baseline: pd.DataFrame) -> str:
+def _headline(rows: pd.DataFrame, metadata: Metadata, strongest: pd.DataFrame) -> str:
     """The main metric of each whole subset by the main variant, with interval and baseline."""
     metric = primary_metric(rows, metadata)
     lines = []
@@ -213,26 +244,25 @@ def _headline(rows: pd.DataFrame, metadata: Metadata, baseline: pd.DataFrame) ->
             low, high = format_value(metric, row.low), format_value(metric, row.high)
             interval = f" [{low}, {high}]"
         value = f"{find_metric(metric).title} {format_value(metric, row.value)}{interval}"
-        prior_value = select(baseline, metric=metric, subset=row.subset, relation=MEAN)["value"]
-        against = (
-            f"; the prior, without a model: {format_value(metric, prior_value.iloc[0])}"
-            if len(prior_value)
-            else ""
-        )
+        against = ""
+        for test in select(strongest, metric=metric, subset=row.subset).itertuples():
+            difference = format_difference(metric, test.difference)
+            against = (
+                f"; to the strongest baseline, {test.baseline}: {difference}, {p_value(test.p)}"
+            )
         lines.append(f"{row.subset}: {value}, queries: {row.n:.0f}{against}")
     return "\n".join(lines)
 
 
-def _prior(tables: BenchmarkTables, metadata: Metadata, scoring: Scoring) -> pd.DataFrame:
+def _prior(
+    references: Mapping[str, tuple[pd.DataFrame, str]], tables: BenchmarkTables, scoring: Scoring
+) -> pd.DataFrame:
     """Rows of the comparison for the prior; none where answers are not ranked."""
-    if not metadata.ranks_answers:
+    if METHOD not in references:
         return pd.DataFrame(columns=COMPARISON)
-    predictions = prior(tables, metadata.cluster, methods.K)
-    main = predictions[predictions["variant"] == ""]
-    if main.empty:
-        return pd.DataFrame(columns=COMPARISON)
-    scores = score(main, tables, library.ANSWER_METRIC, scoring)
-    return pd.DataFrame(to_rows({"": scores}, "baseline", "prior"), columns=COMPARISON)
+    predictions, family = references[METHOD]
+    scores = score(predictions[predictions["variant"] == ""], tables, family, scoring)
+    return pd.DataFrame(to_rows({"": scores}, BASELINE, METHOD), columns=COMPARISON)
 
 
 def _model(name: str, params: Params) -> library.Model:

@@ -41,7 +41,10 @@ LEFT_OUT: Final = (
 )
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
-UNBEATEN: Final = "‡: not shown to beat the strongest of the prior and the method's controls."
+UNBEATEN: Final = (
+    "‡: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
+    "method's controls."
+)
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
 LATEX: Final = {
@@ -169,7 +172,7 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])
         strongest = next(iter(baselines(tables, row)), None) if is_system else None
-        unbeaten.append(strongest is not None and not strongest.beaten)
+        unbeaten.append(strongest is not None and bool(strongest.mark))
     return pd.Series(unbeaten, index=rows.index)
 
 

@@ -170,11 +170,24 @@ class Number(Output):
     """The queries behind it."""
 
 
+class AboveBaseline(Output):
+    """The main metric of a subset against the strongest baseline."""
+
+    subset: str
+    metric: str
+    baseline: str
+    difference: float
+    """Above 0 where the model is better."""
+    p: float
+    """Of the paired test, corrected: the larger of both questions."""
+
+
 class RunMeans(Output):
     """`medprobe run`: the means of a model, and those of the prior, which asks no model."""
 
     numbers: list[Number]
     prior: list[Number]
+    above_baseline: list[AboveBaseline]
 
 
 class Ranked(Output):
@@ -202,7 +215,7 @@ class ExportedCell(Number):
     worse: bool
     """Significantly worse than the best of its column."""
     unbeaten: bool
-    """Not shown to beat the strongest of the prior and the method's controls."""
+    """Not shown to beat the strongest of chance, any answer, the prior and the controls."""
 
 
 class ExportedColumn(Output):

@@ -18,6 +18,7 @@ from medprobe.library.model import Model
 from medprobe.methods import Method
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
+from medprobe.metrics.significance import paired_table
 from medprobe.sources import facts as sources
 
 
@@ -168,6 +169,25 @@ def score(
         path = out or Path(scratch, "predictions.parquet")
         write_predictions(predictions, path, family)
         return score_table(path, folder, scoring)
+
+
+def pair(
+    predictions: pd.DataFrame, tables: BenchmarkTables, family: str, scoring: Scoring
+) -> pd.DataFrame:
+    """Return what paired tests compare of predictions (`significance.paired_table`).
+
+    Args:
+        predictions: a prediction table.
+        tables: the benchmark that they are of.
+        family: name of the family in `medprobe.metrics`.
+        scoring: resamples, confidence, seed and clusters.
+    """
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch, "benchmark")
+        tables.write(folder)
+        path = Path(scratch, "predictions.parquet")
+        write_predictions(predictions, path, family)
+        return paired_table(path, folder, scoring)
 
 
 def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:

@@ -4,7 +4,8 @@ Queries about one subject, or contexts around it, succeed and fail together. A r
 draws whole clusters with replacement (Davison and Hinkley 1997, section 3.8), the same ones for all
 metrics and relations. Replicates (seeds, sentence sets), where there are any, are drawn apart from
 them (Owen 2007): an interval says how far a value would move with other clusters of the same kind
-and other replicates. `two_way` says how much wider it is where answers are drawn as well.
+and other replicates. `two_way` says how much wider it is where answers are drawn as well, and where
+one unit has much of the weight.
 """
 
 from collections.abc import Iterator, Sequence
@@ -103,6 +104,7 @@ def interval(
     *,
     scales: Sequence[Scale] | None = None,
     widening: np.ndarray | None = None,
+    freedom: float | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds of each metric, from its values over resamples.
 
@@ -119,7 +121,9 @@ def interval(
         confidence: share of intervals that hold the truth.
         units: what was drawn, such as subjects or diseases.
         scales: the scale of each metric; all are shares where none are given.
-        widening: what each deviation over resamples is multiplied with, [metrics]; 1 by default.
+        widening: what each deviation over resamples is multiplied with, [metrics]; by default the
+            root of units / (units - 1).
+        freedom: degrees of freedom of Student's t; by default units - 1.
 
     Returns:
         Lower bounds and upper bounds, [metrics]; NaN for fewer than three units, and where no
@@ -131,14 +135,15 @@ def interval(
     bounds = np.full((2, len(estimate)), np.nan)
     if units < FEWEST:
         return bounds[0], bounds[1]
-    t = float(stdtrit(units - 1, (1 + confidence) / 2))
+    t = float(stdtrit(freedom or units - 1, (1 + confidence) / 2))
     scales = scales or ["share"] * len(estimate)
-    widening = np.ones(len(estimate)) if widening is None else widening
+    if widening is None:
+        widening = np.full(len(estimate), np.sqrt(units / (units - 1)))
     for place, (value, scale) in enumerate(zip(estimate, scales, strict=True)):
         draws = means[~np.isnan(means[:, place]), place]
         if len(draws) and not np.isnan(value):
             draws = np.log(draws) if scale == "log" else draws
-            deviation = float(widening[place]) * _deviation(draws, units)
+            deviation = float(widening[place]) * _deviation(draws)
             bounds[:, place] = _bounds(float(value), deviation, t, units, scale)
     return bounds[0], bounds[1]
 
@@ -162,11 +167,11 @@ def _bounds(
     return float(max(middle - reach, 0.0)), float(min(middle + reach, 1.0))
 
 
-def _deviation(draws: np.ndarray, units: int) -> float:
-    """The standard error that resamples of so many units show; 0 where they do not differ."""
+def _deviation(draws: np.ndarray) -> float:
+    """The standard deviation of resamples; 0 where they do not differ."""
     if np.ptp(draws) <= ROUNDING * max(1.0, float(np.abs(draws).max())):
         return 0.0
-    return float(draws.std() * np.sqrt(units / (units - 1)))
+    return float(draws.std())
 
 
 def percentiles(means: np.ndarray, confidence: float, units: int) -> tuple[np.ndarray, np.ndarray]:

@@ -50,7 +50,12 @@ class Judgment(Scorer):
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
             table = summarise_statistic(
-                part, scoring, self.METRICS, _estimates, by_relation="/" not in subset
+                part,
+                scoring,
+                self.METRICS,
+                _estimates,
+                by_relation="/" not in subset,
+                units=_units,
             )
             scores.setdefault(variant or "default", {})[subset] = table
         return scores
@@ -128,6 +133,12 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
     groups = rows.groupby(["variant", "bin"], sort=True)
     table = groups.agg(said=("score", "mean"), true=("hit", "mean"), n=("hit", "size"))
     return table.reset_index().drop(columns="bin")
+
+
+def _units(rows: pd.DataFrame) -> list[int]:
+    """The clusters behind each metric: of the AUROC those of true or wrong ones, the fewer."""
+    clusters, of_kinds = rows["cluster"].nunique(), rows.groupby("hit")["cluster"].nunique()
+    return [clusters, clusters, int(of_kinds.min()), clusters]
 
 
 def _estimates(rows: pd.DataFrame, weights: np.ndarray) -> np.ndarray:

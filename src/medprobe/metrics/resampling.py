@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from medprobe.metrics.summary import number_table
 
 # rows and their weights [resamples, rows] -> values [resamples, metrics]
 Statistic = Callable[[pd.DataFrame, np.ndarray], np.ndarray]
+Units = Callable[[pd.DataFrame], Sequence[int]]  # rows -> how many clusters carry each metric
+
+LOST: Final = 0.05  # of the resamples, at most, that have no value where there is an interval
 
 
 def summarise_statistic(
@@ -22,10 +25,12 @@ def summarise_statistic(
     statistic: Statistic,
     *,
     by_relation: bool,
+    units: Units,
 ) -> dict[str, dict[str, Any]]:
     """Compute the metrics of each relation, macro and micro, averaged over replicates.
 
-    Intervals are over clusters and replicates.
+    Intervals are over clusters and replicates. The macro mean is that of the relations that have a
+    value. There is no interval where more than one resample in twenty has no value.
 
     Args:
         rows: the columns `cluster, relation, replicate`, and those that the statistic reads.
@@ -33,6 +38,7 @@ def summarise_statistic(
         metrics: those of the statistic, in its order.
         statistic: values of weighted rows; NaN where a resample has none.
         by_relation: whether relations and their mean are wanted too.
+        units: the clusters that carry each metric of some rows. Fewer than three have no interval.
 
     Returns:
         Relation, `macro` or `micro` -> metric -> value, low, high, std and n.
@@ -46,9 +52,7 @@ def summarise_statistic(
     weights = replicate_weights(replicates, resamples, scoring.seed) / replicates
     values = np.einsum("ards,dr->ads", estimates, weights)
     first_replicate = (rows["replicate"] == rows["replicate"].min()).to_numpy()
-    counts = [
-        (rows.loc[mask, "cluster"].nunique(), int((mask & first_replicate).sum())) for mask in masks
-    ]
+    counts = [(units(rows[mask]), int((mask & first_replicate).sum())) for mask in masks]
     result = {
         name: _round_numbers(metrics, draws, by_replicate[:, 0], sizes, confidence)
         for name, draws, by_replicate, sizes in zip(
@@ -86,17 +90,23 @@ def _round_numbers(
     metrics: Sequence[Metric],
     values: np.ndarray,
     replicate_values: np.ndarray,
-    counts: tuple[int, int],
+    counts: tuple[Sequence[int], int],
     confidence: float,
 ) -> dict[str, Any]:
     """The numbers of each metric, from `values` [1 + resamples, metrics] and those by replicate.
 
-    `counts` are the numbers of clusters and of rows.
+    `counts` are the numbers of clusters that carry each metric, and of rows.
     """
-    clusters, n = counts
-    scales = [metric.scale for metric in metrics]
-    low, high = interval(values[0], values[1:], confidence, clusters, scales=scales)
+    units, n = counts
+    bounds = np.full((2, len(metrics)), np.nan)
+    is_known = np.isnan(values[1:]).mean(axis=0) <= LOST
+    for place in np.flatnonzero(is_known).tolist():
+        column, scales = [place], [metrics[place].scale]
+        low, high = interval(
+            values[0, column], values[1:, column], confidence, units[place], scales=scales
+        )
+        bounds[:, place] = low[0], high[0]
     several = len(replicate_values) > 1
-    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(low), np.nan)
+    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(metrics), np.nan)
     names = [metric.name for metric in metrics]
-    return number_table(names, n, value=values[0], low=low, high=high, std=deviation)
+    return number_table(names, n, value=values[0], low=bounds[0], high=bounds[1], std=deviation)

@@ -1,8 +1,8 @@
 """Which systems differ by more than chance: the table of all paired tests.
 
 A system is a model under a method. What is compared: models under one method, methods under one
-model, a model with a control of its method, a system with the benchmark's baseline, which looks
-at no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
+model, a model with a control of its method, a system with the benchmark's baselines, which look at
+no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
 Each of these is a family of its own, within a benchmark, subset and metric, and Holm's correction
 is for a family: it answers one question that a reader asks.
 """
@@ -74,6 +74,7 @@ SIGNIFICANCE: Final = [
     "units_relation",  # subjects or answers, whichever are fewer
 ]
 LEVEL: Final = 0.05  # of significance
+CHANCE: Final = "chance"  # the baseline that guesses
 READINGS: Final = "readings of tables"  # what is counted
 
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
@@ -125,17 +126,17 @@ class Differences:
         )
 
 
-def _controls(control: str, method: str) -> bool:
+def controls(control: str, method: str) -> bool:
     """Is it the control of this method or variant? One without subjects is that of its own variant.
 
-    >>> _controls("x:neutral-order", "x:order"), _controls("x:neutral-order", "x")
+    >>> controls("x:neutral-order", "x:order"), controls("x:neutral-order", "x")
     (True, False)
     """
     (base, _, variant), (controlled_base, _, another) = (
         control.partition(":"),
         method.partition(":"),
     )
-    if base != controlled_base or is_control(method):
+    if base != controlled_base or is_control(method) or not is_control(control):
         return False
     return not neutral.is_control(variant) or neutral.original_variant(variant) == another
 
@@ -181,34 +182,74 @@ def read_tests() -> pd.DataFrame:
     return pd.read_parquet(TESTS)
 
 
-def above_prior(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Compare each method's main variant with the strongest prior of its benchmark.
+def decisive_p(tests: pd.DataFrame) -> pd.Series:
+    """Return the corrected p that decides each test: the larger of both questions.
 
-    A benchmark whose queries have no relations has no prior, and no entry.
+    Args:
+        tests: the columns `p_holm` and `p_relation_holm`, NaN where a question is not asked.
+    """
+    return tests[["p_holm", "p_relation_holm"]].astype(float).max(axis=1)
+
+
+def above_baseline(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Compare each method's main variant with its strongest baseline.
+
+    The baselines are those of the benchmark (chance, any answer of the relation, the priors) and
+    the controls of the variant, such as the same model without the subject. The strongest is the
+    one to which the difference is smallest.
 
     Args:
         tests: the paired tests of all benchmarks, with the columns `SIGNIFICANCE`.
 
     Returns:
-        By benchmark, model and method: `difference` of the main metric on the main subset, and `p`,
-        the larger of the two corrected p. No p below .05 means: not shown to be above the prior.
+        By benchmark, model and method: `difference` of the main metric on the main subset, above 0
+        where the system is better, and `p`, the larger of the two corrected p. No p below .05
+        means: not shown to be above what is reached without looking at the subject.
     """
     numbers = {}
-    tests = tests[
-        (tests["model_b"] == BASELINE) & tests["family"].str.startswith("baseline under ")
-    ]
-    for (benchmark, model, family), rows in tests.groupby(["benchmark", "model_a", "family"]):
+    strongest = strongest_baselines(tests)
+    methods = strongest["method"].map(lambda name: name.partition(":")[0]).rename("base")
+    for (benchmark, model, method), rows in strongest.groupby(["benchmark", "model", methods]):
         metadata = Metadata.read(ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
         main = select(rows, metric=metric, subset=subset)
-        named = main.rename(columns={"model_a": "model", "method_a": "method"})
-        main = main.loc[select_systems(named, main_variants(named)).index]
-        row = main.loc[main["difference"].idxmin()]
-        numbers[str(benchmark), str(model), str(family).removeprefix("baseline under ")] = {
-            "difference": float(row["difference"]),
-            "p": float(row[["p_holm", "p_relation_holm"]].max()),
-        }
+        for row in select_systems(main, main_variants(main)).itertuples():
+            names = (str(benchmark), str(model), str(method))
+            numbers[names] = {"difference": float(row.difference), "p": float(row.p)}
     return numbers
+
+
+def strongest_baselines(tests: pd.DataFrame) -> pd.DataFrame:
+    """Find the strongest baseline of each system: the one to which its difference is smallest.
+
+    Args:
+        tests: paired tests, with the columns `SIGNIFICANCE`.
+
+    Returns:
+        A row per benchmark, subset, metric, model and method, with the name of the `baseline`, the
+        `difference`, above 0 where the system is better, `p`, the larger of both questions, and
+        `n`. A metric without a better direction has none.
+    """
+    sides = ["model", "method", "other", "baseline"]
+    columns = ["model_a", "method_a", "model_b", "method_b"]
+    first = tests.rename(columns=dict(zip(columns, sides, strict=True)))
+    second = tests.rename(columns=dict(zip(columns, sides[2:] + sides[:2], strict=True)))
+    both = pd.concat([first, second.assign(difference=-second["difference"])], ignore_index=True)
+    controlled, control = (both[name].map(is_control).astype(bool) for name in sides[1::2])
+    is_system = (both["model"] != BASELINE) & ~controlled
+    rows = both[is_system & ((both["other"] == BASELINE) | control)]
+    keys = ["benchmark", "subset", "metric", "model", "method"]
+    if rows.empty:
+        return pd.DataFrame(columns=[*keys, "baseline", "difference", "p", "n"], dtype=str)
+    catalog = metrics.catalog()
+    signs = [
+        {"higher": 1, "lower": -1, "neither": 0}[catalog[metric].better_on(subset)]
+        for metric, subset in zip(rows["metric"], rows["subset"], strict=True)
+    ]
+    rows = rows.assign(difference=rows["difference"] * signs, p=decisive_p(rows))
+    rows = rows[np.array(signs) != 0]
+    places = rows.groupby(keys)["difference"].idxmin()
+    return rows.loc[places, [*keys, "baseline", "difference", "p", "n"]]
 
 
 def paired_tests(
@@ -251,6 +292,7 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
         systems.update(split_by_variant(table, model, method))
         report_progress(1, READINGS)
+    systems |= guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(
         systems,
@@ -260,6 +302,28 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         kinds=kinds,
         contrasts=sorted(contrasts),
     )
+
+
+def guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
+    """Return the baseline `chance` with what guessing reaches by metrics that say so.
+
+    Args:
+        systems: the rows of each system, averaged by `average_by_query`. Chance has the queries of
+            those that have such a metric.
+    """
+    guessing = {
+        name: metric.guessing
+        for name, metric in metrics.catalog().items()
+        if metric.tested and metric.guessing is not None
+    }
+    chance = systems.get((BASELINE, CHANCE))
+    for rows in systems.values():
+        values = {name: value for name, value in guessing.items() if name in rows}
+        if values:
+            about = [column for column in ("cluster", "answer", "weight") if column in rows]
+            table = rows[about].assign(**values)
+            chance = table if chance is None else chance.combine_first(table)
+    return {} if chance is None else {(BASELINE, CHANCE): chance}
 
 
 def significance(
@@ -383,7 +447,7 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
     'controls under x'
     >>> pair_systems(("m", "x:neutral-order"), ("m", "x:confidence"))
     >>> pair_systems(("baseline", "prior"), ("m", "x"))
-    SystemPair(family='baseline under x', a=('m', 'x'), b=('baseline', 'prior'))
+    SystemPair(family='prior under x', a=('m', 'x'), b=('baseline', 'prior'))
     """
     (model, method), (other, another) = a, b
     if sweep(method) or sweep(another):
@@ -392,10 +456,10 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
         system, baseline = (b, a) if model == BASELINE else (a, b)
         if model == other or is_control(system[1]):
             return None
-        return SystemPair(f"baseline under {system[1].partition(':')[0]}", system, baseline)
+        return SystemPair(f"{baseline[1]} under {system[1].partition(':')[0]}", system, baseline)
     if is_control(method) or is_control(another):
         control, probed_method = (method, another) if is_control(method) else (another, method)
-        same = model == other and _controls(control, probed_method)
+        same = model == other and controls(control, probed_method)
         return (
             SystemPair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
         )

@@ -23,7 +23,7 @@ from medprobe.metrics.intervals import (
     means_of_sums,
     replicate_weights,
 )
-from medprobe.metrics.two_way import variances
+from medprobe.metrics.two_way import Jackknife, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
@@ -119,14 +119,15 @@ def _means(
     def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:
         """The numbers of a mean over the rows of `part`, of the means over `keys` if given."""
         value, deviation = means[0], _deviation(part, ["replicate", *keys], metrics)
-        widening, units = _widening(part, value, metrics, keys)
+        spread = _jackknife(part, value, metrics, keys)
         low, high = interval(
             value,
             means[1:],
             scoring.params.confidence,
-            units,
+            spread.units,
             scales=[scales.get(metric, "share") for metric in metrics],
-            widening=widening,
+            widening=spread.widening,
+            freedom=spread.freedom,
         )
         return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
 
@@ -170,33 +171,25 @@ def _draws(
     return np.concatenate([itself, *blocks])
 
 
-def _widening(
+def _jackknife(
     rows: pd.DataFrame, value: np.ndarray, metrics: list[str], keys: tuple[str, ...]
-) -> tuple[np.ndarray, int]:
-    """By how much answers, drawn too, widen each metric's deviation over subjects.
+) -> Jackknife:
+    """By how much each metric's deviation over subjects is too small (`two_way.jackknife`).
 
-    And the units of the smaller side.
+    Rows without answers, or that are answers, have one side only.
     """
     subjects = pd.factorize(rows["cluster"])[0]
-    units = int(subjects.max()) + 1
-    if "answer" not in rows:
-        return np.ones(len(metrics)), units
-    answers = pd.factorize(rows["answer"])[0]
+    answers = pd.factorize(rows["answer"])[0] if "answer" in rows else subjects
     numbers = rows[metrics].to_numpy(float)
-    centre, size = value, np.ones(1)  # of all rows, or of the groups that each is in
+    groups, centre = np.zeros(len(rows), dtype=int), value
     if keys:
-        groups = rows.groupby([*keys])
-        centre = groups[metrics].transform("mean").to_numpy(float)
-        size = groups["query_id"].transform("size").to_numpy()[:, None]
+        by_keys = rows.groupby([*keys])
+        groups = by_keys.ngroup().to_numpy()
+        centre = by_keys[metrics].transform("mean").to_numpy(float)
+    size = np.bincount(groups)[groups][:, None]
     shares = np.where(np.isnan(numbers), 0.0, numbers - centre) / size
-    subject_variance, two_way_variance = variances(shares, subjects, answers)
-    ratio = np.divide(
-        two_way_variance,
-        subject_variance,
-        out=np.ones_like(subject_variance),
-        where=subject_variance > 0,
-    )
-    return np.sqrt(ratio), min(units, int(answers.max()) + 1)
+    relations = pd.factorize(rows["relation"])[0]
+    return jackknife(shares, groups, relations, subjects, answers)
 
 
 def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:

@@ -13,13 +13,17 @@ logarithms up to a constant, such as log-probabilities, their means over tokens,
 distances, and go through the softmax. Equal values of a signal are in random order, exactly: each
 metric is the expectation. A query without a prediction is the least sure one, and wrong.
 
+Few right answers carry much of these numbers, however many queries there are. So intervals are of
+the clusters that carry a metric, not of all, and five right and five wrong answers are the fewest
+that have an AUROC, or an interval of a gain.
+
 Sources: Farquhar et al. 2024, discrete semantic entropy; Scheffer et al. 2001, margins; Geifman and
 El-Yaniv 2017, risk and coverage.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -37,11 +41,15 @@ SIGNAL: Final = "signal"  # of a part's name
 COVERAGES: Final = (20, 50, 80, 100)  # per cent of the queries that are answered
 SIGNALS: Final = ("entropy", "margin", "p_true")
 MEANS: Final = ("macro", "micro")
+COUNTS: Final = ("trust_right", "trust_relations")  # the last metrics, which are no estimates
 ROUNDING: Final = 1e-9  # of a sum of shares
+FEWEST: Final = 5  # clusters with a right answer, and with a wrong one, that have an AUROC
 DECIMALS: Final = 10  # of a signal: what differs by less is equal
 _HANLEY: Final = "the signal of right against wrong answers; Hanley and McNeil 1982"
 _AT: Final = "share right of the surest queries; Geifman and El-Yaniv 2017"
 _AREA: Final = "mean share wrong over all coverages; Geifman et al. 2019"
+_RIGHT: Final = "the mean over replicates; what the AUROC and the gains rest on"
+_HAVE: Final = f"with {FEWEST} right and {FEWEST} wrong answers: what its macro mean is over"
 _GAIN: Final = "against the same queries in random order, exactly"
 
 
@@ -66,6 +74,8 @@ class Trust(Scorer):
         Metric("right_at_50_gain", "gain, surest 50 %", "higher", -1.0, 1.0, _GAIN),
         Metric("right_at_80_gain", "gain, surest 80 %", "higher", -1.0, 1.0, _GAIN),
         Metric("risk_area_gain", "gain in risk area", "higher", -1.0, 1.0, _GAIN),
+        Metric("trust_right", "right answers", "neither", 0.0, float("inf"), _RIGHT),
+        Metric("trust_relations", "relations with an AUROC", "neither", 0.0, float("inf"), _HAVE),
     )
 
     def __init__(self, signals: Signals) -> None:
@@ -87,10 +97,7 @@ class Trust(Scorer):
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
             subsets = scores.setdefault(variant or "default", {})
             for signal in [name for name in SIGNALS if name in rows]:
-                sure = part[signal].round(DECIMALS)
-                numbers = summarise_statistic(
-                    part.assign(sure=sure), scoring, self.METRICS, estimate, by_relation=True
-                )
+                numbers = summarise(part.assign(sure=part[signal].round(DECIMALS)), scoring)
                 subsets[f"{subset}/{SIGNAL}:{signal}"] = {mean: numbers[mean] for mean in MEANS}
         return scores
 
@@ -164,6 +171,54 @@ def _log_probabilities(rows: pd.DataFrame) -> pd.DataFrame:
     sums = score.groupby([rows[key] for key in KEYS]).sum()
     shares = bool((score > 0).all() and (sums <= 1 + ROUNDING).all())
     return rows.assign(log=np.log(score) if shares else score)
+
+
+def summarise(rows: pd.DataFrame, scoring: Scoring) -> dict[str, dict[str, Any]]:
+    """The numbers of one system by one signal, by relation, macro and micro.
+
+    Args:
+        rows: the columns `cluster, relation, replicate, sure` and `right`.
+        scoring: resamples, confidence and seed.
+
+    Returns:
+        Relation, `macro` or `micro` -> metric -> its numbers. A value that no interval belongs to
+        has none, and so few right or wrong answers have no AUROC (`FEWEST`).
+    """
+    estimates = [metric for metric in Trust.METRICS if metric.name not in COUNTS]
+    numbers = summarise_statistic(
+        rows, scoring, estimates, _estimate_found, by_relation=True, units=_units
+    )
+    replicates = rows["replicate"].nunique()
+    relations = [name for name in numbers if name not in MEANS]
+    have = sum("value" in numbers[name]["trust_auroc"] for name in relations)
+    right = float(rows["right"].sum() / replicates)
+    for mean in MEANS:
+        counts = {"trust_right": right, "trust_relations": float(have)}
+        n = numbers[mean]["right_at_100"]["n"]
+        numbers[mean] |= {name: {"value": count, "n": n} for name, count in counts.items()}
+    return numbers
+
+
+def _carriers(rows: pd.DataFrame) -> int:
+    """The clusters with a right answer, or with a wrong one, whichever are fewer."""
+    kinds = (rows["right"] > 0, rows["right"] < 1)
+    return min(rows.loc[kind, "cluster"].nunique() for kind in kinds)
+
+
+def _units(rows: pd.DataFrame) -> list[int]:
+    """The clusters that carry each estimate: of `right_at_<k>`, k per cent of all."""
+    carriers, clusters = _carriers(rows), rows["cluster"].nunique()
+    carriers = carriers if carriers >= FEWEST else 0
+    surest = [round(clusters * coverage / 100) for coverage in COVERAGES]
+    return [carriers, *surest, *[carriers] * 4]
+
+
+def _estimate_found(rows: pd.DataFrame, weights: np.ndarray) -> np.ndarray:
+    """`estimate`, without an AUROC where too few answers are right, or wrong."""
+    values = estimate(rows, weights)
+    if _carriers(rows) < FEWEST:
+        values[:, 0] = np.nan
+    return values
 
 
 def estimate(rows: pd.DataFrame, weights: np.ndarray) -> np.ndarray:

@@ -5,6 +5,12 @@ likes an answer is right wherever it is right. A claim about a relation, and not
 alone, has to reckon with both. The variance of a mean under two crossed clusterings is the sum of
 the variances under each, less that under their intersection (Cameron, Gelbach and Miller 2011,
 section 2.2), with degrees of freedom from the smaller side.
+
+The mean of one system is dominated by an answer that most queries have, and such an answer hides
+its own deviation: the mean is close to it. So the interval of a single mean takes the variances of
+the delete-one jackknife, which recomputes the mean without each subject, answer and pair
+(MacKinnon, Nielsen and Webb 2024, section 4), and Student's t with effective degrees of freedom
+(`jackknife`).
 """
 
 from statistics import NormalDist
@@ -50,6 +56,83 @@ def variances(
         _squares(shares, codes) for codes in (subjects, answers, pairs)
     )
     return by_subject, np.max([by_subject, by_answer, by_subject + by_answer - by_pair], axis=0)
+
+
+class Jackknife(NamedTuple):
+    """How far means move with other subjects and answers."""
+
+    widening: np.ndarray  # of a deviation over resamples of subjects, [sums]
+    units: int  # subjects or answers, whichever are fewer
+    freedom: float  # degrees of freedom of Student's t
+
+
+def jackknife(
+    shares: np.ndarray,
+    groups: np.ndarray,
+    relations: np.ndarray,
+    subjects: np.ndarray,
+    answers: np.ndarray,
+) -> Jackknife:
+    """Compare the delete-one variance over subjects and answers with that of resampled subjects.
+
+    Without a cluster that has the share h of a group's queries, the group's mean moves by the sum
+    of the cluster's shares over 1 - h. The variance over n clusters is (n - 1) / n times the sum of
+    the squared moves. Those over subjects, over answers and over their pairs are combined as in
+    `variances` (MacKinnon, Nielsen and Webb 2024, section 4). A cluster that is a whole group moves
+    nothing.
+
+    A relation with clusters of weights w has v = sum(w^2) of the variance, if they vary alike, and
+    sum(w)^2 / v effective clusters. It has as many degrees of freedom, less 1, and at least 1. The
+    mean has sum(v)^2 / sum(v^2 / freedom) over relations (Satterthwaite 1946), but no more than
+    its own clusters have, whatever their relations. The smaller side counts.
+
+    Args:
+        shares: what each query adds to the sums, around the mean of its group, [queries, sums].
+        groups: what the means are averaged over, such as relations, as codes from 0. Groups count
+            alike, and so do the queries of a group.
+        relations: the relation of each query, as codes from 0.
+        subjects: its subject, as codes from 0.
+        answers: its answer, as codes from 0.
+
+    Returns:
+        The root of the ratio of both variances, 1 where no subject differs, and the units.
+
+    >>> one, each = np.zeros(4, int), np.arange(4)
+    >>> shares = np.array([[1.0], [1.0], [-1.0], [-1.0]]) / 4
+    >>> jackknife(shares, one, one, each, np.array([0, 0, 1, 1]))
+    Jackknife(widening=array([2.]), units=2, freedom=1.0)
+    """
+    pairs = np.unique(subjects * (answers.max() + 1) + answers, return_inverse=True)[1]
+    by_subject, by_answer, by_pair = (
+        _squares(shares * _moves(codes, groups)[:, None], codes) * codes.max() / (codes.max() + 1)
+        for codes in (subjects, answers, pairs)
+    )
+    both = np.max([by_subject, by_answer, by_subject + by_answer - by_pair], axis=0)
+    resampled = _squares(shares, subjects)
+    ratio = np.divide(both, resampled, out=np.ones_like(both), where=resampled > 0)
+    weights = 1 / np.bincount(groups)[groups]
+    freedom = min(
+        _freedom(weights, strata, codes)
+        for codes in (subjects, answers)
+        for strata in (relations, np.zeros_like(relations))
+    )
+    return Jackknife(np.sqrt(ratio), 1 + int(min(subjects.max(), answers.max())), freedom)
+
+
+def _freedom(weights: np.ndarray, strata: np.ndarray, codes: np.ndarray) -> float:
+    """The degrees of freedom of a weighted mean, by clusters within strata (`jackknife`)."""
+    cells, places = np.unique(codes * (strata.max() + 1) + strata, return_inverse=True)
+    cell_weights, cell_strata = np.bincount(places, weights), cells % (strata.max() + 1)
+    squares = np.bincount(cell_strata, cell_weights**2)
+    effective = np.bincount(cell_strata, cell_weights) ** 2 / squares
+    return float(squares.sum() ** 2 / (squares**2 / np.maximum(effective - 1, 1)).sum())
+
+
+def _moves(codes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """1 / (1 - h) for each query, where h is the share of its cluster in its group; 0 for all."""
+    cells = np.unique(codes * (groups.max() + 1) + groups, return_inverse=True)[1]
+    share = np.bincount(cells)[cells] / np.bincount(groups)[groups]
+    return np.divide(1, 1 - share, out=np.zeros(len(share)), where=share < 1)
 
 
 def _squares(shares: np.ndarray, codes: np.ndarray) -> np.ndarray:

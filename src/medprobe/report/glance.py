@@ -6,6 +6,7 @@ from typing import Final
 
 from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import comparable
+from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.subset_tests import contrast_name
 from medprobe.metrics.summary import MEANS
 from medprobe.papers import papers, place, strongest
@@ -16,7 +17,7 @@ from medprobe.report.numbers import MISSING, cell, format_difference, format_val
 from medprobe.report.results import Results
 from medprobe.report.sections.published import data_note
 from medprobe.report.standings import Standing
-from medprobe.report.verdicts import MARK, difference, verdict
+from medprobe.report.verdicts import MARK, SLIGHT, difference, verdict
 
 HARD: Final = "hard"
 ECHO: Final = "subject_at_1"
@@ -24,7 +25,8 @@ CARRIED: Final = 0.8  # of all right answers: the relations that have so many ca
 MOST: Final = 3  # relations, and variants, that are listed
 CAPTION: Final = (
     f"Differences are to the value in the first row, in points for shares. {MARK} not significant "
-    "by the paired test, or for the hard set by a test that draws whole clusters of both sets."
+    "by the paired test, or for the hard set by a test that draws whole clusters of both sets; a "
+    "baseline: not shown to be beaten."
 )
 
 Line = list[str | Cell]
@@ -41,6 +43,7 @@ def _table(results: Results, entry: Standing) -> Table:
         *_baseline(results, entry),
         *_published(results, entry),
         *_echo(results, entry),
+        *_without_echo(results, entry),
         *_hard(results, entry),
         *_variants(results, entry),
         *_relations(results, entry),
@@ -67,13 +70,12 @@ def _baseline(results: Results, entry: Standing) -> Iterator[Line]:
     """The strongest baseline, which needs no knowledge."""
     if strongest_baseline := next(iter(baselines(results, entry.best)), None):
         gap = float(entry.best["value"] - strongest_baseline.value)
-        is_worse = gap > 0 if entry.lower else gap < 0
-        mark = "" if strongest_baseline.beaten or is_worse else f" {MARK}"
+        difference_text = format_difference(entry.metric, gap)
         yield [
             Cell("Is it knowledge?", note=f"strongest baseline: {strongest_baseline.name}"),
             cell(entry.metric, strongest_baseline.value),
             Cell(
-                format_difference(entry.metric, gap) + mark,
+                f"{difference_text} {strongest_baseline.mark}".strip(),
                 gap,
                 note=strongest_baseline.evidence or "by the interval",
             ),
@@ -125,6 +127,30 @@ def _echo(results: Results, entry: Standing) -> Iterator[Line]:
             standings.value(ECHO, row),
             MISSING,
             f"medprobe show {entry.benchmark} {shlex.quote(query)}" if query else MISSING,
+        ]
+
+
+def _without_echo(results: Results, entry: Standing) -> Iterator[Line]:
+    """The value and the strongest baseline where the query's own subject is not ranked."""
+    model, method = _system(entry)
+    keys = {"subset": entry.subset, "relation": "macro", "model": model, "method": method}
+    name = f"{entry.metric}{WITHOUT}"
+    for _, row in results.rows(entry.benchmark, metric=name, **keys).iterrows():
+        strongest_baseline = next(iter(baselines(results, row)), None)
+        if strongest_baseline is None or abs(row["value"] - entry.best["value"]) < SLIGHT:
+            continue
+        gap = float(row["value"] - strongest_baseline.value)
+        baseline = f"{strongest_baseline.name} {format_value(name, strongest_baseline.value)}"
+        note = f"own subject not ranked;\nstrongest baseline: {baseline}"
+        yield [
+            Cell("Is it knowledge, without that?", note=note),
+            standings.value(name, row),
+            Cell(
+                f"{format_difference(name, gap)} {strongest_baseline.mark}".strip(),
+                gap,
+                note=strongest_baseline.evidence or "by the interval",
+            ),
+            f"medprobe export {entry.benchmark} --metric {name} --format markdown",
         ]
 
 

@@ -14,9 +14,10 @@ from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict
 
 CAPTION: Final = (
-    "Macro means with intervals. Baseline: the strongest of uniform chance, the prior (the "
-    f"commonest answers for other subjects) and the method's controls. {MARK} not shown to be "
-    "beaten, by the interval (chance) or the paired test. Difference: to the next model under the "
+    "Macro means with intervals. Baseline: the strongest of uniform chance, any answer of the "
+    "relation, the prior (the commonest answers for other subjects) and the method's controls. "
+    f"{MARK} not shown to be beaten, by the paired test or by the interval (chance that is not "
+    "tested). Difference: to the next model under the "
     f"same method, with the corrected p of the paired test. {MARK} not significantly better than "
     "all other models under the same method. Systems with other methods are not tested against the "
     "best one. No interval: fewer than three units, or a value that no resample moves."
@@ -48,11 +49,6 @@ class Standing:
     def other_models(self) -> pd.DataFrame:
         """The rows of other models, best first."""
         return self.rows[self.rows["model"] != self.best["model"]]
-
-    @property
-    def shared(self) -> bool:
-        """Whether another model has the best value too."""
-        return bool((self.other_models["value"] == self.best["value"]).any())
 
     @property
     def clear(self) -> bool:
@@ -125,9 +121,8 @@ def _baseline(entry: Standing) -> str | Cell:
         return MISSING
     strongest = entry.baselines[0]
     number = cell(entry.metric, strongest.value)
-    mark = "" if strongest.beaten else f" {MARK}"
     note = f"{strongest.name}\n{strongest.evidence}".strip()
-    return Cell(number.text + mark, number.sort, note=note)
+    return Cell(f"{number.text} {strongest.mark}".strip(), number.sort, note=note)
 
 
 def value(name: str, row: pd.Series, note: str = "", mark: str = "") -> Cell:
@@ -142,4 +137,4 @@ def value(name: str, row: pd.Series, note: str = "", mark: str = "") -> Cell:
 def baseline_mark(results: Results, row: pd.Series) -> str:
     """The sign of a system that is not shown to beat its strongest baseline, or nothing."""
     strongest = next(iter(baselines(results, row)), None)
-    return MARK if strongest and not strongest.beaten else ""
+    return strongest.mark if strongest else ""

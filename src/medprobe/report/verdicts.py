@@ -9,7 +9,8 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.metrics.significance import LEVEL, System
+from medprobe.metrics import find
+from medprobe.metrics.significance import LEVEL, System, decisive_p
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.results import Results
@@ -17,8 +18,10 @@ from medprobe.report.results import Results
 SLIGHT: Final = 0.0005  # a share below it is not worth a line
 MARK: Final = "†"  # not significant
 SIGNS: Final = (
-    f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more."
+    f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more, "
+    "for these answers or for the relation."
 )
+TWO_WAY: Final = ("accuracy", "perplexity", "consistency")  # families whose intervals draw answers
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "queries",
     "subject_id": "subjects",
@@ -60,10 +63,9 @@ def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
     rows = {pair: number for number, pair in enumerate(zip(*columns, strict=True))}
     for pair, sign in (((*a, *b), 1), ((*b, *a), -1)):
         if pair in rows:
-            row = tests.iloc[rows[pair]]
-            both = (row["p_holm"], row["p_relation_holm"])
-            stricter = max(float(p) for p in both if pd.notna(p))
-            return Verdict(sign * row["difference"], stricter)
+            test = tests.iloc[[rows[pair]]]
+            difference = float(test["difference"].iloc[0])
+            return Verdict(sign * difference, float(decisive_p(test).iloc[0]))
     return None
 
 
@@ -105,6 +107,20 @@ def units(results: Results, benchmark: str) -> str:
     """What chance has drawn of a benchmark, in the plural."""
     cluster = results.benchmarks[benchmark].cluster
     return UNITS.get(cluster, f"values of {cluster}")
+
+
+def describe_interval(results: Results, benchmark: str, name: str) -> str:
+    """Say what the intervals of a metric are, such as `95 % Wilson intervals over diseases`."""
+    scale = {"share": "Wilson ", "log": "t-", "plain": "t-"}[metric(name).scale]
+    of = " of the logarithm" if metric(name).logarithmic else ""
+    families = [{entry.name for entry in find(family).METRICS} for family in TWO_WAY]
+    if name.endswith("_by_answer"):
+        over = "over answers"
+    elif any(name in family for family in families):
+        over = f"with a two-way variance over {units(results, benchmark)} and answers"
+    else:
+        over = f"over {units(results, benchmark)}"
+    return f"{100 * results.confidence:.0f} % {scale}intervals{of} {over}"
 
 
 def chance(results: Results, benchmark: str, subset: str, name: str) -> float | None:

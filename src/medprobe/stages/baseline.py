@@ -4,19 +4,21 @@ from medprobe import baselines
 from medprobe.core import places
 from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, write_predictions
 
-K = 10  # answers that are ranked, as by the methods
-
 
 def baseline(benchmark: str) -> None:
-    """Write the predictions of the prior, `outputs/predictions/baseline/prior/<benchmark>.parquet`.
+    """Write what is reached without looking at a subject.
+
+    They are `outputs/predictions/baseline/<name>/<benchmark>.parquet`: the predictions of the
+    `prior`, and the expected values of `any_answer` and `chance`.
 
     Raises:
         BadInput: the benchmark's tables are missing.
     """
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-    out = places.PREDICTIONS / BASELINE / baselines.METHOD / f"{benchmark}.parquet"
-    predictions = baselines.prior(tables, metadata.cluster, K)
-    if predictions.empty:
-        print(f"{benchmark}: each relation has one answer, so that there is no prior")
-    write_predictions(predictions, out, "accuracy")
+    cluster = Metadata.read(places.ABOUT / f"{benchmark}.json").cluster
+    for name, (table, family) in baselines.baselines(tables, cluster).items():
+        if table.empty:
+            print(f"{benchmark}: each relation has one answer, so that there is no {name}")
+        write_predictions(
+            table, places.PREDICTIONS / BASELINE / name / f"{benchmark}.parquet", family
+        )

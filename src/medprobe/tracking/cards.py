@@ -72,7 +72,9 @@ def _section(file: ResultsFile, name: str, results: list[ResultRecord]) -> str:
     for row in select(rows, metric=metric).sort_values(["subset", "method"]).itertuples():
         if "/" in row.subset or sweep(row.method):
             continue
-        prior = select(baseline, metric=metric, subset=row.subset, method="prior")["value"]
+        values = select(baseline, metric=metric, subset=row.subset)["value"]
+        lower = find_metric(metric).better_on(row.subset) == "lower"
+        strongest = values.min() if lower else values.max()  # NaN without baselines
         interval = [row.low, row.high] if pd.notna(row.low) else []
         cells = [
             row.subset,
@@ -80,11 +82,14 @@ def _section(file: ResultsFile, name: str, results: list[ResultRecord]) -> str:
             format_value(metric, row.value),
             " to ".join(format_value(metric, value) for value in interval) or "–",
             f"{int(row.n)}" if pd.notna(row.n) else "–",
-            format_value(metric, prior.iloc[0]) if len(prior) else "–",
+            format_value(metric, strongest),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     if len(baseline):
-        lines.append("\nThe baseline ranks the answers that are commonest for other subjects.")
+        lines.append(
+            "\nThe baseline is the strongest of chance, any answer of the relation, and the "
+            "answers that are commonest for other subjects."
+        )
     return "\n".join(lines)
 
 

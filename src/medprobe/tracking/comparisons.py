@@ -32,7 +32,7 @@ from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
 
 TEMPLATE_FREE: Final = "Filled templates against natural sentences: do they measure the same?"
-LOGGED: Final = ("difference", "p_holm")
+LOGGED: Final = ("difference", "p")  # p is the one that decides: the larger of both questions
 
 
 def results(single: Sequence[Result], params: Params) -> list[Result]:
@@ -61,21 +61,20 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     return entries
 
 
-def above_prior(single: Sequence[Result]) -> list[Result]:
-    """Add the difference to the strongest prior to results.
+def above_baseline(single: Sequence[Result]) -> list[Result]:
+    """Add the difference to the strongest baseline to results.
 
-    `above_prior` is the difference of the main metric, and `above_prior_p` the stricter corrected p
-    of its paired test.
-
-    A benchmark whose queries have no relations has no prior, and its results no such metric.
+    `above_baseline` is the difference of the main metric, and `above_baseline_p` the stricter
+    corrected p of its paired test (`significance.above_baseline`). A result that is compared with
+    no baseline has neither.
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    numbers = significance.above_prior(read_tests())
+    numbers = significance.above_baseline(read_tests())
     results = []
     for result in single:
         test = numbers.get((result.benchmark, result.model, result.method))
-        late = {"above_prior": test["difference"], "above_prior_p": test["p"]} if test else {}
+        late = {"above_baseline": test["difference"], "above_baseline_p": test["p"]} if test else {}
         results.append(replace(result, late=late))
     return results
 
@@ -107,6 +106,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     metrics: dict[str, float] = {}
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])
+    main = main.assign(p=significance.decisive_p(main))
     for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
         place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}

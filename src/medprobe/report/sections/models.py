@@ -7,6 +7,7 @@ import pandas as pd
 from medprobe.figures import plots, relations
 from medprobe.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.metrics import catalog
+from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.summary import MEANS
 from medprobe.report import standings
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
@@ -15,14 +16,15 @@ from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, 
 from medprobe.report.results import HALF, Results
 from medprobe.report.sections import lengths
 from medprobe.report.standings import standing
-from medprobe.report.verdicts import SLIGHT, chance, units
+from medprobe.report.verdicts import SLIGHT, chance, describe_interval
 
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared
 OTHER: Final = "‡"
 CAPTION: Final = (
     f"Means with intervals. {OTHER} a control, or a variant that ranks other names than the "
     "rest: not compared with them. Names of equal score are ranked in alphabetical order, upper "
-    "case first; “ties shared” is the expected value in random order, shown where it differs."
+    "case first; “ties shared” is the expected value in random order, and “own subject left out” "
+    "the value if the query's own subject is not ranked, each shown where it differs."
 )
 
 
@@ -67,20 +69,19 @@ def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
 def _names(rows: pd.DataFrame) -> list[str]:
     """Return the metrics that are shown, in the order of their families.
 
-    Those with ties shared are shown only if ties matter.
+    Those with ties shared, or with the own subject left out, are shown only if that matters.
     """
     measured = set(rows["metric"])
-    return [
-        name
-        for name in catalog()
-        if name in measured and (not name.endswith(TIED) or _ties_matter(rows, name))
-    ]
+    return [name for name in catalog() if name in measured and _matters(rows, name)]
 
 
-def _ties_matter(rows: pd.DataFrame, tied: str) -> bool:
+def _matters(rows: pd.DataFrame, name: str) -> bool:
+    """Whether a metric is a check of no other, or differs from that other for some system."""
+    checked = name.removesuffix(TIED).removesuffix(WITHOUT)
+    if checked == name:
+        return True
     values = rows.pivot_table(index=["model", "method"], columns="metric", values="value")
-    gaps = values[tied] - values[tied.removesuffix(TIED)]
-    return bool(gaps.abs().max() >= SLIGHT)
+    return bool((values[name] - values[checked]).abs().max() >= SLIGHT)
 
 
 def _main(results: Results, benchmark: str, rows: pd.DataFrame) -> str:
@@ -107,7 +108,7 @@ def _drawn(
     )
     caption = (
         f"{metric(name).title} on {benchmark} ({subset}); bars are "
-        f"{100 * results.confidence:.0f} % bootstrap intervals over {units(results, benchmark)}"
+        f"{describe_interval(results, benchmark, name)}"
         + ("" if by_chance is None else "; the dotted line is chance")
         + "."
     )

@@ -6,19 +6,20 @@ import pandas as pd
 
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing, without_controls, without_sweeps
-from medprobe.metrics.trust import COVERAGES, SIGNAL, SIGNALS
+from medprobe.metrics.trust import COVERAGES, FEWEST, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import format_value, metric_cells, metric_head
 from medprobe.report.results import Results
 
 TABLE_METRICS: Final = (
-    *("trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
+    *("trust_right", "trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
     *("right_at_50_gain", "risk_area", "risk_area_gain"),
 )
 CAPTION: Final = (
     "By each signal of how sure a system is; micro means with intervals. In random order the AUROC "
-    "is 50, the surest queries are right as often as all of them, and the gains are 0. The largest "
-    "gain is first."
+    "is 50, the surest queries are right as often as all of them, and the gains are 0. Systems "
+    f"with fewer than {FEWEST} right or {FEWEST} wrong answers have no AUROC, and their gains have "
+    "no interval. The largest gain is first."
 )
 
 
@@ -45,15 +46,29 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
 
 def _summarise(rows: pd.DataFrame) -> str:
-    """The system whose surest half gains most."""
+    """How many systems are right more often where they are surer, and which gains most.
+
+    A gain counts where its interval is above 0, and a loss where it is below.
+    """
     gains = rows[rows["metric"] == "right_at_50_gain"]
-    best = gains.loc[gains["value"].idxmax()]
+    helpful, harmful = gains[gains["low"] > 0], gains[gains["high"] < 0]
+    total = f"{len(gains)} system{'s' if len(gains) > 1 else ''} by signal"
+    verb = "is" if len(harmful) == 1 else "are"
+    reverse = f" {len(harmful)} {verb} right less often." if len(harmful) else ""
+    if helpful.empty:
+        return (
+            f"No signal helps: of {total}, none is shown to be right more often on the surest half "
+            f"of its answers than on all.{reverse}"
+        )
+    best = helpful.loc[helpful["value"].idxmax()]
     same = (rows[["model", "method", "signal"]] == best[["model", "method", "signal"]]).all(axis=1)
     numbers = rows[same].set_index("metric")["value"]
     half, whole = (format_value(name, numbers[name]) for name in ("right_at_50", "right_at_100"))
     return (
-        f"The largest gain is that of {best['model']} ({best['method']}) by {best['signal']}: "
-        f"{half} of its surest half of answers are right, and {whole} of all."
+        f"Of {total}, {len(helpful)} gain{'s' if len(helpful) == 1 else ''}: the interval of the "
+        f"gain is above 0.{reverse} The largest gain is that of {best['model']} "
+        f"({best['method']}) by {best['signal']}: {half} of its surest half of answers are right, "
+        f"and {whole} of all."
     )
 
 
