@@ -42,9 +42,8 @@ METADATA = Metadata(
     cluster="subject_id",
 )
 
-# Rules of ours: the sentence gives its object away; the sentence of a parallel pair does not contain
-# its subject; most raters denied the fact; the prompt, or the fact of a parallel pair, is there
-# already.
+# Rules of ours: the sentence gives its object away; that of a parallel pair lacks its subject; most
+# raters denied the fact; the prompt, or the fact of a parallel pair, is there already.
 DropRule = Literal["object_twice", "subject_absent", "denied", "prompt_twice", "fact_twice"]
 RULES: Final[tuple[DropRule, ...]] = get_args(DropRule)
 DataSetName = Literal["google-re", "t-rex", "conceptnet", "squad"]
