@@ -295,4 +295,4 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",))
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",), tables=())

@@ -79,4 +79,4 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     return BenchmarkTables(table, candidates, notes, {"sources": counts.table(read)})
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, tables=())

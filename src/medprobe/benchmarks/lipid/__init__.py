@@ -273,4 +273,4 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=())
