@@ -15,6 +15,7 @@ from medprobe.core.params import IMPORTED, Choices, Params, Section, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import BASELINE
+from medprobe.metrics.template_free.data_sets import PAPER
 
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
 STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
@@ -141,8 +142,13 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     if not imported and name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
         raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
-    twin = params.models.all()[name].untaught_twin_of
-    _check_name(twin, params.models.all(), f"models.{kind}.{name}")
+    model = params.models.all()[name]
+    _check_name(model.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
+    others = [other for other in params.models.all() if other != name]
+    _check_name(model.larger_than, others, f"models.{kind}.{name}.larger_than")
+    for subset in model.averaged if isinstance(model.averaged, dict) else ():
+        known = [data.subset for data in PAPER]
+        _check_name(subset, known, f"models.{kind}.{name}.averaged")
 
 
 def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

@@ -162,8 +162,24 @@ class ModelParams(Section):
     in the report."""
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
-    averaged: bool = True
-    """Whether the model counts in means over models."""
+    group: str | None = Field(None, min_length=1)
+    """The group of models that it belongs to, such as `general`, `adapted` or `biomedical`. The
+    report compares the groups."""
+    larger_than: str | None = None
+    """The smaller model of its family, such as `bert-base` of `bert-large`. The report compares the
+    two."""
+    averaged: bool | dict[str, bool] = True
+    """Whether the model counts in means over models. `{t-rex-free: false}`: in all but those of
+    this subset."""
+
+    def counts_in(self, subset: str) -> bool:
+        """Return whether the model counts in means over models on a subset.
+
+        >>> ModelParams(averaged={"t-rex-free": False}).counts_in("squad")
+        True
+        """
+        averaged = self.averaged
+        return averaged.get(subset, True) if isinstance(averaged, dict) else averaged
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq", "imported"]

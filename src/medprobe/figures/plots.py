@@ -166,29 +166,44 @@ def curves(
         return finish(_texts(rows, x, series, percent))
 
 
-def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
-    """Draw one point per row; each has its name (the column `series`) in the legend.
+def points(
+    rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str], *, name: str
+) -> str:
+    """Draw one point per row with its name next to it, a colour for each series.
 
     `x` has a logarithmic scale.
+
+    Args:
+        rows: with the columns that the other arguments name.
+        x: a column of numbers above 0.
+        y: a column of numbers.
+        series: a column of names, which are in the legend.
+        labels: of both axes.
+        name: a column with the name of each point.
     """
     from matplotlib.ticker import LogLocator
 
     rows = rows.dropna(subset=[x, y])
     texts = {}
-    with drawing(3.2) as (axes, finish):
-        for index, row in enumerate(rows.to_dict("records")):
-            name = str(row[series])
-            style = {"markersize": 6, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
-            axes.plot(row[x], row[y], _mark(index), color=_colour(index), **style)
-            at, value = (_format(row[key]) for key in (x, y))
-            texts[name] = [f"{name}\n{labels[0]} {at}\n{labels[1]} {value}"]
+    with drawing(3.6) as (axes, finish):
+        for index, (kind, part) in enumerate(rows.groupby(series, sort=True)):
+            style = {"markersize": 6, "label": wrapped(str(kind), ENTRY)}
+            gid = f"{VALUES}: {kind}"
+            axes.plot(part[x], part[y], _mark(index), color=_colour(index), gid=gid, **style)
+            lines = []
+            for row in part.to_dict("records"):
+                about = {"textcoords": "offset points", "fontsize": 7, "color": _colour(index)}
+                axes.annotate(str(row[name]), (row[x], row[y]), (5, 3), **about)
+                at, value = (_format(row[key]) for key in (x, y))
+                lines.append(f"{row[name]}\n{labels[0]} {at}\n{labels[1]} {value}")
+            texts[str(kind)] = lines
         axes.set_xscale("log", subs=[])
         steps = (1, 2, 5) if rows[x].max() < MOST_STEPS * rows[x].min() else (1,)
         axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        axes.margins(x=0.12, y=0.12)
+        axes.margins(x=0.2, y=0.12)
         return finish(texts)
 
 

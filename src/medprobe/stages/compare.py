@@ -177,6 +177,7 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
     numbers, priors = (with_names(table, builders, text=text) for table in (scores, priors))
     statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
     checkpoints = [places.MODELS / name for name in models]
+    kinds = {folder: params.models.kind(folder.name) for folder in checkpoints}
     tables = {name: systems(paths[name]) for name in probed}
     with_query_page: set[str] = set()
     first_queries: dict[str, str] = {}
@@ -211,7 +212,14 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
             for name, folder in folders.items()
             if (evaluations := expert.evaluations(folder, params.benchmark_names))
         },
-        template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
+        template_free=analyses(
+            numbers,
+            places.PREDICTIONS,
+            places.BENCHMARKS,
+            builders,
+            params,
+            parameters=benchmark_numbers.count_parameters(kinds),
+        ),
         published={name: model.published for name, model in models.items() if model.published},
         twins={
             name: model.untaught_twin_of for name, model in models.items() if model.untaught_twin_of

@@ -18,6 +18,7 @@ class DataSet(NamedTuple):
     subset: str
     kind: str
     domain: str
+    cluster: str = "subject_id"  # the column whose equal values are drawn together
 
 
 PAPER: Final = [
@@ -29,8 +30,8 @@ PAPER: Final = [
     DataSet("T-REx (free)", "lama", "t-rex-free", "template-free", "general"),
     DataSet("ConceptNet", "lama", "conceptnet", "template-free", "general"),
     DataSet("SQuAD", "lama", "squad", "template-free", "general"),
-    DataSet("LIPID-Chem", "lipid", "chem", "template-free", "biomedical"),
-    DataSet("LIPID-Gene", "lipid", "gene", "template-free", "biomedical"),
+    DataSet("LIPID-Chem", "lipid", "chem", "template-free", "biomedical", "answer_ids"),
+    DataSet("LIPID-Gene", "lipid", "gene", "template-free", "biomedical", "answer_ids"),
 ]
 PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
                    ("T-REx", "t-rex-template", "t-rex-free")]  # fmt: skip
@@ -48,7 +49,7 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
     for data in PAPER:
         for index, declared in enumerate(forms(builders, data.benchmark)):
             name = data.name if index == 0 else f"{data.name}, {declared}"
-            sets.append(DataSet(name, declared, data.subset, data.kind, data.domain))
+            sets.append(data._replace(name=name, benchmark=declared))
     return sets
 
 
