@@ -57,35 +57,38 @@ def read_scores(
     """Read accuracy and perplexity of every query of each data set that was probed."""
     scores: dict[DataSet, QueryScores] = {}
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
-        folder = benchmarks / benchmark
-        tables = [
-            (model, "accuracy", table)
-            for model, table in read_tables(predictions, benchmark, params)
-        ]
+        of_benchmark = [data for data in sets if data.benchmark == benchmark]
+        predicted = dict(read_tables(predictions, benchmark, params))
         columns = ["variant", "query_id", "perplexity"]
-        tables += [
-            (model, "perplexity", table)
-            for model, table in read_tables(predictions, benchmark, params, "perplexity", columns)
-        ]
-        for data in (data for data in sets if tables and data.benchmark == benchmark):
-            every = read_queries(folder, data.cluster)
+        measured = dict(read_tables(predictions, benchmark, params, "perplexity", columns))
+        for data in of_benchmark if predicted else []:
+            every = read_queries(benchmarks / benchmark, data.cluster)
             queries = every[every["subset"] == data.subset]
+            ids = queries["query_id"]
             codes, _ = pd.factorize(queries["cluster"], sort=True)
-            found = QueryScores(data, pd.Series(codes, index=queries["query_id"]))
-            for model, what, table in tables:
-                rows = table[table["query_id"].isin(found.cluster.index)]
-                if len(rows):
-                    getattr(found, what)[model] = _by_query(rows, what, queries)
-            if found.accuracy:
-                scores[data] = found
+            accuracy = {
+                model: _by_query(values(rows, queries, ties=False), METRIC, ids)
+                for model, rows in _select(predicted, ids).items()
+            }
+            perplexity = {
+                model: _by_query(rows, "perplexity", ids)
+                for model, rows in _select(measured, ids).items()
+            }
+            if accuracy:
+                cluster = pd.Series(codes, index=ids)
+                scores[data] = QueryScores(data, cluster, accuracy, perplexity)
     return [scores[data] for data in sets if data in scores]
 
 
-def _by_query(rows: pd.DataFrame, what: str, queries: pd.DataFrame) -> np.ndarray:
-    """The values of one model in the order of the queries."""
-    column = METRIC if what == "accuracy" else what
-    table = values(rows, queries, ties=False) if what == "accuracy" else rows
-    return table.set_index("query_id")[column].reindex(queries["query_id"]).to_numpy(float)
+def _select(tables: dict[str, pd.DataFrame], ids: pd.Series) -> dict[str, pd.DataFrame]:
+    """The rows of these queries of each model that has any."""
+    rows = {model: table[table["query_id"].isin(ids)] for model, table in tables.items()}
+    return {model: table for model, table in rows.items() if len(table)}
+
+
+def _by_query(rows: pd.DataFrame, column: str, ids: pd.Series) -> np.ndarray:
+    """A column in the order of the queries."""
+    return rows.set_index("query_id")[column].reindex(ids).to_numpy(float)
 
 
 def read_tables(
