@@ -345,17 +345,17 @@ class TestReleased:
         assert always_true.groupby("category").mean().round(3).tolist() == [0.167] * 5
 
     def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
-        details = papers()["diskne"].details
+        variants = papers()["diskne"].variants
         for settings, diseases in (
             ({"categories": ["terminological"]}, 39),
             ({"categories": ["terminological"], "without_negatives": "keep"}, 43),
-            (details["table-6"], 24),
-            (details["as-released-medical"], 37),
-            (details["as-released-terminological"], 39),
+            (variants["table-6"], 24),
+            (variants["as-released-medical"], 37),
+            (variants["as-released-terminological"], 39),
         ):
             splits = self.build(data, settings).others["splits"]
             assert splits["target"].nunique() == diseases
-        assert set(details["as-released-terminological"]["targets"]) == set(splits["target"])
+        assert set(variants["as-released-terminological"]["targets"]) == set(splits["target"])
 
     def test_random_negatives_alone(self, data: Path) -> None:
         examples = self.build(data, {"kinds": ["random"]}).others["examples"]

@@ -220,7 +220,7 @@ def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
         for name, right in (("set-0", 2), ("set-1", 6))
     )
     systems = {("mine", "contrastive"): sets}
-    about = {"published": {"mine": "BioBERT"}, "builders": {"facts": "medlama"}}
+    about = {"published": {"mine": "BioBERT v1.1"}, "builders": {"facts": "medlama"}}
     page_results = results(systems, "acc_at_1", **about)
     assert page_results.comparison["std"].iloc[0] == pytest.approx(
         np.std([0.02, 0.06], ddof=1), abs=1e-6

@@ -142,13 +142,27 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     if not imported and name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
         raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
-    model = params.models.all()[name]
-    _check_name(model.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
+    facts = params.models.all()[name]
+    _check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
+    _check_published(facts.published, where)
     others = [other for other in params.models.all() if other != name]
-    _check_name(model.larger_than, others, f"models.{kind}.{name}.larger_than")
-    for subset in model.averaged if isinstance(model.averaged, dict) else ():
+    _check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
+    for subset in facts.averaged if isinstance(facts.averaged, dict) else ():
         known = [data.subset for data in PAPER]
         _check_name(subset, known, f"models.{kind}.{name}.averaged")
+
+
+def _check_published(name: str | None, where: str) -> None:
+    """Raise BadInput where no paper has a checkpoint of this name: no number would be compared."""
+    from medprobe.papers import checkpoints
+
+    names = [*checkpoints()]
+    if name is None or name in names:
+        return
+    longer = [other for other in names if other.casefold().startswith(name.casefold())]
+    similar = f" (there are {', '.join(longer)})" if longer else nearest(name, names)
+    problem = f"published: no paper has a checkpoint '{name}'{similar}"
+    raise BadInput(where, problem, "choose one that `medprobe list checkpoints` lists")
 
 
 def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

@@ -1,6 +1,7 @@
 """The commands that set up a project, describe it, and run its stages."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -76,7 +77,7 @@ def import_(
     import_files(what, path, places.DATA, force=force)
 
 
-@main.command(epilog=example("medprobe list papers", "medprobe adopt medlama"))
+@main.command(epilog=example("medprobe list papers", "medprobe adopt diskne"))
 @click.argument("paper")
 @click.option("--yes", is_flag=True, help="Write without a question.")
 def adopt(paper: str, yes: bool) -> None:
@@ -143,16 +144,20 @@ def clean(yes: bool) -> None:
             command.remove(paths)
 
 
+LISTS: Final = ("models", "methods", "benchmarks", "metrics", "papers", "checkpoints")
+
+
 @main.command("list", epilog=example("medprobe list methods"))
-@click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "metrics", "papers"]))
+@click.argument("what", type=click.Choice(LISTS))
 @json_option
 def list_(what: str, *, as_json: bool) -> None:
-    """List the available models, methods, benchmarks, metrics or papers.
+    """List the available models, methods, benchmarks, metrics, papers or checkpoints.
 
     Only models need a project.
 
     \b
-    WHAT  models of params.yaml, methods, builders of benchmarks, metrics, or papers
+    WHAT  models of params.yaml, methods, builders of benchmarks, metrics, papers, or
+          checkpoints of the papers: the names for `published`
     """
     from medprobe.commands.list_ import list_ as show
 

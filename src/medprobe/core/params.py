@@ -99,7 +99,7 @@ class HubModel(Section):
     """A checkpoint on the model hub."""
 
     hub: str
-    """Name on the model hub, such as `dmis-lab/biobert-v1.1`."""
+    """Name on the model hub, such as `dmis-lab/biobert-base-cased-v1.2`."""
     revision: str | None = None
     """A commit, tag or branch. Empty: `main` at the time of the download."""
     adapter: "HubModel | None" = None
@@ -158,8 +158,8 @@ class ModelParams(Section):
     """Date after which the model has read nothing, as `YYYY-MM-DD`. The report flags later texts.
     """
     published: str | None = None
-    """The model's name in the papers' tables, such as `BioBERT`. Its published numbers then appear
-    in the report."""
+    """The checkpoint's name in the papers' files, such as `BioBERT v1.1`: `medprobe list
+    checkpoints` lists them. Its published numbers then appear in the report."""
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
     group: str | None = Field(None, min_length=1)

@@ -187,7 +187,8 @@ def load(
     object. The model itself is not touched, so it can go on training.
 
     Args:
-        path_or_hub: folder of a checkpoint, or a name on the hub such as `dmis-lab/biobert-v1.1`.
+        path_or_hub: folder of a checkpoint, or a name on the hub such as
+            `dmis-lab/biobert-base-cased-v1.2`.
         model: a model of transformers in memory, in place of `path_or_hub`.
         tokenizer: the tokenizer of this model.
         revision: commit or branch on the hub; the main branch if None.
@@ -202,7 +203,7 @@ def load(
 
     Example:
         >>> load("bert-base-uncased").methods  # doctest: +SKIP
-        ['contrastive', 'fill_mask', 'inside', 'judgment', 'likelihood', ...]
+        ['contrastive', 'fill_mask', 'judgment', 'likelihood', ...]
         >>> load(model=model, tokenizer=tokenizer).methods  # doctest: +SKIP
     """
     engine = EngineParams(device=device, precision=precision, offline=offline)
