@@ -144,8 +144,8 @@ def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.DropRu
 
 def test_only_sentences_of_parallel_sets_are_dropped_for_their_subject(tmp_path: Path) -> None:
     named = {**BIRTH, "masked_sentences": ["Ada Berg came from [MASK]."]}
-    kept = prompts(build(write(tmp_path, [BIRTH, named]), drop=["subject_absent"]))
-    assert kept == {
+    prompts_by_subset = prompts(build(write(tmp_path, [BIRTH, named]), drop=["subject_absent"]))
+    assert prompts_by_subset == {
         "google-re-template": ["Ada Berg was born in [Y] ."],
         "google-re-free": ["Ada Berg came from [Y]."],
         "conceptnet": ["Birds can [Y]."],  # whose subjects, if any, are no part of a pair
@@ -159,8 +159,12 @@ def test_a_sentence_too_long_for_models_is_left_out_with_its_twin_and_counted(
     long = {**BIRTH, "uuid": "g2", "masked_sentences": ["was " * 300 + "in [MASK]."]}
     benchmark = build(write(tmp_path, [BIRTH, long]))
     assert dropped(benchmark)["google-re", "too_long"] == 1
-    kept = prompts(benchmark)
-    assert len(kept["google-re-template"]) == len(kept["google-re-free"]) == 1
+    prompts_by_subset = prompts(benchmark)
+    assert (
+        len(prompts_by_subset["google-re-template"])
+        == len(prompts_by_subset["google-re-free"])
+        == 1
+    )
     assert len(prompts(build(tmp_path, max_words=None))["google-re-free"]) == 2
     short = build(tmp_path, max_words=3)
     assert dropped(short)["squad", "too_long"] == 1 and "squad" not in prompts(short)

@@ -85,7 +85,7 @@ def test_the_papers_keywords_are_those_that_it_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "kept"),
+    ("settings", "expected_prompts"),
     [
         ({}, ["[Y] were given.", "[Y] helps, I am told."]),
         ({"keywords": "paper"}, ["This suggests [Y].", "[Y] were given.", "[Y] helps, I am told."]),
@@ -95,12 +95,12 @@ def test_the_papers_keywords_are_those_that_it_prints() -> None:
     ],
 )
 def test_keywords_are_ours_the_papers_or_of_another_domain(
-    tmp_path: Path, settings: dict[str, Any], kept: list[str]
+    tmp_path: Path, settings: dict[str, Any], expected_prompts: list[str]
 ) -> None:
     text = "This suggests aspirin. Aspirin were given. Aspirin (a drug) helps. "
     build(tmp_path, [record(1, text + "Quinine helps, I am told.")])
     tables = lipid.build(tmp_path, lipid.Settings(**settings), 0)
-    assert tables.queries["prompt"].tolist() == kept
+    assert tables.queries["prompt"].tolist() == expected_prompts
     if "max_words" in settings:
         assert dropped(tables)["sentence: too_long"] == 1
 

@@ -92,15 +92,17 @@ def test_a_control_is_scored_over_the_queries_that_have_one(
     project: Callable[..., pd.DataFrame], tmp_path: Path
 ) -> None:
     folder, scoring = tmp_path / "outputs/benchmarks/toy", Scoring(ScoreParams(bootstrap=20), 0)
-    own = world().queries
-    again = own.assign(query_id=["q2", "q3"], relation="may_prevent", answers=[["SNCA"]] * 2)
-    queries = pd.concat([own, again], ignore_index=True)
+    treated = world().queries
+    again = treated.assign(query_id=["q2", "q3"], relation="may_prevent", answers=[["SNCA"]] * 2)
+    queries = pd.concat([treated, again], ignore_index=True)
     queries.loc[0, "prompt"] = "This drug treats [Y] ."
     replace(world(), queries=queries).write(folder)
     project("bert", "masked", "mask_average", neutral=True)
     path = tmp_path / "outputs/predictions/tiny/mask_average/toy.parquet"
-    found = score_table(path, folder, scoring)
-    sizes = {name: found[name]["full"]["micro"]["acc_at_1"]["n"] for name in ("default", "neutral")}
+    scores = score_table(path, folder, scoring)
+    sizes = {
+        name: scores[name]["full"]["micro"]["acc_at_1"]["n"] for name in ("default", "neutral")
+    }
     assert sizes == {"default": 4, "neutral": 3}
 
 

@@ -240,9 +240,9 @@ def test_an_interval_of_tau_tells_clear_rankings_from_chance() -> None:
     arrays(float, (3, 7), elements=st.integers(0, 3)),
 )
 def test_tau_is_that_of_scipy(first: np.ndarray, second: np.ndarray) -> None:
-    for own, *rows in zip(ranks.tau(first, second), first, second, strict=True):
+    for value, *rows in zip(ranks.tau(first, second), first, second, strict=True):
         expected = kendalltau(*rows).statistic
-        assert own == pytest.approx(expected, nan_ok=True)
+        assert value == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_model_that_is_not_averaged_moves_no_ranks() -> None:
@@ -481,6 +481,12 @@ def runs(params: Params, **keys: str) -> list[Result]:
     return [
         result for result in comparisons.results(single, params) if result.method == "comparison"
     ]
+
+
+def test_without_any_data_set_there_is_no_analysis(tmp_path: Path) -> None:
+    params = world(tmp_path)
+    folders = tmp_path / "predictions", tmp_path / "benchmarks"
+    assert analyses(pd.DataFrame(columns=COMPARISON), *folders, {"mine": "medlama"}, params) == {}
 
 
 def test_no_data_no_chapter() -> None:

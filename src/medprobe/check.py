@@ -148,8 +148,8 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     others = [other for other in params.models.all() if other != name]
     _check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
     for subset in facts.averaged if isinstance(facts.averaged, dict) else ():
-        known = [data.subset for data in PAPER]
-        _check_name(subset, known, f"models.{kind}.{name}.averaged")
+        subsets = [data.subset for data in PAPER]
+        _check_name(subset, subsets, f"models.{kind}.{name}.averaged")
 
 
 def _check_published(name: str | None, where: str) -> None:

@@ -86,8 +86,8 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     for (variant, _), rows in predictions.groupby(["variant", "replicate"]):
         if neutral.is_control(variant) and controlled is None:
             controlled = neutral.select_controlled(queries)
-        asked = controlled if neutral.is_control(variant) else queries
-        tables.append(_values_of_run(rows, asked, has_scores))
+        of_variant = controlled if neutral.is_control(variant) else queries
+        tables.append(_values_of_run(rows, of_variant, has_scores))
     return pd.concat(tables, ignore_index=True)
 
 

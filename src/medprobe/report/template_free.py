@@ -146,8 +146,8 @@ def _sizes(results: Results) -> list[Part]:
     formats |= {f"parameters_{which}": "{:,.1f}" for which in PAIR}
     heads = {f"parameters_{which}": f"{which}, million parameters" for which in PAIR}
     heads |= {f"acc_{which}": f"acc@1, {which}" for which in PAIR}
-    shown = table.assign(**sizes).drop(columns="p")
-    return part("Small and large models", [_table(shown, formats, SIZES, **heads)])
+    pairs = table.assign(**sizes).drop(columns="p")
+    return part("Small and large models", [_table(pairs, formats, SIZES, **heads)])
 
 
 def _parallel(results: Results) -> list[Part]:

@@ -3,8 +3,11 @@
 Source: Shaier et al., Tables 3 to 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 METHOD: Final = "mask_average"  # ranks a data set's own entities
 WITH_DISTRACTORS: Final = f"{METHOD}:distractors"
@@ -20,6 +23,8 @@ class DataSet(NamedTuple):
     domain: str
     cluster: str = "subject_id"  # the column whose equal values are drawn together
 
+
+Counted = Callable[[str, str], bool]  # whether a model counts in means on a subset
 
 PAPER: Final = [
     DataSet("CTD", "biolama", "ctd", "template-based", "biomedical"),
@@ -51,6 +56,12 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
             name = data.name if index == 0 else f"{data.name}, {declared}"
             sets.append(data._replace(name=name, benchmark=declared))
     return sets
+
+
+def select_counted(table: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Select the rows whose `model` counts in means on their `subset`."""
+    pairs = zip(table["model"], table["subset"], strict=True)
+    return table[np.array([counted(*pair) for pair in pairs], dtype=bool)]
 
 
 def family(builder: str) -> str:

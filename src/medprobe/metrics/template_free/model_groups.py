@@ -15,7 +15,7 @@ from medprobe.core.params import ModelParams, Params
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.intervals import interval
 from medprobe.metrics.template_free.by_query import QueryScores
-from medprobe.metrics.template_free.ranks import Counted
+from medprobe.metrics.template_free.data_sets import Counted, select_counted
 
 
 def describe_models(
@@ -35,9 +35,8 @@ def describe_models(
     if "acc_at_1" not in scores:
         return pd.DataFrame()
     models = params.models.all()
-    is_counted = [counted(row.model, row.subset) for row in scores.itertuples()]
     values = [name for name in ("acc_at_1", "perplexity") if name in scores]
-    groups = scores[is_counted].groupby(["model", "kind"])
+    groups = select_counted(scores, counted).groupby(["model", "kind"])
     table = groups[values].mean().assign(sets=groups["name"].nunique()).reset_index()
     about = [
         (models.get(name, ModelParams()).group, parameters.get(name)) for name in table["model"]

@@ -14,7 +14,7 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.metrics.intervals import interval, resampled_sums
 from medprobe.metrics.template_free.by_query import QueryScores
-from medprobe.metrics.template_free.ranks import Counted
+from medprobe.metrics.template_free.data_sets import Counted, select_counted
 
 MISSING = (float("nan"), float("nan"))
 
@@ -27,9 +27,8 @@ def select_points(scores: pd.DataFrame, counted: Counted) -> pd.DataFrame:
     wanted = ["acc_at_1", "perplexity"]
     if not set(wanted) <= set(scores):
         return pd.DataFrame()
-    is_counted = [counted(row.model, row.subset) for row in scores.itertuples()]
     columns = ["name", "kind", "domain", "model", *wanted]
-    return scores[is_counted].dropna(subset=wanted)[columns].reset_index(drop=True)
+    return select_counted(scores, counted).dropna(subset=wanted)[columns].reset_index(drop=True)
 
 
 def correlate(points: pd.DataFrame) -> pd.DataFrame:

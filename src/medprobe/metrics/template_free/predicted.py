@@ -13,8 +13,14 @@ from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.summary import read_queries
 from medprobe.metrics.template_free.by_query import read_tables
-from medprobe.metrics.template_free.data_sets import PARALLEL, DataSet, home
-from medprobe.metrics.template_free.ranks import FEWEST, Counted
+from medprobe.metrics.template_free.data_sets import (
+    PARALLEL,
+    Counted,
+    DataSet,
+    home,
+    select_counted,
+)
+from medprobe.metrics.template_free.ranks import FEWEST
 from medprobe.metrics.template_free.scores import sizes
 
 FREQUENT: Final = 15  # entities of the paper's Figure 1
@@ -113,9 +119,8 @@ def average_overconfidence(shares: pd.DataFrame, counted: Counted) -> pd.DataFra
     """
     if shares.empty:
         return shares
-    is_counted = [counted(row.model, row.subset) for row in shares.itertuples()]
     columns = ["favourite_share", "chance", "times_chance"]
-    return shares[is_counted].groupby("kind", as_index=False)[columns].mean()
+    return select_counted(shares, counted).groupby("kind", as_index=False)[columns].mean()
 
 
 def correlate_variety(shares: pd.DataFrame, scores: pd.DataFrame, counted: Counted) -> pd.DataFrame:
@@ -133,8 +138,8 @@ def correlate_variety(shares: pd.DataFrame, scores: pd.DataFrame, counted: Count
         return pd.DataFrame()
     table = shares.merge(scores[["name", "model", "acc_at_1"]], on=["name", "model"])
     rows = []
-    table = table[[counted(row.model, row.subset) for row in table.itertuples()]]
-    for (name, kind), part in table.groupby(["name", "kind"], sort=False):
+    groups = select_counted(table, counted).groupby(["name", "kind"], sort=False)
+    for (name, kind), part in groups:
         if len(part) >= FEWEST and part[["acc_at_1", "favourite_share"]].nunique().min() > 1:
             rho, p = spearmanr(part["favourite_share"], part["acc_at_1"])
             rows.append({"name": name, "kind": kind, "rho": rho, "p": p, "models": len(part)})

@@ -5,7 +5,7 @@ by their facts and by chance, so that only what pairs of both kinds differ beyon
 kind. Intervals draw the queries of both data sets, by cluster; models are not drawn.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -15,14 +15,12 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.metrics.intervals import interval
 from medprobe.metrics.template_free.by_query import QueryScores
-from medprobe.metrics.template_free.data_sets import DataSet
+from medprobe.metrics.template_free.data_sets import Counted, DataSet
 
 FEWEST: Final = 5  # models: a ranking of fewer says nothing
 BETWEEN: Final = "between the kinds"
 DIFFERENCE: Final = "between less within"
 BOTH: Final = "both"  # a pair of data sets of two domains
-
-Counted = Callable[[str, str], bool]  # whether a model counts in means on a subset
 
 
 class SetMeans(NamedTuple):
@@ -100,8 +98,8 @@ def tau(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     >>> tau(np.array([[1.0, 2.0, 3.0]]), np.array([[3.0, 2.0, 2.0]])).round(2).tolist()
     [-0.82]
     """
-    one, other = np.triu_indices(first.shape[1], 1)
-    signs = [np.sign(table[:, one] - table[:, other]) for table in (first, second)]
+    rows, columns = np.triu_indices(first.shape[1], 1)
+    signs = [np.sign(table[:, rows] - table[:, columns]) for table in (first, second)]
     sizes = np.prod([(sign != 0).sum(axis=1) for sign in signs], axis=0).astype(float)
     sums = (signs[0] * signs[1]).sum(axis=1)
     return np.divide(sums, np.sqrt(sizes), out=np.full(len(sums), np.nan), where=sizes > 0)

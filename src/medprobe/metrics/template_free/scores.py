@@ -6,8 +6,14 @@ import pandas as pd
 
 from medprobe.core.tables import CANDIDATE_COLUMNS, DISTRACTOR, read_table
 from medprobe.metrics.summary import MEANS
-from medprobe.metrics.template_free.data_sets import METHOD, WITH_DISTRACTORS, DataSet, home
-from medprobe.metrics.template_free.ranks import Counted
+from medprobe.metrics.template_free.data_sets import (
+    METHOD,
+    WITH_DISTRACTORS,
+    Counted,
+    DataSet,
+    home,
+    select_counted,
+)
 
 
 def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
@@ -54,8 +60,11 @@ def templates(comparison: pd.DataFrame, sets: list[DataSet], counted: Counted) -
         & ~comparison["relation"].isin(MEANS)
     ]
     columns = ["relation", "model", "value", "low", "high", "n"]
-    is_counted = [counted(model, subset) for model in rows["model"]]
-    means = rows[is_counted].groupby("relation", as_index=False, sort=True)[["value", "n"]].mean()
+    means = (
+        select_counted(rows, counted)
+        .groupby("relation", as_index=False, sort=True)[["value", "n"]]
+        .mean()
+    )
     return pd.concat([rows[columns], means.assign(model="mean")], ignore_index=True)
 
 
