@@ -54,41 +54,50 @@ class QueryScores:
 def read_scores(
     predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
 ) -> list[QueryScores]:
-    """Read accuracy and perplexity of every query of each data set that was probed."""
+    """Read accuracy and perplexity of every query of each data set that was probed.
+
+    One model's predictions are in memory at a time.
+    """
     scores: dict[DataSet, QueryScores] = {}
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
         of_benchmark = [data for data in sets if data.benchmark == benchmark]
-        predicted = dict(read_tables(predictions, benchmark, params))
+        queries: dict[DataSet, pd.DataFrame] = {}
+        for model, table in read_tables(predictions, benchmark, params):
+            queries = queries or _read_queries(benchmarks / benchmark, of_benchmark)
+            for data, rows in queries.items():
+                of_set = table[table["query_id"].isin(rows["query_id"])]
+                if len(of_set):
+                    accuracy = values(of_set, rows, ties=False)
+                    item = scores.setdefault(data, QueryScores(data, _number_clusters(rows)))
+                    item.accuracy[model] = _by_query(accuracy, METRIC, rows)
         columns = ["variant", "query_id", "perplexity"]
-        measured = dict(read_tables(predictions, benchmark, params, "perplexity", columns))
-        for data in of_benchmark if predicted else []:
-            every = read_queries(benchmarks / benchmark, data.cluster)
-            queries = every[every["subset"] == data.subset]
-            ids = queries["query_id"]
-            codes, _ = pd.factorize(queries["cluster"], sort=True)
-            accuracy = {
-                model: _by_query(values(rows, queries, ties=False), METRIC, ids)
-                for model, rows in _select(predicted, ids).items()
-            }
-            perplexity = {
-                model: _by_query(rows, "perplexity", ids)
-                for model, rows in _select(measured, ids).items()
-            }
-            if accuracy:
-                cluster = pd.Series(codes, index=ids)
-                scores[data] = QueryScores(data, cluster, accuracy, perplexity)
+        measured = [data for data in queries if data in scores]
+        for model, table in read_tables(predictions, benchmark, params, "perplexity", columns):
+            for data in measured:
+                rows = queries[data]
+                if table["query_id"].isin(rows["query_id"]).any():
+                    scores[data].perplexity[model] = _by_query(table, "perplexity", rows)
     return [scores[data] for data in sets if data in scores]
 
 
-def _select(tables: dict[str, pd.DataFrame], ids: pd.Series) -> dict[str, pd.DataFrame]:
-    """The rows of these queries of each model that has any."""
-    rows = {model: table[table["query_id"].isin(ids)] for model, table in tables.items()}
-    return {model: table for model, table in rows.items() if len(table)}
+def _read_queries(folder: Path, sets: list[DataSet]) -> dict[DataSet, pd.DataFrame]:
+    """The queries of each data set of a benchmark."""
+    queries = {}
+    for data in sets:
+        every = read_queries(folder, data.cluster)
+        queries[data] = every[every["subset"] == data.subset]
+    return queries
 
 
-def _by_query(rows: pd.DataFrame, column: str, ids: pd.Series) -> np.ndarray:
+def _number_clusters(queries: pd.DataFrame) -> pd.Series:
+    """A number from 0 for the cluster of each query; equal for data sets of the same clusters."""
+    codes, _ = pd.factorize(queries["cluster"], sort=True)
+    return pd.Series(codes, index=queries["query_id"])
+
+
+def _by_query(rows: pd.DataFrame, column: str, queries: pd.DataFrame) -> np.ndarray:
     """A column in the order of the queries."""
-    return rows.set_index("query_id")[column].reindex(ids).to_numpy(float)
+    return rows.set_index("query_id")[column].reindex(queries["query_id"]).to_numpy(float)
 
 
 def read_tables(
