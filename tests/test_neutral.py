@@ -17,6 +17,7 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTabl
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import is_compared, score_table
 from medprobe.metrics.significance import pair_systems, significance
+from medprobe.stages.compare import describe_controls
 from medprobe.stages.probe import prepare, probe
 
 RANKING = (
@@ -104,6 +105,18 @@ def test_a_control_is_scored_over_the_queries_that_have_one(
         name: scores[name]["full"]["micro"]["acc_at_1"]["n"] for name in ("default", "neutral")
     }
     assert sizes == {"default": 4, "neutral": 3}
+
+
+def test_the_page_counts_the_queries_that_have_a_control(tmp_path: Path) -> None:
+    tables = world()
+    settings = params("masked", "mask_average", neutral=True)
+    tables.write(tmp_path / "toy")
+    assert describe_controls("toy", tmp_path / "toy", settings) == []
+    tables.queries.loc[0, "prompt"] = "This drug treats [Y] ."
+    tables.write(tmp_path / "toy")
+    (sentence,) = describe_controls("toy", tmp_path / "toy", settings)
+    assert sentence.startswith("1 of 2 queries have a neutral control.")
+    assert describe_controls("toy", tmp_path / "toy", params("masked", "mask_average")) == []
 
 
 def test_a_control_that_lacks_queries_is_compared_by_the_mean_over_relations() -> None:
