@@ -23,6 +23,13 @@ def test_every_point_has_its_name_and_numbers_in_the_file() -> None:
     assert svg.count("data-series=") == 2
 
 
+def test_names_of_neighbouring_points_are_on_different_sides() -> None:
+    rows = pd.DataFrame({"x": [90, 91, 900], "y": [1.0, 1.001, 2.0], "name": ["ab", "cd", "ef"]})
+    svg = plots.points(rows.assign(kind="k"), "x", "y", "kind", ("x", "y"), name="name")
+    anchors = {name: side for side, name in re.findall(r"text-anchor:(\w+)[^>]*>(ab|cd|ef)<", svg)}
+    assert anchors == {"ab": "start", "cd": "end", "ef": "start"}
+
+
 def test_a_long_logarithmic_axis_has_powers_of_ten_alone() -> None:
     """Their labels do not overlap."""
     for highest, words in ((190, {"100", "200"}), (12000, {"100", "1,000", "10,000"})):
