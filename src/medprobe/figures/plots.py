@@ -187,7 +187,7 @@ def points(
     from matplotlib.ticker import LogLocator
 
     rows = rows.dropna(subset=[x, y])
-    texts, named = {}, []
+    texts, names = {}, []
     with drawing(3.6) as (axes, finish):
         for index, (kind, part) in enumerate(rows.groupby(series, sort=True)):
             style = {"markersize": 6, "label": wrapped(str(kind), ENTRY)}
@@ -195,7 +195,7 @@ def points(
             axes.plot(part[x], part[y], _mark(index), color=_colour(index), gid=gid, **style)
             lines = []
             for row in part.to_dict("records"):
-                named.append((str(row[name]), (row[x], row[y]), _colour(index)))
+                names.append((str(row[name]), (row[x], row[y]), _colour(index)))
                 at, value = (_format(row[key]) for key in (x, y))
                 lines.append(f"{row[name]}\n{labels[0]} {at}\n{labels[1]} {value}")
             texts[str(kind)] = lines
@@ -206,21 +206,21 @@ def points(
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
         axes.margins(x=0.2, y=0.12)
-        _write_names(axes, named)
+        _write_names(axes, names)
         return finish(texts)
 
 
-def _write_names(axes: Any, named: Sequence[tuple[str, tuple[float, float], str]]) -> None:
+def _write_names(axes: Any, names: Sequence[tuple[str, tuple[float, float], str]]) -> None:
     """Write names next to their points, on the first side where they cover no other name."""
     axes.autoscale_view()
     scale = 72 / axes.figure.dpi  # pixels to points
     boxes: list[tuple[float, float, float]] = []  # left, right and lower edge, in points
-    for name, point, colour in named:
+    for name, point, colour in names:
         across, up = (scale * edge for edge in axes.transData.transform(point))
         width = LETTER * len(name)
         for side, below in ((1, 3), (-1, 3), (1, -10), (-1, -10)):
-            left = across + 5 if side > 0 else across - 5 - width
-            box = (left, left + width, up + below)
+            start = across + 5 if side > 0 else across - 5 - width
+            box = (start, start + width, up + below)
             if not any(
                 box[0] < b[1] and b[0] < box[1] and abs(box[2] - b[2]) < LINE for b in boxes
             ):
